@@ -1,0 +1,298 @@
+//! `struct perf_event_attr`: one event's settings.
+
+use std::fmt;
+
+use crate::{
+    AttrFlags, BranchSampleType, Cursor, DecodeError, Encoder, Endian, ReadFormat, SampleType,
+};
+
+/// `perf_event_attr::type`: which PMU an event belongs to. Numbers from 6 up are given out by the
+/// kernel at run time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct EventType(pub u32);
+
+impl EventType {
+    /// Generalised hardware events (`PERF_TYPE_HARDWARE`).
+    pub const HARDWARE: Self = Self(0);
+    /// Software events (`PERF_TYPE_SOFTWARE`).
+    pub const SOFTWARE: Self = Self(1);
+    /// Tracepoints (`PERF_TYPE_TRACEPOINT`).
+    pub const TRACEPOINT: Self = Self(2);
+    /// Generalised cache events (`PERF_TYPE_HW_CACHE`).
+    pub const HW_CACHE: Self = Self(3);
+    /// Raw hardware codes (`PERF_TYPE_RAW`).
+    pub const RAW: Self = Self(4);
+    /// Hardware breakpoints (`PERF_TYPE_BREAKPOINT`).
+    pub const BREAKPOINT: Self = Self(5);
+}
+
+impl fmt::Display for EventType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// `struct perf_event_attr` (perf_event_open(2)), without the `size` field, which is a matter of
+/// encoding, and with unions under the name of their first member's use.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct Attr {
+    /// Which PMU.
+    pub kind: EventType,
+    /// Which event of the PMU.
+    pub config: u64,
+    /// `sample_period`, or `sample_freq` in Hz where [`AttrFlags::FREQ`] is set.
+    pub sample_period: u64,
+    /// Fields of a sample.
+    pub sample_type: SampleType,
+    /// What reads of the counter return.
+    pub read_format: ReadFormat,
+    /// The one-bit fields.
+    pub flags: AttrFlags,
+    /// `wakeup_events`, or `wakeup_watermark` in bytes where [`AttrFlags::WATERMARK`] is set.
+    pub wakeup: u32,
+    /// Breakpoint kind.
+    pub bp_type: u32,
+    /// `config1`, `bp_addr`, `kprobe_func` or `uprobe_path`.
+    pub config1: u64,
+    /// `config2`, `bp_len`, `kprobe_addr` or `probe_offset`.
+    pub config2: u64,
+    /// Branches in the branch stack.
+    pub branch_sample_type: BranchSampleType,
+    /// Mask of user registers in a sample.
+    pub sample_regs_user: u64,
+    /// Bytes of user stack in a sample.
+    pub sample_stack_user: u32,
+    /// Clock of the timestamps (`CLOCK_*`), where [`AttrFlags::USE_CLOCKID`] is set.
+    pub clockid: i32,
+    /// Mask of interrupt registers in a sample.
+    pub sample_regs_intr: u64,
+    /// AUX bytes before a wakeup.
+    pub aux_watermark: u32,
+    /// Deepest callchain, 0 for the system's limit.
+    pub sample_max_stack: u16,
+    /// Bytes of AUX data in a sample.
+    pub aux_sample_size: u32,
+    /// `aux_action` bits (pause, resume) of newer kernels.
+    pub aux_action: u32,
+    /// User data handed over with SIGTRAP.
+    pub sig_data: u64,
+    /// `config3`.
+    pub config3: u64,
+}
+
+impl Attr {
+    /// Size of the oldest published layout (`PERF_ATTR_SIZE_VER0`), in bytes.
+    pub const SIZE_VER0: usize = 64;
+    /// Size of the layout that [`Attr::encode`] writes (`PERF_ATTR_SIZE_VER7`), in bytes; what
+    /// Linux perf 6.1 knows and writes.
+    pub const SIZE: usize = 128;
+    /// Largest layout with fields known here (`PERF_ATTR_SIZE_VER8`, with `config3`), in bytes.
+    pub const SIZE_VER8: usize = 136;
+
+    /// Skid constraint, 0 (any) to 3 (none at all).
+    #[must_use]
+    pub fn precise_ip(&self) -> u8 {
+        u8::from(self.flags.contains(AttrFlags::PRECISE_LOW))
+            | (u8::from(self.flags.contains(AttrFlags::PRECISE_HIGH)) << 1)
+    }
+
+    /// Sets the skid constraint; only the lowest two bits of `level` count.
+    pub fn set_precise_ip(&mut self, level: u8) {
+        self.flags = self
+            .flags
+            .with(AttrFlags::PRECISE_LOW, level & 1 != 0)
+            .with(AttrFlags::PRECISE_HIGH, level & 2 != 0);
+    }
+
+    /// Whether `sample_period` is a frequency.
+    #[must_use]
+    pub fn is_freq(&self) -> bool {
+        self.flags.contains(AttrFlags::FREQ)
+    }
+
+    /// Decodes a structure of `bytes.len()` bytes: fields beyond the end are 0, bytes beyond the
+    /// fields known here are skipped (the caller compares `bytes.len()` with [`Attr::SIZE_VER8`]).
+    ///
+    /// # Errors
+    /// [`DecodeError::Short`] below [`Attr::SIZE_VER0`] bytes.
+    pub fn decode(bytes: &[u8], endian: Endian) -> Result<Self, DecodeError> {
+        if bytes.len() < Self::SIZE_VER0 {
+            return Err(DecodeError::Short {
+                field: "perf_event_attr",
+                offset: 0,
+                need: Self::SIZE_VER0,
+                have: bytes.len(),
+            });
+        }
+        let mut whole = [0; Self::SIZE_VER8];
+        for (to, from) in whole.iter_mut().zip(bytes) {
+            *to = *from;
+        }
+        let mut at = Cursor::new(&whole, endian);
+        let kind = EventType(at.u32("type")?);
+        at.u32("size")?;
+        let config = at.u64("config")?;
+        let sample_period = at.u64("sample_period")?;
+        let sample_type = SampleType(at.u64("sample_type")?);
+        let read_format = ReadFormat(at.u64("read_format")?);
+        let flags = decode_flags(at.u64("flags")?, endian);
+        let wakeup = at.u32("wakeup_events")?;
+        let bp_type = at.u32("bp_type")?;
+        let config1 = at.u64("config1")?;
+        let config2 = at.u64("config2")?;
+        let branch_sample_type = BranchSampleType(at.u64("branch_sample_type")?);
+        let sample_regs_user = at.u64("sample_regs_user")?;
+        let sample_stack_user = at.u32("sample_stack_user")?;
+        let clockid = at.u32("clockid")?.cast_signed();
+        let sample_regs_intr = at.u64("sample_regs_intr")?;
+        let aux_watermark = at.u32("aux_watermark")?;
+        let sample_max_stack = at.u16("sample_max_stack")?;
+        at.u16("__reserved_2")?;
+        let aux_sample_size = at.u32("aux_sample_size")?;
+        let aux_action = at.u32("aux_action")?;
+        let sig_data = at.u64("sig_data")?;
+        let config3 = at.u64("config3")?;
+        Ok(Self {
+            kind,
+            config,
+            sample_period,
+            sample_type,
+            read_format,
+            flags,
+            wakeup,
+            bp_type,
+            config1,
+            config2,
+            branch_sample_type,
+            sample_regs_user,
+            sample_stack_user,
+            clockid,
+            sample_regs_intr,
+            aux_watermark,
+            sample_max_stack,
+            aux_sample_size,
+            aux_action,
+            sig_data,
+            config3,
+        })
+    }
+
+    /// Encodes the layout of [`Attr::SIZE`] bytes, or of [`Attr::SIZE_VER8`] when `config3` is used.
+    #[must_use]
+    pub fn encode(&self, endian: Endian) -> Vec<u8> {
+        let size = if self.config3 == 0 {
+            Self::SIZE
+        } else {
+            Self::SIZE_VER8
+        };
+        let mut out = Vec::with_capacity(Self::SIZE_VER8);
+        let mut to = Encoder::new(&mut out, endian);
+        to.u32(self.kind.0);
+        to.u32(u32::try_from(size).unwrap_or(u32::MAX));
+        to.u64(self.config);
+        to.u64(self.sample_period);
+        to.u64(self.sample_type.0);
+        to.u64(self.read_format.0);
+        to.u64(encode_flags(self.flags, endian));
+        to.u32(self.wakeup);
+        to.u32(self.bp_type);
+        to.u64(self.config1);
+        to.u64(self.config2);
+        to.u64(self.branch_sample_type.0);
+        to.u64(self.sample_regs_user);
+        to.u32(self.sample_stack_user);
+        to.u32(self.clockid.cast_unsigned());
+        to.u64(self.sample_regs_intr);
+        to.u32(self.aux_watermark);
+        to.u16(self.sample_max_stack);
+        to.u16(0);
+        to.u32(self.aux_sample_size);
+        to.u32(self.aux_action);
+        to.u64(self.sig_data);
+        if size > Self::SIZE {
+            to.u64(self.config3);
+        }
+        out
+    }
+}
+
+/// C bit-fields fill a byte from its low bit on little-endian machines and from its high bit on
+/// big-endian ones, so the 64 flag bits of a big-endian file come mirrored.
+fn decode_flags(word: u64, endian: Endian) -> AttrFlags {
+    match endian {
+        Endian::Little => AttrFlags(word),
+        Endian::Big => AttrFlags(word.reverse_bits()),
+    }
+}
+
+fn encode_flags(flags: AttrFlags, endian: Endian) -> u64 {
+    match endian {
+        Endian::Little => flags.0,
+        Endian::Big => flags.0.reverse_bits(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample_attr() -> Attr {
+        let mut attr = Attr {
+            kind: EventType::SOFTWARE,
+            config: 9,
+            sample_period: 4000,
+            sample_type: SampleType::IP | SampleType::TID | SampleType::IDENTIFIER,
+            read_format: ReadFormat::ID | ReadFormat::LOST,
+            flags: AttrFlags::DISABLED | AttrFlags::SAMPLE_ID_ALL,
+            sample_max_stack: 127,
+            clockid: -1,
+            sig_data: 7,
+            ..Attr::default()
+        };
+        attr.set_precise_ip(3);
+        attr
+    }
+
+    #[test]
+    fn encodes_what_it_decodes_in_both_byte_orders() {
+        for endian in [Endian::Little, Endian::Big] {
+            for config3 in [0, 5] {
+                let attr = Attr {
+                    config3,
+                    ..sample_attr()
+                };
+                assert_eq!(Attr::decode(&attr.encode(endian), endian), Ok(attr));
+            }
+        }
+    }
+
+    #[test]
+    fn fields_beyond_an_old_layout_are_zero() {
+        let bytes = sample_attr().encode(Endian::Little);
+        let attr = Attr::decode(&bytes[..Attr::SIZE_VER0], Endian::Little).unwrap();
+        assert_eq!(
+            (attr.config, attr.clockid, attr.sample_max_stack),
+            (9, 0, 0)
+        );
+        assert!(Attr::decode(&bytes[..Attr::SIZE_VER0 - 1], Endian::Little).is_err());
+    }
+
+    #[test]
+    fn precise_ip_takes_two_bits() {
+        let mut attr = sample_attr();
+        assert_eq!(attr.precise_ip(), 3);
+        attr.set_precise_ip(2);
+        assert_eq!(attr.precise_ip(), 2);
+        assert!(attr.flags.contains(AttrFlags::SAMPLE_ID_ALL));
+    }
+
+    #[test]
+    fn a_big_endian_file_mirrors_the_flag_bits() {
+        // The first flag (disabled) is the top bit of the first flag byte on big-endian machines.
+        let attr = Attr {
+            flags: AttrFlags::DISABLED,
+            ..Attr::default()
+        };
+        assert_eq!(attr.encode(Endian::Big)[40], 0x80);
+    }
+}

@@ -1,0 +1,162 @@
+//! `struct perf_event_header` and walking from record to record.
+
+use crate::{Cursor, DecodeError, Encoder, Endian, RecordKind};
+
+/// `perf_event_header::misc`: the mode a record was taken in and per-type flags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Misc(pub u16);
+
+impl Misc {
+    /// MMAP: the mapping holds data, not code (`PERF_RECORD_MISC_MMAP_DATA`).
+    pub const MMAP_DATA: Self = Self(1 << 13);
+    /// COMM: the name changed by exec (`PERF_RECORD_MISC_COMM_EXEC`).
+    pub const COMM_EXEC: Self = Self(1 << 13);
+    /// FORK: made by perf from /proc, the child shares nothing (`PERF_RECORD_MISC_FORK_EXEC`).
+    pub const FORK_EXEC: Self = Self(1 << 13);
+    /// SWITCH: the task left the CPU (`PERF_RECORD_MISC_SWITCH_OUT`).
+    pub const SWITCH_OUT: Self = Self(1 << 13);
+    /// Sample: the instruction pointer is exact (`PERF_RECORD_MISC_EXACT_IP`).
+    pub const EXACT_IP: Self = Self(1 << 14);
+    /// SWITCH: the task was preempted (`PERF_RECORD_MISC_SWITCH_OUT_PREEMPT`).
+    pub const SWITCH_OUT_PREEMPT: Self = Self(1 << 14);
+    /// MMAP2: device and inode are replaced by a build-id (`PERF_RECORD_MISC_MMAP_BUILD_ID`).
+    pub const MMAP_BUILD_ID: Self = Self(1 << 14);
+    /// HEADER_BUILD_ID: the size of the build-id is given (`PERF_RECORD_MISC_BUILD_ID_SIZE`).
+    pub const BUILD_ID_SIZE: Self = Self(1 << 15);
+
+    /// Whether all bits of `flag` are set.
+    #[must_use]
+    pub const fn contains(self, flag: Self) -> bool {
+        self.0 & flag.0 == flag.0
+    }
+
+    /// The mode in the low three bits.
+    #[must_use]
+    pub const fn cpu_mode(self) -> CpuMode {
+        match self.0 & 7 {
+            1 => CpuMode::Kernel,
+            2 => CpuMode::User,
+            3 => CpuMode::Hypervisor,
+            4 => CpuMode::GuestKernel,
+            5 => CpuMode::GuestUser,
+            _ => CpuMode::Unknown,
+        }
+    }
+}
+
+/// What a CPU was running (`PERF_RECORD_MISC_CPUMODE_MASK`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum CpuMode {
+    /// Not known.
+    Unknown,
+    /// The kernel.
+    Kernel,
+    /// User space.
+    User,
+    /// A hypervisor.
+    Hypervisor,
+    /// A guest's kernel.
+    GuestKernel,
+    /// A guest's user space.
+    GuestUser,
+}
+
+/// `struct perf_event_header`, eight bytes before every record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordHeader {
+    /// Record type.
+    pub kind: RecordKind,
+    /// Mode and flags.
+    pub misc: Misc,
+    /// Size of the whole record in bytes, header included.
+    pub size: u16,
+}
+
+impl RecordHeader {
+    /// Size of the header itself, in bytes.
+    pub const SIZE: usize = 8;
+
+    /// Decodes the first eight of `bytes`.
+    ///
+    /// # Errors
+    /// [`DecodeError::Short`] when there are fewer.
+    pub fn decode(bytes: &[u8], endian: Endian) -> Result<Self, DecodeError> {
+        let mut at = Cursor::new(bytes, endian);
+        Ok(Self {
+            kind: RecordKind(at.u32("header type")?),
+            misc: Misc(at.u16("header misc")?),
+            size: at.u16("header size")?,
+        })
+    }
+
+    /// Appends the eight bytes.
+    pub fn encode(&self, to: &mut Encoder<'_>) {
+        to.u32(self.kind.0);
+        to.u16(self.misc.0);
+        to.u16(self.size);
+    }
+}
+
+/// A record that is cut out but not decoded: parse on demand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RawRecord<'a> {
+    /// Record type.
+    pub kind: RecordKind,
+    /// Mode and flags.
+    pub misc: Misc,
+    /// Everything after the header, the sample id trailer included.
+    pub body: &'a [u8],
+}
+
+impl<'a> RawRecord<'a> {
+    /// Cuts the first record out of `bytes` and returns it with its size; `None` when the header or
+    /// the record is not whole, or its size is smaller than a header.
+    #[inline]
+    #[must_use]
+    pub fn split(bytes: &'a [u8], endian: Endian) -> Option<(Self, usize)> {
+        let header = RecordHeader::decode(bytes, endian).ok()?;
+        let size = usize::from(header.size);
+        let body = bytes.get(RecordHeader::SIZE..size)?;
+        Some((
+            Self {
+                kind: header.kind,
+                misc: header.misc,
+                body,
+            },
+            size,
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn splits_only_whole_records() {
+        let mut bytes = Vec::new();
+        let header = RecordHeader {
+            kind: RecordKind::COMM,
+            misc: Misc(1 << 13 | 2),
+            size: 12,
+        };
+        let mut to = Encoder::new(&mut bytes, Endian::Big);
+        header.encode(&mut to);
+        to.u32(77);
+        let (record, size) = RawRecord::split(&bytes, Endian::Big).unwrap();
+        assert_eq!(
+            (record.kind, size, record.body.len()),
+            (RecordKind::COMM, 12, 4)
+        );
+        assert_eq!(record.misc.cpu_mode(), CpuMode::User);
+        for end in 0..bytes.len() {
+            assert_eq!(RawRecord::split(&bytes[..end], Endian::Big), None);
+        }
+        bytes[7] = 7;
+        assert_eq!(
+            RawRecord::split(&bytes, Endian::Big),
+            None,
+            "smaller than its header"
+        );
+    }
+}

@@ -1,0 +1,139 @@
+//! Record types: those of the kernel (below 64) and those of perf's user space (from 64).
+
+use std::fmt;
+
+/// `perf_event_header::type`. Unknown numbers are kept and still print.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RecordKind(pub u32);
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident = $number:literal;)*) => {
+        impl RecordKind {
+            $($(#[$doc])* pub const $name: Self = Self($number);)*
+
+            /// The name without `PERF_RECORD_`, if this version knows it.
+            #[must_use]
+            pub fn name(self) -> Option<&'static str> {
+                match self.0 {
+                    $($number => Some(stringify!($name)),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// A mapping appeared.
+    MMAP = 1;
+    /// Samples were lost.
+    LOST = 2;
+    /// A thread's name changed.
+    COMM = 3;
+    /// A thread ended.
+    EXIT = 4;
+    /// The kernel throttled the event.
+    THROTTLE = 5;
+    /// The throttle ended.
+    UNTHROTTLE = 6;
+    /// A thread started.
+    FORK = 7;
+    /// A counter value.
+    READ = 8;
+    /// A sample.
+    SAMPLE = 9;
+    /// A mapping appeared (with file identity).
+    MMAP2 = 10;
+    /// New data in the AUX area.
+    AUX = 11;
+    /// A trace started.
+    ITRACE_START = 12;
+    /// Samples were lost in hardware.
+    LOST_SAMPLES = 13;
+    /// Context switch of the own task.
+    SWITCH = 14;
+    /// Context switch, system-wide.
+    SWITCH_CPU_WIDE = 15;
+    /// Namespaces of a task.
+    NAMESPACES = 16;
+    /// A kernel symbol came or went.
+    KSYMBOL = 17;
+    /// A BPF program came or went.
+    BPF_EVENT = 18;
+    /// A cgroup appeared.
+    CGROUP = 19;
+    /// Kernel text was changed.
+    TEXT_POKE = 20;
+    /// Hardware id of AUX output.
+    AUX_OUTPUT_HW_ID = 21;
+    /// User part of an earlier callchain.
+    CALLCHAIN_DEFERRED = 22;
+    /// An attr with ids, in pipe mode.
+    HEADER_ATTR = 64;
+    /// Event type names of old files.
+    HEADER_EVENT_TYPE = 65;
+    /// Tracing data, in pipe mode.
+    HEADER_TRACING_DATA = 66;
+    /// A build-id, in pipe mode or in the build-id section.
+    HEADER_BUILD_ID = 67;
+    /// All events up to here have been seen.
+    FINISHED_ROUND = 68;
+    /// Sample ids and their events.
+    ID_INDEX = 69;
+    /// Kind of AUX trace.
+    AUXTRACE_INFO = 70;
+    /// AUX trace data.
+    AUXTRACE = 71;
+    /// AUX decoding error.
+    AUXTRACE_ERROR = 72;
+    /// Threads that were counted.
+    THREAD_MAP = 73;
+    /// CPUs that were counted.
+    CPU_MAP = 74;
+    /// Settings of stat.
+    STAT_CONFIG = 75;
+    /// A counter's value.
+    STAT = 76;
+    /// End of an interval of stat.
+    STAT_ROUND = 77;
+    /// An event's unit, scale or name.
+    EVENT_UPDATE = 78;
+    /// Conversion of hardware time.
+    TIME_CONV = 79;
+    /// A feature section, in pipe mode.
+    HEADER_FEATURE = 80;
+    /// Compressed records.
+    COMPRESSED = 81;
+    /// The synthesized records of the start are complete.
+    FINISHED_INIT = 82;
+    /// Compressed records, padded to eight bytes.
+    COMPRESSED2 = 83;
+    /// BPF metadata.
+    BPF_METADATA = 84;
+}
+
+impl RecordKind {
+    /// First number of perf's own record types (`PERF_RECORD_USER_TYPE_START`).
+    pub const USER_TYPE_START: u32 = 64;
+
+    /// Whether perf's user space made it; such records have no sample id trailer.
+    #[must_use]
+    pub fn is_user(self) -> bool {
+        self.0 >= Self::USER_TYPE_START
+    }
+}
+
+impl fmt::Display for RecordKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => write!(f, "PERF_RECORD_{name}"),
+            None => write!(f, "record type {}", self.0),
+        }
+    }
+}
+
+impl fmt::Debug for RecordKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

@@ -1,0 +1,52 @@
+//! The language that the kernel and perf.data files speak: `perf_event_attr`, record headers,
+//! records and samples, decoded from and encoded to bytes.
+//!
+//! No I/O and no unsafe code. Byte order is a value ([`Endian`]) because a file may come from
+//! another machine. Every decoder takes any byte string and either returns a value or a
+//! [`DecodeError`] that names the field and its offset; none panics.
+//!
+//! Source of all layouts: the kernel's `include/uapi/linux/perf_event.h`.
+
+mod attr;
+mod bits;
+mod bytes;
+mod error;
+mod header;
+mod kind;
+mod record;
+mod regs;
+mod sample;
+mod sample_id;
+
+pub use attr::{Attr, EventType};
+pub use bits::{AttrFlags, BranchSampleType, ReadFormat, SampleType};
+pub use bytes::{Cursor, Encoder, Endian, U64s, until_nul};
+pub use error::DecodeError;
+pub use header::{CpuMode, Misc, RawRecord, RecordHeader};
+pub use kind::RecordKind;
+pub use record::{
+    BpfEvent, Cgroup, Comm, Ksymbol, Lost, LostSamples, Mmap, Mmap2, MmapId, Namespace, Namespaces,
+    Record, Switch, Task, Throttle,
+};
+pub use regs::{Regs, RegsAbi};
+pub use sample::{
+    BranchEntry, BranchStack, ReadValue, ReadValues, Sample, SampleLayout, UserStack,
+};
+pub use sample_id::{SampleId, SampleIdLayout};
+
+/// Values in a callchain at or above this are context markers, not addresses (`PERF_CONTEXT_MAX`).
+pub const PERF_CONTEXT_MAX: u64 = (-4095_i64).cast_unsigned();
+/// Callchain marker: the following entries ran in the hypervisor (`PERF_CONTEXT_HV`).
+pub const PERF_CONTEXT_HV: u64 = (-32_i64).cast_unsigned();
+/// Callchain marker: the following entries are kernel addresses (`PERF_CONTEXT_KERNEL`).
+pub const PERF_CONTEXT_KERNEL: u64 = (-128_i64).cast_unsigned();
+/// Callchain marker: the following entries are user addresses (`PERF_CONTEXT_USER`).
+pub const PERF_CONTEXT_USER: u64 = (-512_i64).cast_unsigned();
+/// Callchain marker: user frames follow later in a record of their own (`PERF_CONTEXT_USER_DEFERRED`).
+pub const PERF_CONTEXT_USER_DEFERRED: u64 = (-640_i64).cast_unsigned();
+/// Callchain marker: the following entries belong to a guest (`PERF_CONTEXT_GUEST`).
+pub const PERF_CONTEXT_GUEST: u64 = (-2048_i64).cast_unsigned();
+/// Callchain marker: guest kernel addresses follow (`PERF_CONTEXT_GUEST_KERNEL`).
+pub const PERF_CONTEXT_GUEST_KERNEL: u64 = (-2176_i64).cast_unsigned();
+/// Callchain marker: guest user addresses follow (`PERF_CONTEXT_GUEST_USER`).
+pub const PERF_CONTEXT_GUEST_USER: u64 = (-2560_i64).cast_unsigned();

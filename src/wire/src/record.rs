@@ -1,0 +1,471 @@
+//! Records of the kernel that are not samples.
+
+use crate::{Cursor, DecodeError, Encoder, Endian, Misc, RawRecord, RecordKind, until_nul};
+
+/// `PERF_RECORD_MMAP`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mmap<'a> {
+    /// Process, -1 for the kernel.
+    pub pid: i32,
+    /// Thread that mapped it.
+    pub tid: u32,
+    /// First address.
+    pub start: u64,
+    /// Size in bytes.
+    pub len: u64,
+    /// Offset in the file, in bytes.
+    pub pgoff: u64,
+    /// Name without NUL.
+    pub filename: &'a [u8],
+}
+
+/// `PERF_RECORD_MMAP2`: a mapping with protection and file identity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mmap2<'a> {
+    /// What MMAP has.
+    pub mmap: Mmap<'a>,
+    /// Which file it is.
+    pub id: MmapId,
+    /// `PROT_*` of mmap(2).
+    pub prot: u32,
+    /// `MAP_*` of mmap(2).
+    pub flags: u32,
+}
+
+/// File identity of an MMAP2 record: inode or build-id, by `PERF_RECORD_MISC_MMAP_BUILD_ID`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MmapId {
+    /// Device and inode.
+    Inode {
+        /// Major number.
+        major: u32,
+        /// Minor number.
+        minor: u32,
+        /// Inode number.
+        inode: u64,
+        /// Inode generation.
+        generation: u64,
+    },
+    /// Build-id of the mapped file.
+    BuildId {
+        /// Bytes of `bytes` that count, at most 20.
+        size: u8,
+        /// The build-id, padded with zeros.
+        bytes: [u8; 20],
+    },
+}
+
+/// `PERF_RECORD_COMM`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Comm<'a> {
+    /// Process.
+    pub pid: u32,
+    /// Thread.
+    pub tid: u32,
+    /// New name without NUL, at most 15 bytes.
+    pub comm: &'a [u8],
+}
+
+/// `PERF_RECORD_FORK` and `PERF_RECORD_EXIT`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Task {
+    /// Process.
+    pub pid: u32,
+    /// Parent process.
+    pub ppid: u32,
+    /// Thread.
+    pub tid: u32,
+    /// Parent thread.
+    pub ptid: u32,
+    /// Timestamp in nanoseconds.
+    pub time: u64,
+}
+
+/// `PERF_RECORD_LOST`: the ring was full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lost {
+    /// Event id.
+    pub id: u64,
+    /// Records lost.
+    pub lost: u64,
+}
+
+/// `PERF_RECORD_LOST_SAMPLES`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LostSamples {
+    /// Samples lost.
+    pub lost: u64,
+}
+
+/// `PERF_RECORD_THROTTLE` and `PERF_RECORD_UNTHROTTLE`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Throttle {
+    /// Timestamp in nanoseconds.
+    pub time: u64,
+    /// Event id.
+    pub id: u64,
+    /// Stream id.
+    pub stream_id: u64,
+}
+
+/// `PERF_RECORD_SWITCH` (no fields) and `PERF_RECORD_SWITCH_CPU_WIDE`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Switch {
+    /// The other process and thread, in the CPU-wide record.
+    pub next_prev: Option<(u32, u32)>,
+}
+
+/// `PERF_RECORD_KSYMBOL`: a symbol of generated kernel code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ksymbol<'a> {
+    /// Address.
+    pub addr: u64,
+    /// Size in bytes.
+    pub len: u32,
+    /// `PERF_RECORD_KSYMBOL_TYPE_*`: 1 BPF, 2 out of line code.
+    pub ksym_type: u16,
+    /// Bit 0: the symbol goes away.
+    pub flags: u16,
+    /// Name without NUL.
+    pub name: &'a [u8],
+}
+
+/// `PERF_RECORD_BPF_EVENT`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BpfEvent {
+    /// `PERF_BPF_EVENT_*`: 1 load, 2 unload.
+    pub event_type: u16,
+    /// Flags.
+    pub flags: u16,
+    /// Program id.
+    pub id: u32,
+    /// Program tag.
+    pub tag: [u8; 8],
+}
+
+/// One namespace of a task: device and inode of its /proc/PID/ns link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Namespace {
+    /// Device number.
+    pub dev: u64,
+    /// Inode number.
+    pub inode: u64,
+}
+
+/// `PERF_RECORD_NAMESPACES`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Namespaces {
+    /// Process.
+    pub pid: u32,
+    /// Thread.
+    pub tid: u32,
+    /// net, uts, ipc, pid, user, mnt, cgroup, in this order.
+    pub links: Vec<Namespace>,
+}
+
+/// `PERF_RECORD_CGROUP`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cgroup<'a> {
+    /// Cgroup id.
+    pub id: u64,
+    /// Path without NUL.
+    pub path: &'a [u8],
+}
+
+/// A kernel record whose fields are known; the sample id trailer is not part of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Record<'a> {
+    /// A mapping.
+    Mmap(Mmap<'a>),
+    /// A mapping with file identity.
+    Mmap2(Mmap2<'a>),
+    /// A thread's name.
+    Comm(Comm<'a>),
+    /// A thread started.
+    Fork(Task),
+    /// A thread ended.
+    Exit(Task),
+    /// Records lost.
+    Lost(Lost),
+    /// Samples lost.
+    LostSamples(LostSamples),
+    /// Throttled.
+    Throttle(Throttle),
+    /// No longer throttled.
+    Unthrottle(Throttle),
+    /// Context switch.
+    Switch(Switch),
+    /// A kernel symbol.
+    Ksymbol(Ksymbol<'a>),
+    /// A BPF program.
+    BpfEvent(BpfEvent),
+    /// Namespaces of a task.
+    Namespaces(Namespaces),
+    /// A cgroup.
+    Cgroup(Cgroup<'a>),
+    /// Any other type: not decoded here.
+    Other(RecordKind),
+}
+
+impl<'a> Record<'a> {
+    /// Decodes the body of a record, with or without its trailer.
+    ///
+    /// # Errors
+    /// [`DecodeError`] when the body is too short for the fields of its type.
+    pub fn decode(raw: &RawRecord<'a>, endian: Endian) -> Result<Self, DecodeError> {
+        let at = &mut Cursor::new(raw.body, endian);
+        Ok(match raw.kind {
+            RecordKind::MMAP => Self::Mmap(mmap(at)?),
+            RecordKind::MMAP2 => Self::Mmap2(mmap2(at, raw.misc)?),
+            RecordKind::COMM => Self::Comm(Comm {
+                pid: at.u32("pid")?,
+                tid: at.u32("tid")?,
+                comm: until_nul(at.rest()),
+            }),
+            RecordKind::FORK => Self::Fork(task(at)?),
+            RecordKind::EXIT => Self::Exit(task(at)?),
+            RecordKind::LOST => Self::Lost(Lost {
+                id: at.u64("id")?,
+                lost: at.u64("lost")?,
+            }),
+            RecordKind::LOST_SAMPLES => Self::LostSamples(LostSamples {
+                lost: at.u64("lost")?,
+            }),
+            RecordKind::THROTTLE => Self::Throttle(throttle(at)?),
+            RecordKind::UNTHROTTLE => Self::Unthrottle(throttle(at)?),
+            RecordKind::SWITCH => Self::Switch(Switch { next_prev: None }),
+            RecordKind::SWITCH_CPU_WIDE => Self::Switch(Switch {
+                next_prev: Some((at.u32("next_prev_pid")?, at.u32("next_prev_tid")?)),
+            }),
+            RecordKind::KSYMBOL => Self::Ksymbol(Ksymbol {
+                addr: at.u64("addr")?,
+                len: at.u32("len")?,
+                ksym_type: at.u16("ksym_type")?,
+                flags: at.u16("flags")?,
+                name: until_nul(at.rest()),
+            }),
+            RecordKind::BPF_EVENT => Self::BpfEvent(BpfEvent {
+                event_type: at.u16("type")?,
+                flags: at.u16("flags")?,
+                id: at.u32("id")?,
+                tag: at.array("tag")?,
+            }),
+            RecordKind::NAMESPACES => Self::Namespaces(namespaces(at)?),
+            RecordKind::CGROUP => Self::Cgroup(Cgroup {
+                id: at.u64("id")?,
+                path: until_nul(at.rest()),
+            }),
+            other => Self::Other(other),
+        })
+    }
+
+    /// Type and flags of the record's header; the cpumode is the caller's to add.
+    #[must_use]
+    pub fn kind_and_misc(&self) -> (RecordKind, Misc) {
+        let kind = match self {
+            Self::Mmap(_) => RecordKind::MMAP,
+            Self::Mmap2(mmap2) => {
+                let build_id = matches!(mmap2.id, MmapId::BuildId { .. });
+                let misc = if build_id {
+                    Misc::MMAP_BUILD_ID
+                } else {
+                    Misc(0)
+                };
+                return (RecordKind::MMAP2, misc);
+            }
+            Self::Comm(_) => RecordKind::COMM,
+            Self::Fork(_) => RecordKind::FORK,
+            Self::Exit(_) => RecordKind::EXIT,
+            Self::Lost(_) => RecordKind::LOST,
+            Self::LostSamples(_) => RecordKind::LOST_SAMPLES,
+            Self::Throttle(_) => RecordKind::THROTTLE,
+            Self::Unthrottle(_) => RecordKind::UNTHROTTLE,
+            Self::Switch(Switch { next_prev: None }) => RecordKind::SWITCH,
+            Self::Switch(Switch { next_prev: Some(_) }) => RecordKind::SWITCH_CPU_WIDE,
+            Self::Ksymbol(_) => RecordKind::KSYMBOL,
+            Self::BpfEvent(_) => RecordKind::BPF_EVENT,
+            Self::Namespaces(_) => RecordKind::NAMESPACES,
+            Self::Cgroup(_) => RecordKind::CGROUP,
+            Self::Other(kind) => *kind,
+        };
+        (kind, Misc(0))
+    }
+
+    /// Appends the body without the trailer; names are padded to eight bytes as the kernel does.
+    /// [`Record::Other`] has no fields to write and appends nothing.
+    pub fn encode_body(&self, to: &mut Encoder<'_>) {
+        match self {
+            Self::Mmap(mmap) => {
+                encode_mmap(mmap, to);
+                to.padded_str(mmap.filename, 8);
+            }
+            Self::Mmap2(mmap2) => encode_mmap2(mmap2, to),
+            Self::Comm(comm) => {
+                to.u32(comm.pid);
+                to.u32(comm.tid);
+                to.padded_str(comm.comm, 8);
+            }
+            Self::Fork(task) | Self::Exit(task) => {
+                to.u32(task.pid);
+                to.u32(task.ppid);
+                to.u32(task.tid);
+                to.u32(task.ptid);
+                to.u64(task.time);
+            }
+            Self::Lost(lost) => {
+                to.u64(lost.id);
+                to.u64(lost.lost);
+            }
+            Self::LostSamples(lost) => to.u64(lost.lost),
+            Self::Throttle(throttle) | Self::Unthrottle(throttle) => {
+                to.u64(throttle.time);
+                to.u64(throttle.id);
+                to.u64(throttle.stream_id);
+            }
+            Self::Switch(switch) => {
+                if let Some((pid, tid)) = switch.next_prev {
+                    to.u32(pid);
+                    to.u32(tid);
+                }
+            }
+            Self::Ksymbol(ksymbol) => {
+                to.u64(ksymbol.addr);
+                to.u32(ksymbol.len);
+                to.u16(ksymbol.ksym_type);
+                to.u16(ksymbol.flags);
+                to.padded_str(ksymbol.name, 8);
+            }
+            Self::BpfEvent(bpf) => {
+                to.u16(bpf.event_type);
+                to.u16(bpf.flags);
+                to.u32(bpf.id);
+                to.bytes(&bpf.tag);
+            }
+            Self::Namespaces(namespaces) => {
+                to.u32(namespaces.pid);
+                to.u32(namespaces.tid);
+                to.u64(namespaces.links.len() as u64);
+                for link in &namespaces.links {
+                    to.u64(link.dev);
+                    to.u64(link.inode);
+                }
+            }
+            Self::Cgroup(cgroup) => {
+                to.u64(cgroup.id);
+                to.padded_str(cgroup.path, 8);
+            }
+            Self::Other(_) => {}
+        }
+    }
+}
+
+fn mmap<'a>(at: &mut Cursor<'a>) -> Result<Mmap<'a>, DecodeError> {
+    let fixed = mmap_fixed(at)?;
+    Ok(Mmap {
+        filename: until_nul(at.rest()),
+        ..fixed
+    })
+}
+
+fn mmap_fixed<'a>(at: &mut Cursor<'a>) -> Result<Mmap<'a>, DecodeError> {
+    Ok(Mmap {
+        pid: at.u32("pid")?.cast_signed(),
+        tid: at.u32("tid")?,
+        start: at.u64("addr")?,
+        len: at.u64("len")?,
+        pgoff: at.u64("pgoff")?,
+        filename: &[],
+    })
+}
+
+fn mmap2<'a>(at: &mut Cursor<'a>, misc: Misc) -> Result<Mmap2<'a>, DecodeError> {
+    let fixed = mmap_fixed(at)?;
+    let id = if misc.contains(Misc::MMAP_BUILD_ID) {
+        let size = at.u8("build_id_size")?.min(20);
+        at.take(3, "__reserved")?;
+        MmapId::BuildId {
+            size,
+            bytes: at.array("build_id")?,
+        }
+    } else {
+        MmapId::Inode {
+            major: at.u32("maj")?,
+            minor: at.u32("min")?,
+            inode: at.u64("ino")?,
+            generation: at.u64("ino_generation")?,
+        }
+    };
+    let (prot, flags) = (at.u32("prot")?, at.u32("flags")?);
+    Ok(Mmap2 {
+        mmap: Mmap {
+            filename: until_nul(at.rest()),
+            ..fixed
+        },
+        id,
+        prot,
+        flags,
+    })
+}
+
+fn task(at: &mut Cursor<'_>) -> Result<Task, DecodeError> {
+    Ok(Task {
+        pid: at.u32("pid")?,
+        ppid: at.u32("ppid")?,
+        tid: at.u32("tid")?,
+        ptid: at.u32("ptid")?,
+        time: at.u64("time")?,
+    })
+}
+
+fn throttle(at: &mut Cursor<'_>) -> Result<Throttle, DecodeError> {
+    Ok(Throttle {
+        time: at.u64("time")?,
+        id: at.u64("id")?,
+        stream_id: at.u64("stream_id")?,
+    })
+}
+
+fn namespaces(at: &mut Cursor<'_>) -> Result<Namespaces, DecodeError> {
+    let (pid, tid) = (at.u32("pid")?, at.u32("tid")?);
+    let count = at.u64("nr_namespaces")?;
+    let pairs = at.u64s(count.saturating_mul(2), "link_info")?;
+    let mut numbers = pairs.iter();
+    let mut links = Vec::with_capacity(pairs.len() / 2);
+    while let (Some(dev), Some(inode)) = (numbers.next(), numbers.next()) {
+        links.push(Namespace { dev, inode });
+    }
+    Ok(Namespaces { pid, tid, links })
+}
+
+fn encode_mmap(mmap: &Mmap<'_>, to: &mut Encoder<'_>) {
+    to.u32(mmap.pid.cast_unsigned());
+    to.u32(mmap.tid);
+    to.u64(mmap.start);
+    to.u64(mmap.len);
+    to.u64(mmap.pgoff);
+}
+
+fn encode_mmap2(mmap2: &Mmap2<'_>, to: &mut Encoder<'_>) {
+    encode_mmap(&mmap2.mmap, to);
+    match mmap2.id {
+        MmapId::Inode {
+            major,
+            minor,
+            inode,
+            generation,
+        } => {
+            to.u32(major);
+            to.u32(minor);
+            to.u64(inode);
+            to.u64(generation);
+        }
+        MmapId::BuildId { size, bytes } => {
+            to.bytes(&[size, 0, 0, 0]);
+            to.bytes(&bytes);
+        }
+    }
+    to.u32(mmap2.prot);
+    to.u32(mmap2.flags);
+    to.padded_str(mmap2.mmap.filename, 8);
+}

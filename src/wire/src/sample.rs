@@ -1,0 +1,587 @@
+//! `PERF_RECORD_SAMPLE`: the fields that the event's `sample_type` asks for, in the kernel's order.
+
+use crate::{
+    Attr, BranchSampleType, Cursor, DecodeError, Encoder, Endian, ReadFormat, Regs, RegsAbi,
+    SampleType, U64s,
+};
+
+/// One decoded sample; it borrows what is long from the file.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Sample<'a> {
+    /// Instruction pointer.
+    pub ip: Option<u64>,
+    /// Process and thread id; -1 as `u32::MAX` for a dying task.
+    pub pid_tid: Option<(u32, u32)>,
+    /// Timestamp in nanoseconds of the event's clock.
+    pub time: Option<u64>,
+    /// Data address.
+    pub addr: Option<u64>,
+    /// Event id (from IDENTIFIER or ID).
+    pub id: Option<u64>,
+    /// Stream id.
+    pub stream_id: Option<u64>,
+    /// CPU number.
+    pub cpu: Option<u32>,
+    /// Events since the sample before; without the field, the attr's fixed period.
+    pub period: Option<u64>,
+    /// Counter values.
+    pub read: Option<ReadValues<'a>>,
+    /// Addresses and context markers, innermost first.
+    pub callchain: Option<U64s<'a>>,
+    /// Raw data, a tracepoint's fields.
+    pub raw: Option<&'a [u8]>,
+    /// Branch stack, newest first.
+    pub branch_stack: Option<BranchStack<'a>>,
+    /// User registers.
+    pub regs_user: Option<Regs<'a>>,
+    /// Copy of the user stack.
+    pub stack_user: Option<UserStack<'a>>,
+    /// Weight, or the three parts of `WEIGHT_STRUCT` in one word.
+    pub weight: Option<u64>,
+    /// `union perf_mem_data_src`.
+    pub data_src: Option<u64>,
+    /// Transaction flags.
+    pub transaction: Option<u64>,
+    /// Registers at the interrupt.
+    pub regs_intr: Option<Regs<'a>>,
+    /// Physical data address.
+    pub phys_addr: Option<u64>,
+    /// Cgroup id.
+    pub cgroup: Option<u64>,
+    /// Page size of the data address in bytes.
+    pub data_page_size: Option<u64>,
+    /// Page size of the instruction pointer in bytes.
+    pub code_page_size: Option<u64>,
+    /// AUX data.
+    pub aux: Option<&'a [u8]>,
+}
+
+/// The top of the user stack at the sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UserStack<'a> {
+    /// The bytes from the stack pointer upwards that were really copied.
+    pub bytes: &'a [u8],
+    /// Bytes reserved in the record, padding included.
+    pub reserved: usize,
+}
+
+/// Branch records of the hardware.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BranchStack<'a> {
+    /// Hardware index of the newest entry, where it was asked for.
+    pub hw_index: Option<u64>,
+    entries: U64s<'a>,
+    /// One word of counters for each entry, where they were asked for.
+    pub counters: Option<U64s<'a>>,
+}
+
+/// `struct perf_branch_entry`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BranchEntry {
+    /// Address of the branch.
+    pub from: u64,
+    /// Its target.
+    pub to: u64,
+    /// The bit-fields behind the addresses as they stand in the file.
+    pub flags: u64,
+}
+
+impl BranchStack<'_> {
+    /// Number of branches.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len() / 3
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The branches, newest first.
+    pub fn iter(&self) -> impl Iterator<Item = BranchEntry> + '_ {
+        (0..self.len()).filter_map(|index| {
+            let at = index * 3;
+            Some(BranchEntry {
+                from: self.entries.get(at)?,
+                to: self.entries.get(at + 1)?,
+                flags: self.entries.get(at + 2)?,
+            })
+        })
+    }
+}
+
+/// What a read of the counter, or of its group, returned (`struct read_format`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadValues<'a> {
+    format: ReadFormat,
+    words: U64s<'a>,
+}
+
+/// One counter's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadValue {
+    /// The count.
+    pub value: u64,
+    /// Event id.
+    pub id: Option<u64>,
+    /// Samples lost so far.
+    pub lost: Option<u64>,
+}
+
+impl<'a> ReadValues<'a> {
+    fn decode(at: &mut Cursor<'a>, format: ReadFormat) -> Result<Self, DecodeError> {
+        let has = |bit| u64::from(format.contains(bit));
+        let times = has(ReadFormat::TOTAL_TIME_ENABLED) + has(ReadFormat::TOTAL_TIME_RUNNING);
+        let each = 1 + has(ReadFormat::ID) + has(ReadFormat::LOST);
+        let words = if format.contains(ReadFormat::GROUP) {
+            let members = at.clone().u64("read nr")?;
+            1 + times + members.min(u64::from(u16::MAX)) * each
+        } else {
+            times + each
+        };
+        Ok(Self {
+            format,
+            words: at.u64s(words, "read")?,
+        })
+    }
+
+    /// The words as they stand in the file.
+    #[must_use]
+    pub fn words(&self) -> U64s<'a> {
+        self.words
+    }
+
+    /// Time enabled in nanoseconds.
+    #[must_use]
+    pub fn time_enabled(&self) -> Option<u64> {
+        self.format
+            .contains(ReadFormat::TOTAL_TIME_ENABLED)
+            .then(|| self.words.get(1))?
+    }
+
+    /// Time running in nanoseconds.
+    #[must_use]
+    pub fn time_running(&self) -> Option<u64> {
+        let index = 1 + usize::from(self.format.contains(ReadFormat::TOTAL_TIME_ENABLED));
+        self.format
+            .contains(ReadFormat::TOTAL_TIME_RUNNING)
+            .then(|| self.words.get(index))?
+    }
+
+    /// The value of each member of the group, or the one value.
+    #[must_use]
+    pub fn values(&self) -> Vec<ReadValue> {
+        let has = |bit| usize::from(self.format.contains(bit));
+        let times = has(ReadFormat::TOTAL_TIME_ENABLED) + has(ReadFormat::TOTAL_TIME_RUNNING);
+        let (id, lost) = (has(ReadFormat::ID), has(ReadFormat::LOST));
+        if !self.format.contains(ReadFormat::GROUP) {
+            let at =
+                |present: usize, index| (present == 1).then(|| self.words.get(index)).flatten();
+            let value = self.words.get(0).unwrap_or_default();
+            return vec![ReadValue {
+                value,
+                id: at(id, 1 + times),
+                lost: at(lost, 1 + times + id),
+            }];
+        }
+        let start = 1 + times;
+        let each = 1 + id + lost;
+        (start..self.words.len())
+            .step_by(each)
+            .map(|index| ReadValue {
+                value: self.words.get(index).unwrap_or_default(),
+                id: (id == 1).then(|| self.words.get(index + 1)).flatten(),
+                lost: (lost == 1)
+                    .then(|| self.words.get(index + 1 + id))
+                    .flatten(),
+            })
+            .collect()
+    }
+}
+
+/// Where an event's samples keep their fields; made once for each event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SampleLayout {
+    sample_type: SampleType,
+    read_format: ReadFormat,
+    branch: BranchSampleType,
+    regs_user: u64,
+    regs_intr: u64,
+    time: Option<usize>,
+    id: Option<usize>,
+}
+
+impl SampleLayout {
+    /// The layout of samples of an event with this attr.
+    #[must_use]
+    pub fn new(attr: &Attr) -> Self {
+        let has = |bit| attr.sample_type.contains(bit);
+        let offset = |before: &[SampleType]| before.iter().filter(|bit| has(**bit)).count() * 8;
+        let before_time = [SampleType::IDENTIFIER, SampleType::IP, SampleType::TID];
+        let before_id = [&before_time[..], &[SampleType::TIME, SampleType::ADDR]].concat();
+        let id = if has(SampleType::IDENTIFIER) {
+            Some(0)
+        } else {
+            has(SampleType::ID).then(|| offset(&before_id))
+        };
+        Self {
+            sample_type: attr.sample_type,
+            read_format: attr.read_format,
+            branch: attr.branch_sample_type,
+            regs_user: attr.sample_regs_user,
+            regs_intr: attr.sample_regs_intr,
+            time: has(SampleType::TIME).then(|| offset(&before_time)),
+            id,
+        }
+    }
+
+    /// Fields of the sample.
+    #[must_use]
+    pub fn sample_type(&self) -> SampleType {
+        self.sample_type
+    }
+
+    /// The timestamp alone, without decoding the rest.
+    #[inline]
+    #[must_use]
+    pub fn time(&self, body: &[u8], endian: Endian) -> Option<u64> {
+        endian.u64_at(body, self.time?)
+    }
+
+    /// The event id alone, without decoding the rest.
+    #[inline]
+    #[must_use]
+    pub fn id(&self, body: &[u8], endian: Endian) -> Option<u64> {
+        endian.u64_at(body, self.id?)
+    }
+
+    /// Decodes a sample's body.
+    ///
+    /// # Errors
+    /// [`DecodeError`] when the body ends before the fields do.
+    pub fn decode<'a>(&self, body: &'a [u8], endian: Endian) -> Result<Sample<'a>, DecodeError> {
+        let at = &mut Cursor::new(body, endian);
+        let mut sample = Sample::default();
+        self.decode_fixed(at, &mut sample)?;
+        self.decode_variable(at, endian, &mut sample)?;
+        self.decode_tail(at, &mut sample)?;
+        Ok(sample)
+    }
+
+    /// IDENTIFIER to PERIOD: eight bytes each.
+    fn decode_fixed(
+        &self,
+        at: &mut Cursor<'_>,
+        sample: &mut Sample<'_>,
+    ) -> Result<(), DecodeError> {
+        let has = |bit| self.sample_type.contains(bit);
+        if has(SampleType::IDENTIFIER) {
+            sample.id = Some(at.u64("identifier")?);
+        }
+        if has(SampleType::IP) {
+            sample.ip = Some(at.u64("ip")?);
+        }
+        if has(SampleType::TID) {
+            sample.pid_tid = Some((at.u32("pid")?, at.u32("tid")?));
+        }
+        if has(SampleType::TIME) {
+            sample.time = Some(at.u64("time")?);
+        }
+        if has(SampleType::ADDR) {
+            sample.addr = Some(at.u64("addr")?);
+        }
+        if has(SampleType::ID) {
+            sample.id = Some(at.u64("id")?);
+        }
+        if has(SampleType::STREAM_ID) {
+            sample.stream_id = Some(at.u64("stream_id")?);
+        }
+        if has(SampleType::CPU) {
+            sample.cpu = Some(at.u32("cpu")?);
+            at.u32("cpu reserved")?;
+        }
+        if has(SampleType::PERIOD) {
+            sample.period = Some(at.u64("period")?);
+        }
+        Ok(())
+    }
+
+    /// READ to STACK_USER: fields that carry their own length.
+    fn decode_variable<'a>(
+        &self,
+        at: &mut Cursor<'a>,
+        endian: Endian,
+        sample: &mut Sample<'a>,
+    ) -> Result<(), DecodeError> {
+        let has = |bit| self.sample_type.contains(bit);
+        if has(SampleType::READ) {
+            sample.read = Some(ReadValues::decode(at, self.read_format)?);
+        }
+        if has(SampleType::CALLCHAIN) {
+            let count = at.u64("callchain nr")?;
+            sample.callchain = Some(at.u64s(count, "callchain")?);
+        }
+        if has(SampleType::RAW) {
+            let size = at.u32("raw size")?;
+            sample.raw = Some(at.take(size as usize, "raw")?);
+        }
+        if has(SampleType::BRANCH_STACK) {
+            sample.branch_stack = Some(self.decode_branches(at)?);
+        }
+        if has(SampleType::REGS_USER) {
+            sample.regs_user = Some(decode_regs(at, self.regs_user, "user registers")?);
+        }
+        if has(SampleType::STACK_USER) {
+            sample.stack_user = Some(decode_stack(at, endian)?);
+        }
+        Ok(())
+    }
+
+    /// WEIGHT to AUX.
+    fn decode_tail<'a>(
+        &self,
+        at: &mut Cursor<'a>,
+        sample: &mut Sample<'a>,
+    ) -> Result<(), DecodeError> {
+        let has = |bit| self.sample_type.contains(bit);
+        if has(SampleType::WEIGHT) || has(SampleType::WEIGHT_STRUCT) {
+            sample.weight = Some(at.u64("weight")?);
+        }
+        if has(SampleType::DATA_SRC) {
+            sample.data_src = Some(at.u64("data_src")?);
+        }
+        if has(SampleType::TRANSACTION) {
+            sample.transaction = Some(at.u64("transaction")?);
+        }
+        if has(SampleType::REGS_INTR) {
+            sample.regs_intr = Some(decode_regs(at, self.regs_intr, "interrupt registers")?);
+        }
+        if has(SampleType::PHYS_ADDR) {
+            sample.phys_addr = Some(at.u64("phys_addr")?);
+        }
+        if has(SampleType::CGROUP) {
+            sample.cgroup = Some(at.u64("cgroup")?);
+        }
+        if has(SampleType::DATA_PAGE_SIZE) {
+            sample.data_page_size = Some(at.u64("data_page_size")?);
+        }
+        if has(SampleType::CODE_PAGE_SIZE) {
+            sample.code_page_size = Some(at.u64("code_page_size")?);
+        }
+        if has(SampleType::AUX) {
+            let size = at.u64("aux size")?;
+            sample.aux = Some(at.take(usize::try_from(size).unwrap_or(usize::MAX), "aux")?);
+        }
+        Ok(())
+    }
+
+    fn decode_branches<'a>(&self, at: &mut Cursor<'a>) -> Result<BranchStack<'a>, DecodeError> {
+        let count = at.u64("branch stack nr")?;
+        let indexed = self.branch.contains(BranchSampleType::HW_INDEX);
+        let hw_index = if indexed {
+            Some(at.u64("branch hw_idx")?)
+        } else {
+            None
+        };
+        let entries = at.u64s(count.saturating_mul(3), "branch stack")?;
+        let counted = self.branch.contains(BranchSampleType::COUNTERS);
+        let counters = if counted {
+            Some(at.u64s(count, "branch counters")?)
+        } else {
+            None
+        };
+        Ok(BranchStack {
+            hw_index,
+            entries,
+            counters,
+        })
+    }
+
+    /// Appends a sample's body. Fields that the layout has and the sample lacks become 0 or empty;
+    /// fields that the layout lacks are left out.
+    pub fn encode(&self, sample: &Sample<'_>, to: &mut Encoder<'_>) {
+        self.encode_fixed(sample, to);
+        let has = |bit| self.sample_type.contains(bit);
+        if has(SampleType::READ) {
+            self.encode_read(sample, to);
+        }
+        if has(SampleType::CALLCHAIN) {
+            encode_counted(sample.callchain, to);
+        }
+        if has(SampleType::RAW) {
+            let raw = sample.raw.unwrap_or_default();
+            to.u32(u32::try_from(raw.len()).unwrap_or(u32::MAX));
+            to.bytes(raw);
+        }
+        if has(SampleType::BRANCH_STACK) {
+            self.encode_branches(sample, to);
+        }
+        if has(SampleType::REGS_USER) {
+            encode_regs(sample.regs_user, to);
+        }
+        if has(SampleType::STACK_USER) {
+            encode_stack(sample.stack_user, to);
+        }
+        self.encode_tail(sample, to);
+    }
+
+    fn encode_fixed(&self, sample: &Sample<'_>, to: &mut Encoder<'_>) {
+        let (pid, tid) = sample.pid_tid.unwrap_or_default();
+        for (bit, value) in [
+            (SampleType::IDENTIFIER, sample.id),
+            (SampleType::IP, sample.ip),
+            (SampleType::TID, None),
+            (SampleType::TIME, sample.time),
+            (SampleType::ADDR, sample.addr),
+            (SampleType::ID, sample.id),
+            (SampleType::STREAM_ID, sample.stream_id),
+            (SampleType::CPU, None),
+            (SampleType::PERIOD, sample.period),
+        ] {
+            if !self.sample_type.contains(bit) {
+                continue;
+            }
+            match bit {
+                SampleType::TID => {
+                    to.u32(pid);
+                    to.u32(tid);
+                }
+                SampleType::CPU => {
+                    to.u32(sample.cpu.unwrap_or_default());
+                    to.u32(0);
+                }
+                _ => to.u64(value.unwrap_or_default()),
+            }
+        }
+    }
+
+    fn encode_read(&self, sample: &Sample<'_>, to: &mut Encoder<'_>) {
+        match sample.read {
+            Some(read) => read.words.iter().for_each(|word| to.u64(word)),
+            None => {
+                let has = |bit| usize::from(self.read_format.contains(bit));
+                let times =
+                    has(ReadFormat::TOTAL_TIME_ENABLED) + has(ReadFormat::TOTAL_TIME_RUNNING);
+                let each = if has(ReadFormat::GROUP) == 1 {
+                    0
+                } else {
+                    has(ReadFormat::ID) + has(ReadFormat::LOST)
+                };
+                to.zeros((1 + times + each) * 8);
+            }
+        }
+    }
+
+    fn encode_branches(&self, sample: &Sample<'_>, to: &mut Encoder<'_>) {
+        let stack = sample.branch_stack;
+        to.u64(stack.map_or(0, |stack| stack.len() as u64));
+        if self.branch.contains(BranchSampleType::HW_INDEX) {
+            to.u64(stack.and_then(|stack| stack.hw_index).unwrap_or_default());
+        }
+        if let Some(stack) = stack {
+            stack.entries.iter().for_each(|word| to.u64(word));
+            if self.branch.contains(BranchSampleType::COUNTERS) {
+                stack
+                    .counters
+                    .iter()
+                    .flat_map(U64s::iter)
+                    .for_each(|word| to.u64(word));
+            }
+        }
+    }
+
+    fn encode_tail(&self, sample: &Sample<'_>, to: &mut Encoder<'_>) {
+        let has = |bit| self.sample_type.contains(bit);
+        let mut word = |present: bool, value: Option<u64>| {
+            if present {
+                to.u64(value.unwrap_or_default());
+            }
+        };
+        word(
+            has(SampleType::WEIGHT) || has(SampleType::WEIGHT_STRUCT),
+            sample.weight,
+        );
+        word(has(SampleType::DATA_SRC), sample.data_src);
+        word(has(SampleType::TRANSACTION), sample.transaction);
+        if has(SampleType::REGS_INTR) {
+            encode_regs(sample.regs_intr, to);
+        }
+        let mut word = |present: bool, value: Option<u64>| {
+            if present {
+                to.u64(value.unwrap_or_default());
+            }
+        };
+        word(has(SampleType::PHYS_ADDR), sample.phys_addr);
+        word(has(SampleType::CGROUP), sample.cgroup);
+        word(has(SampleType::DATA_PAGE_SIZE), sample.data_page_size);
+        word(has(SampleType::CODE_PAGE_SIZE), sample.code_page_size);
+        if has(SampleType::AUX) {
+            let aux = sample.aux.unwrap_or_default();
+            to.u64(aux.len() as u64);
+            to.bytes(aux);
+        }
+    }
+}
+
+fn decode_regs<'a>(
+    at: &mut Cursor<'a>,
+    mask: u64,
+    field: &'static str,
+) -> Result<Regs<'a>, DecodeError> {
+    let abi = RegsAbi::from_raw(at.u64(field)?);
+    let count = if abi == RegsAbi::None {
+        0
+    } else {
+        u64::from(mask.count_ones())
+    };
+    Ok(Regs {
+        abi,
+        mask,
+        values: at.u64s(count, field)?,
+    })
+}
+
+fn decode_stack<'a>(at: &mut Cursor<'a>, endian: Endian) -> Result<UserStack<'a>, DecodeError> {
+    let size = at.u64("user stack size")?;
+    if size == 0 {
+        return Ok(UserStack {
+            bytes: &[],
+            reserved: 0,
+        });
+    }
+    let reserved = usize::try_from(size).unwrap_or(usize::MAX);
+    let whole = at.take(reserved, "user stack")?;
+    let copied = endian.u64(at.array("user stack dyn_size")?);
+    let copied = usize::try_from(copied).unwrap_or(usize::MAX).min(reserved);
+    Ok(UserStack {
+        bytes: whole.get(..copied).unwrap_or(whole),
+        reserved,
+    })
+}
+
+fn encode_counted(words: Option<U64s<'_>>, to: &mut Encoder<'_>) {
+    to.u64(words.map_or(0, |words| words.len() as u64));
+    words
+        .iter()
+        .flat_map(U64s::iter)
+        .for_each(|word| to.u64(word));
+}
+
+fn encode_regs(regs: Option<Regs<'_>>, to: &mut Encoder<'_>) {
+    to.u64(regs.map_or(0, |regs| regs.abi.raw()));
+    regs.iter()
+        .flat_map(|regs| regs.values.iter())
+        .for_each(|word| to.u64(word));
+}
+
+fn encode_stack(stack: Option<UserStack<'_>>, to: &mut Encoder<'_>) {
+    let Some(stack) = stack else { return to.u64(0) };
+    to.u64(stack.reserved as u64);
+    if stack.reserved > 0 {
+        to.bytes(stack.bytes);
+        to.zeros(stack.reserved.saturating_sub(stack.bytes.len()));
+        to.u64(stack.bytes.len() as u64);
+    }
+}
