@@ -1,0 +1,53 @@
+#!/bin/sh
+# From a fresh clone to the first profile: builds rperf, records a real workload with it and prints
+# the report. Needs a Rust toolchain; a C linker is installed if it is missing and may be.
+set -eu
+cd "$(dirname "$0")/../.."
+
+say() { printf '\n==> %s\n' "$*" >&2; }
+
+if ! command -v cargo >/dev/null; then
+    echo "cargo is missing: install a Rust toolchain (https://rustup.rs) and run this again" >&2
+    exit 1
+fi
+
+if ! command -v cc >/dev/null; then
+    if [ "$(id -u)" = 0 ]; then as_root=""
+    elif command -v sudo >/dev/null; then as_root="sudo"
+    else
+        echo "a C linker is missing: as root, run  apt-get install gcc libc6-dev" >&2
+        exit 1
+    fi
+    say "installing gcc and libc6-dev, for the linker"
+    $as_root apt-get -o DPkg::Lock::Timeout=900 update -qq
+    $as_root apt-get -o DPkg::Lock::Timeout=900 install -y -qq --no-install-recommends gcc libc6-dev >/dev/null
+fi
+
+target=${CARGO_TARGET_DIR:-target}
+out=$target/first_profile
+mkdir -p "$out"
+
+say "building rperf"
+cargo build --release --quiet
+rperf=$target/release/rperf
+
+say "building the workload, with frame pointers so that its stacks can be followed"
+rustc -O -g -C force-frame-pointers=yes -o "$out/workload" examples/first_profile/workload.rs
+
+# Without root, the kernel shows others' processes and itself only below certain levels of
+# perf_event_paranoid; then the profile covers the workload alone.
+paranoid=$(cat /proc/sys/kernel/perf_event_paranoid 2>/dev/null || echo 4)
+if [ "$(id -u)" = 0 ] || [ "$paranoid" -le 0 ]; then
+    say "recording the whole system with callchains while the workload runs"
+    set -- -ag
+else
+    say "recording the workload with callchains (perf_event_paranoid is $paranoid and you are not root: no other processes)"
+    set -- -g
+fi
+"$rperf" record "$@" -o "$out/perf.data" -- "$out/workload" 3
+
+say "where the time went (rperf report --stdio --no-children -g none)"
+"$rperf" report -i "$out/perf.data" --stdio --no-children -g none
+
+say "next: $rperf report -i $out/perf.data --stdio   with call graphs, or"
+echo "         $rperf script -i $out/perf.data           sample by sample" >&2

@@ -1,0 +1,71 @@
+//! A workload worth a profile: it counts the words of this project's own sources, over and over,
+//! in two threads, once with a hash map and once by sorting.
+//!
+//! `rustc -O -g -C force-frame-pointers=yes examples/first_profile/workload.rs` builds it; the first
+//! argument is how many seconds it runs.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+fn main() {
+    let seconds = std::env::args().nth(1).and_then(|word| word.parse().ok()).unwrap_or(3.0);
+    let mut text = String::new();
+    read_sources(Path::new("src"), &mut text);
+    let end = Instant::now() + Duration::from_secs_f64(seconds);
+    let (hashed, sorted) = std::thread::scope(|scope| {
+        let hashing = scope.spawn(|| repeat_until(end, || count_by_hashing(&text)));
+        let sorting = scope.spawn(|| repeat_until(end, || count_by_sorting(&text)));
+        (hashing.join(), sorting.join())
+    });
+    match (hashed, sorted) {
+        (Ok(hashed), Ok(sorted)) => {
+            println!("counted {} words by hashing and {} by sorting", hashed.1, sorted.1);
+            assert_eq!(hashed.0, sorted.0, "both ways find the same number of different words");
+        }
+        _ => std::process::exit(1),
+    }
+}
+
+/// Appends every Rust file below `folder` to `text`.
+fn read_sources(folder: &Path, text: &mut String) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        if path.is_dir() {
+            read_sources(&path, text);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            text.push_str(&std::fs::read_to_string(&path).unwrap_or_default());
+        }
+    }
+}
+
+/// Runs `count` until the time is over; returns how many different words it found and how many
+/// words it went through in all.
+#[inline(never)]
+fn repeat_until(end: Instant, count: impl Fn() -> (usize, usize)) -> (usize, usize) {
+    let (mut different, mut total) = (0, 0);
+    while Instant::now() < end {
+        let (found, words) = count();
+        different = found;
+        total += words;
+    }
+    (different, total)
+}
+
+#[inline(never)]
+fn count_by_hashing(text: &str) -> (usize, usize) {
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    for word in text.split_whitespace() {
+        *counts.entry(word).or_default() += 1;
+    }
+    (counts.len(), counts.values().sum())
+}
+
+#[inline(never)]
+fn count_by_sorting(text: &str) -> (usize, usize) {
+    let mut words: Vec<&str> = text.split_whitespace().collect();
+    words.sort_unstable();
+    let total = words.len();
+    words.dedup();
+    (words.len(), total)
+}

@@ -1,0 +1,82 @@
+#!/bin/sh
+# Passes the tests from a fresh clone: installs what they need from Debian's packages, then runs
+# format, lints, every test, and the static builds. As root everything runs; as an ordinary user the
+# tests that need privileges skip and say so. RPERF_CI=1 turns a missing tool into a failure.
+set -eu
+cd "$(dirname "$0")/.."
+
+say() { printf '\n==> %s\n' "$*" >&2; }
+missing() {
+    if [ -n "${RPERF_CI:-}" ]; then echo "error: $*" >&2; exit 1; fi
+    echo "skipped: $*" >&2
+}
+
+say "Debian packages"
+wanted=""
+for package in linux-perf gcc g++ libc6-dev binutils qemu-user-static; do
+    dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || wanted="$wanted $package"
+done
+if [ -n "$wanted" ]; then
+    if [ "$(id -u)" = 0 ]; then as_root=""; else as_root="sudo"; fi
+    if [ -z "$as_root" ] || command -v sudo >/dev/null; then
+        $as_root apt-get -o DPkg::Lock::Timeout=900 update -qq
+        # shellcheck disable=SC2086 # a list of words
+        DEBIAN_FRONTEND=noninteractive $as_root apt-get -o DPkg::Lock::Timeout=900 \
+            install -y -qq --no-install-recommends $wanted >/dev/null
+    else
+        missing "no root and no sudo to install:$wanted"
+    fi
+fi
+
+if [ "$(id -u)" = 0 ] && [ ! -e /sys/kernel/tracing/events ]; then
+    mount -t tracefs nodev /sys/kernel/tracing || missing "tracefs cannot be mounted"
+fi
+
+say "format"
+cargo fmt --all --check
+
+say "lints"
+cargo clippy --workspace --all-targets --quiet -- -D warnings
+
+say "tests"
+cargo test --workspace --quiet
+
+target=${CARGO_TARGET_DIR:-target}
+
+say "static builds"
+for machine in x86_64 aarch64; do
+    triple=$machine-unknown-linux-musl
+    if ! rustup target add "$triple" >/dev/null 2>&1; then
+        missing "rustup cannot add the target $triple"
+        continue
+    fi
+    cargo build --release --quiet --target "$triple"
+    binary=$target/$triple/release/rperf
+    if readelf -d "$binary" | grep -q NEEDED; then
+        echo "error: $binary is not static" >&2
+        exit 1
+    fi
+    runner=""
+    if [ "$(uname -m)" != "$machine" ]; then
+        runner=qemu-$machine-static
+        command -v "$runner" >/dev/null || { missing "$runner to start the $machine binary"; continue; }
+    fi
+    $runner "$binary" --version
+done
+
+say "the static binary records and reports"
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+static=$target/x86_64-unknown-linux-musl/release/rperf
+if [ -x "$static" ] && [ "$(uname -m)" = x86_64 ]; then
+    "$static" record -g -e task-clock -o "$scratch/perf.data" -- sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'
+    "$static" report -i "$scratch/perf.data" --stdio --no-children -g none -s comm >"$scratch/report"
+    grep -q '  sh' "$scratch/report"
+    if command -v qemu-aarch64-static >/dev/null && [ -x "$target/aarch64-unknown-linux-musl/release/rperf" ]; then
+        qemu-aarch64-static "$target/aarch64-unknown-linux-musl/release/rperf" \
+            report -i "$scratch/perf.data" --stdio --no-children -g none -s comm >"$scratch/report.arm64"
+        cmp "$scratch/report" "$scratch/report.arm64"
+    fi
+fi
+
+say "all passed"
