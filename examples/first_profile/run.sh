@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.."
 say() { printf '\n==> %s\n' "$*" >&2; }
 
 if ! command -v cargo >/dev/null; then
-    echo "cargo is missing: install a Rust toolchain (https://rustup.rs) and run this again" >&2
+    echo "cargo is missing: install a Rust toolchain and run this again" >&2
     exit 1
 fi
 
