@@ -1,0 +1,125 @@
+//! Build-ids: what they look like, and where ELF files and sysfs notes keep them.
+
+use std::fmt;
+
+use object::Endianness;
+
+use crate::elf::Image;
+
+/// The owner name of a GNU note, with its terminating zero.
+const GNU_OWNER: &[u8] = b"GNU\0";
+/// `NT_GNU_BUILD_ID` of elf.h.
+const NOTE_BUILD_ID: u32 = 3;
+/// Where a build-id may stand, in the order perf asks: the usual place, the kernel's, an old vdso's.
+const NOTE_SECTIONS: [&[u8]; 3] = [b".note.gnu.build-id", b".notes", b".note"];
+
+/// A build-id of up to twenty bytes (`PERF_RECORD_MMAP2` and the header section hold no more).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BuildId {
+    bytes: [u8; Self::MAX_LEN],
+    len: u8,
+}
+
+impl BuildId {
+    /// `BUILD_ID_SIZE`: the longest build-id, that of SHA-1.
+    pub const MAX_LEN: usize = 20;
+
+    /// The build-id made of `bytes`, of which what lies beyond [`Self::MAX_LEN`] is dropped. An empty
+    /// one, or one of zeros alone, identifies nothing: `None`.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let kept = bytes.get(..Self::MAX_LEN).unwrap_or(bytes);
+        if kept.iter().all(|&byte| byte == 0) {
+            return None;
+        }
+        let mut id = Self {
+            bytes: [0; Self::MAX_LEN],
+            len: u8::try_from(kept.len()).ok()?,
+        };
+        id.bytes.get_mut(..kept.len())?.copy_from_slice(kept);
+        Some(id)
+    }
+
+    /// Reads the hexadecimal form that [`Display`](fmt::Display) writes.
+    pub fn from_hex(text: &str) -> Option<Self> {
+        let digits = text.as_bytes();
+        if !digits.len().is_multiple_of(2) || digits.len() > 2 * Self::MAX_LEN {
+            return None;
+        }
+        let mut bytes = Vec::with_capacity(digits.len() / 2);
+        for pair in digits.chunks_exact(2) {
+            let [high, low] = pair else { return None };
+            let high = char::from(*high).to_digit(16)?;
+            let low = char::from(*low).to_digit(16)?;
+            bytes.push(u8::try_from(high << 4 | low).ok()?);
+        }
+        Self::from_bytes(&bytes)
+    }
+
+    /// The significant bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        self.bytes
+            .get(..usize::from(self.len))
+            .unwrap_or(&self.bytes)
+    }
+
+    /// Whether both name the same image. Old files store the id padded to twenty bytes without saying
+    /// how long it was, so trailing zeros don't count.
+    pub fn matches(&self, other: &Self) -> bool {
+        self.bytes == other.bytes
+    }
+}
+
+impl fmt::Display for BuildId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_bytes()
+            .iter()
+            .try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for BuildId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BuildId({self})")
+    }
+}
+
+/// The build-id in a run of ELF notes: `/sys/kernel/notes`, `/sys/module/M/notes/.note.gnu.build-id`,
+/// or the content of a note section. `None` where there is none or the notes are damaged before it.
+pub fn build_id_of_notes(mut notes: &[u8], endian: Endianness) -> Option<BuildId> {
+    let word = |bytes: &[u8]| -> Option<u32> {
+        let bytes: [u8; 4] = bytes.get(..4)?.try_into().ok()?;
+        Some(match endian {
+            Endianness::Little => u32::from_le_bytes(bytes),
+            Endianness::Big => u32::from_be_bytes(bytes),
+        })
+    };
+    loop {
+        let name_len = usize::try_from(word(notes)?).ok()?;
+        let desc_len = usize::try_from(word(notes.get(4..)?)?).ok()?;
+        let kind = word(notes.get(8..)?)?;
+        let body = notes.get(12..)?;
+        let desc = body.get(name_len.checked_next_multiple_of(4)?..)?;
+        if kind == NOTE_BUILD_ID && body.get(..name_len)? == GNU_OWNER {
+            return BuildId::from_bytes(desc.get(..desc_len)?);
+        }
+        notes = desc.get(desc_len.checked_next_multiple_of(4)?..)?;
+    }
+}
+
+/// The build-id of an ELF file: from its note sections, or from `PT_NOTE` where it has no sections.
+pub fn build_id_of_elf(bytes: &[u8]) -> Option<BuildId> {
+    build_id_of_image(&Image::parse(bytes).ok()?)
+}
+
+pub(crate) fn build_id_of_image(image: &Image<'_>) -> Option<BuildId> {
+    let section = NOTE_SECTIONS
+        .iter()
+        .find_map(|name| image.section_by_name(name));
+    match section {
+        Some((_, section)) => build_id_of_notes(image.section_data(section)?, image.endian),
+        None => image
+            .notes
+            .iter()
+            .find_map(|notes| build_id_of_notes(notes, image.endian)),
+    }
+}

@@ -1,0 +1,104 @@
+//! The files that may hold an object's symbols, in the order perf tries them.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crate::build_id::BuildId;
+use crate::elf::Image;
+use crate::files::Files;
+use crate::request::{ObjectKind, SearchPaths, join_below};
+
+/// The cache's folder of `id`: `CACHE/.build-id/xx/yyyy…`.
+pub fn cache_entry(cache: &Path, id: &BuildId) -> PathBuf {
+    let (first, rest) = split(id);
+    cache.join(".build-id").join(first).join(rest)
+}
+
+/// The candidates for a user object called `path`. The object itself comes behind the build-id cache and
+/// the installed debug files.
+pub(crate) fn of_user_object(
+    files: &dyn Files,
+    paths: &SearchPaths,
+    path: &Path,
+    id: Option<&BuildId>,
+    kind: ObjectKind,
+) -> Vec<PathBuf> {
+    let mut found = debug_link(files, paths, path);
+    if let (Some(cache), Some(id)) = (&paths.build_id_cache, id) {
+        found.extend(cached(cache, id, kind));
+    }
+    let roots = || paths.debug_dirs.iter().map(|root| paths.under_symfs(root));
+    for root in roots() {
+        // Fedora's way, then Debian's and Ubuntu's old one.
+        let mut with_suffix = join_below(&root, path).into_os_string();
+        with_suffix.push(".debug");
+        found.push(with_suffix.into());
+        found.push(join_below(&root, path));
+    }
+    if let Some(id) = id {
+        let (first, rest) = split(id);
+        for root in roots() {
+            found.push(
+                root.join(".build-id")
+                    .join(&first)
+                    .join(format!("{rest}.debug")),
+            );
+        }
+    }
+    found.push(paths.under_symfs(path));
+    if let (Some(dir), Some(file)) = (path.parent(), path.file_name()) {
+        found.push(paths.under_symfs(&dir.join(".debug").join(file)));
+    }
+    if let Ok(below_usr) = path.strip_prefix("/usr")
+        && path.starts_with("/usr/lib")
+    {
+        found.extend(roots().map(|root| join_below(&root, below_usr)));
+    }
+    found
+}
+
+/// The cache's copies of an object and of its debug file.
+pub(crate) fn cached(cache: &Path, id: &BuildId, kind: ObjectKind) -> [PathBuf; 2] {
+    let entry = cache_entry(cache, id);
+    let file = match kind {
+        ObjectKind::Vdso => "vdso",
+        ObjectKind::Kernel => "kallsyms",
+        _ => "elf",
+    };
+    [entry.join(file), entry.join("debug")]
+}
+
+/// The file that `.gnu_debuglink` names: beside the object, in `.debug`, or below the debug roots.
+fn debug_link(files: &dyn Files, paths: &SearchPaths, path: &Path) -> Vec<PathBuf> {
+    let object = paths.under_symfs(path);
+    let Ok(bytes) = files.read(&object) else {
+        return Vec::new();
+    };
+    let Ok(image) = Image::parse(&bytes) else {
+        return Vec::new();
+    };
+    let (Some(name), Some(dir)) = (image.debug_link(), object.parent()) else {
+        return Vec::new();
+    };
+    let name = Path::new(OsStr::from_bytes(name));
+    let mut places = vec![dir.join(name), dir.join(".debug").join(name)];
+    places.extend(
+        paths
+            .debug_dirs
+            .iter()
+            .map(|root| join_below(root, dir).join(name)),
+    );
+    // perf looks at the first one that exists and at no other.
+    places
+        .into_iter()
+        .find(|place| files.read(place).is_ok())
+        .into_iter()
+        .collect()
+}
+
+fn split(id: &BuildId) -> (String, String) {
+    let mut first = id.to_string();
+    let rest = first.split_off(first.len().min(2));
+    (first, rest)
+}

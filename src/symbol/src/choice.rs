@@ -1,0 +1,42 @@
+//! Which of two symbols at one address gives the name.
+
+use crate::table::{Binding, Symbol};
+
+/// Whether `first`, the one inserted earlier, is kept and `second` dropped. Names are asked for only
+/// where size and binding don't decide, since they may have to be demangled: perf compares the names shown.
+pub(crate) fn keeps_first<'n, N: AsRef<str> + 'n>(
+    first: &Symbol,
+    second: &Symbol,
+    names: impl FnOnce() -> (N, N),
+) -> bool {
+    let by_rank = rank(first).cmp(&rank(second));
+    if by_rank.is_ne() {
+        return by_rank.is_gt();
+    }
+    let (first, second) = names();
+    let (first, second) = (first.as_ref(), second.as_ref());
+    let by_underscores = underscores(second).cmp(&underscores(first));
+    let by_name = by_underscores.then(first.len().cmp(&second.len()));
+    if by_name.is_ne() {
+        return by_name.is_gt();
+    }
+    !is_syscall_alias(first)
+}
+
+/// A size, not weak, global: each counts more than all after it.
+fn rank(symbol: &Symbol) -> (bool, bool, bool) {
+    (
+        symbol.end > symbol.start,
+        symbol.binding != Binding::Weak,
+        symbol.binding == Binding::Global,
+    )
+}
+
+fn underscores(name: &str) -> usize {
+    name.bytes().take_while(|&byte| byte == b'_').count()
+}
+
+/// The aliases that the kernel gave its system calls before 4.17.
+fn is_syscall_alias(name: &str) -> bool {
+    name.starts_with("SyS") || name.starts_with("compat_SyS")
+}

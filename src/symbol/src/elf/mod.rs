@@ -1,0 +1,148 @@
+//! What symbol tables need of an ELF file, of either class and byte order, in plain numbers.
+
+mod plt;
+mod symbols;
+
+use object::elf::{
+    FileHeader32, FileHeader64, PT_LOAD, PT_NOTE, SHT_DYNSYM, SHT_NOBITS, SHT_SYMTAB,
+};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
+use object::{Endianness, FileKind};
+
+pub(crate) use symbols::{Adjust, SymbolSource, load_symbols};
+
+/// One section header.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Section<'a> {
+    pub(crate) name: &'a [u8],
+    pub(crate) kind: u32,
+    pub(crate) flags: u64,
+    pub(crate) address: u64,
+    pub(crate) offset: u64,
+    pub(crate) size: u64,
+    pub(crate) entry_size: u64,
+    pub(crate) link: u32,
+}
+
+/// One `PT_LOAD`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Segment {
+    pub(crate) address: u64,
+    pub(crate) offset: u64,
+    pub(crate) memory_size: u64,
+}
+
+/// A parsed ELF file; it borrows the file's bytes.
+#[derive(Debug)]
+pub(crate) struct Image<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) endian: Endianness,
+    pub(crate) is_64: bool,
+    pub(crate) machine: u16,
+    pub(crate) kind: u16,
+    pub(crate) sections: Vec<Section<'a>>,
+    pub(crate) segments: Vec<Segment>,
+    /// The contents of the `PT_NOTE` segments.
+    pub(crate) notes: Vec<&'a [u8]>,
+}
+
+impl<'a> Image<'a> {
+    /// Reads the headers. The reason is given as text, for a [`Finding`](crate::Finding).
+    pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, String> {
+        match FileKind::parse(bytes) {
+            Ok(FileKind::Elf32) => Self::parse_class::<FileHeader32<Endianness>>(bytes, false),
+            Ok(FileKind::Elf64) => Self::parse_class::<FileHeader64<Endianness>>(bytes, true),
+            _ => Err("not an ELF file".to_owned()),
+        }
+    }
+
+    fn parse_class<E>(bytes: &'a [u8], is_64: bool) -> Result<Self, String>
+    where
+        E: FileHeader<Endian = Endianness>,
+    {
+        let damaged = |error: object::Error| format!("damaged ELF file: {error}");
+        let header = E::parse(bytes).map_err(damaged)?;
+        let endian = header.endian().map_err(damaged)?;
+        let table = header.sections(endian, bytes).map_err(damaged)?;
+        let sections = table.iter().map(|section| Section {
+            name: table.section_name(endian, section).unwrap_or_default(),
+            kind: section.sh_type(endian),
+            flags: section.sh_flags(endian).into(),
+            address: section.sh_addr(endian).into(),
+            offset: section.sh_offset(endian).into(),
+            size: section.sh_size(endian).into(),
+            entry_size: section.sh_entsize(endian).into(),
+            link: section.sh_link(endian),
+        });
+        let mut image = Self {
+            bytes,
+            endian,
+            is_64,
+            machine: header.e_machine(endian),
+            kind: header.e_type(endian),
+            sections: sections.collect(),
+            segments: Vec::new(),
+            notes: Vec::new(),
+        };
+        // A debug file's program headers may point beyond its end; they aren't needed to read it.
+        for segment in header.program_headers(endian, bytes).unwrap_or_default() {
+            match segment.p_type(endian) {
+                PT_LOAD => image.segments.push(Segment {
+                    address: segment.p_vaddr(endian).into(),
+                    offset: segment.p_offset(endian).into(),
+                    memory_size: segment.p_memsz(endian).into(),
+                }),
+                PT_NOTE => image.notes.extend(segment.data(endian, bytes).ok()),
+                _ => {}
+            }
+        }
+        Ok(image)
+    }
+
+    /// The first section called `name`, with its number.
+    pub(crate) fn section_by_name(&self, name: &[u8]) -> Option<(usize, &Section<'a>)> {
+        self.sections
+            .iter()
+            .enumerate()
+            .skip(1)
+            .find(|(_, section)| section.name == name)
+    }
+
+    /// The bytes of `section`, unless it has none in the file or they lie outside of it.
+    pub(crate) fn section_data(&self, section: &Section<'_>) -> Option<&'a [u8]> {
+        if section.kind == SHT_NOBITS {
+            return None;
+        }
+        let start = usize::try_from(section.offset).ok()?;
+        let end = start.checked_add(usize::try_from(section.size).ok()?)?;
+        self.bytes.get(start..end)
+    }
+
+    /// `.symtab`, if it is one.
+    pub(crate) fn symtab(&self) -> Option<&Section<'a>> {
+        let (_, section) = self.section_by_name(b".symtab")?;
+        (section.kind == SHT_SYMTAB).then_some(section)
+    }
+
+    /// `.dynsym`, if it is one, with its number.
+    pub(crate) fn dynsym(&self) -> Option<(usize, &Section<'a>)> {
+        self.section_by_name(b".dynsym")
+            .filter(|(_, section)| section.kind == SHT_DYNSYM)
+    }
+
+    /// The file name in `.gnu_debuglink`.
+    pub(crate) fn debug_link(&self) -> Option<&'a [u8]> {
+        let (_, section) = self.section_by_name(b".gnu_debuglink")?;
+        let data = self.section_data(section)?;
+        data.split(|&byte| byte == 0)
+            .next()
+            .filter(|name| !name.is_empty())
+    }
+
+    /// The zero-terminated text at `offset` of the string table `strings`.
+    pub(crate) fn text(strings: &'a [u8], offset: u32) -> Option<&'a [u8]> {
+        let rest = strings.get(usize::try_from(offset).ok()?..)?;
+        let end = rest.iter().position(|&byte| byte == 0)?;
+        rest.get(..end)
+    }
+}

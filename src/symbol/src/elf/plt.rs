@@ -1,0 +1,88 @@
+//! Names for the entries of the procedure linkage table, which no symbol table lists.
+
+use object::elf::{EM_AARCH64, EM_ARM, EM_SPARC, EM_SPARCV9, SHT_REL, SHT_RELA};
+
+use super::Image;
+use crate::builder::{NewSymbol, TableBuilder};
+use crate::table::{Binding, NameForm};
+
+/// Adds a symbol per relocation of `.rela.plt` (or `.rel.plt`): entry after entry of `.plt`, behind its header.
+/// That is all perf 6.1 knows: `.plt.sec` and `.plt.got` get no names. Damage means no symbols.
+pub(super) fn add_entries(image: &Image<'_>, builder: &mut TableBuilder) {
+    let Some(targets) = targets(image) else {
+        return;
+    };
+    let Some((_, plt)) = image.section_by_name(b".plt") else {
+        return;
+    };
+    let (header, entry) = match image.machine {
+        EM_ARM => (20, 12),
+        EM_AARCH64 => (32, 16),
+        EM_SPARC => (48, 12),
+        EM_SPARCV9 => (128, 32),
+        _ => (plt.entry_size, plt.entry_size),
+    };
+    let mut start = plt.offset.wrapping_add(header);
+    for name in targets {
+        let new = NewSymbol {
+            start,
+            size: entry,
+            binding: Binding::Global,
+            is_function: true,
+            form: NameForm::PltTarget,
+        };
+        builder.push(new, name);
+        start = start.wrapping_add(entry);
+    }
+}
+
+/// The names of the functions that the PLT's relocations refer to, in order.
+fn targets<'a>(image: &Image<'a>) -> Option<Vec<&'a [u8]>> {
+    let (dynsym_number, dynsym) = image.dynsym()?;
+    let relocations = [b".rela.plt".as_slice(), b".rel.plt"]
+        .iter()
+        .find_map(|name| image.section_by_name(name))?
+        .1;
+    if relocations.link as usize != dynsym_number {
+        return None;
+    }
+    let symbols = image.section_data(dynsym)?;
+    let strings = image.sections.get(dynsym.link as usize)?;
+    let strings = image.section_data(strings)?;
+    let addend = match relocations.kind {
+        SHT_RELA => 1,
+        SHT_REL => 0,
+        _ => return None,
+    };
+    let word = if image.is_64 { 8 } else { 4 };
+    let names = image
+        .section_data(relocations)?
+        .chunks_exact(word * (2 + addend))
+        .map(|relocation| {
+            let number = symbol_of(image, relocation)?;
+            let symbol_size = if image.is_64 { 24 } else { 16 };
+            let symbol = symbols.get(number.checked_mul(symbol_size)?..)?;
+            let name = read_u32(image, symbol)?;
+            Image::text(strings, name)
+        });
+    Some(names.map(Option::unwrap_or_default).collect())
+}
+
+/// The symbol's number in `r_info`: the upper half of 64 bits, or all but the lowest byte of 32.
+fn symbol_of(image: &Image<'_>, relocation: &[u8]) -> Option<usize> {
+    let big = image.endian == object::Endianness::Big;
+    let number = if image.is_64 {
+        read_u32(image, relocation.get(if big { 8 } else { 12 }..)?)?
+    } else {
+        read_u32(image, relocation.get(4..)?)? >> 8
+    };
+    usize::try_from(number).ok()
+}
+
+fn read_u32(image: &Image<'_>, bytes: &[u8]) -> Option<u32> {
+    let bytes: [u8; 4] = bytes.get(..4)?.try_into().ok()?;
+    Some(match image.endian {
+        object::Endianness::Little => u32::from_le_bytes(bytes),
+        object::Endianness::Big => u32::from_be_bytes(bytes),
+    })
+}

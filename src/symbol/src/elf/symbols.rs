@@ -1,0 +1,251 @@
+//! Which entries of an ELF symbol table become symbols, and at what address.
+
+use object::Endianness;
+use object::elf::{
+    EM_AARCH64, EM_ARM, SHF_ALLOC, SHN_ABS, SHN_UNDEF, SHT_NOBITS, STB_GLOBAL, STB_LOCAL, STB_WEAK,
+    STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT, STV_HIDDEN, STV_INTERNAL, Sym32, Sym64,
+};
+use object::pod::slice_from_all_bytes;
+use object::read::elf::Sym;
+
+use super::{Image, Section};
+use crate::builder::{NewSymbol, TableBuilder};
+use crate::table::{Binding, NameForm};
+
+/// How a symbol's value becomes an address of the table.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Adjust {
+    /// To the offset in the file, as user objects are mapped.
+    FileOffset,
+    /// By a number: the distance a kernel was moved.
+    Shift(u64),
+    /// Within `.text`, counted from the address at which the module's text was loaded.
+    ModuleText(u64),
+}
+
+/// The two files that symbols are read from: `symbols` has the tables, `runtime` what is mapped (often the same).
+pub(crate) struct SymbolSource<'i, 'a> {
+    pub(crate) symbols: &'i Image<'a>,
+    pub(crate) runtime: &'i Image<'a>,
+    pub(crate) adjust: Adjust,
+}
+
+/// Adds `.symtab`, then `.dynsym`, then the entries of the procedure linkage table, mending ends and duplicates as perf
+/// does: after each of the first two. `Err` says what cut it short; symbols before that are kept.
+pub(crate) fn load_symbols(
+    source: &SymbolSource<'_, '_>,
+    builder: &mut TableBuilder,
+) -> Result<(), String> {
+    let dynsym = source.symbols.dynsym().map(|(_, section)| section);
+    for section in source.symbols.symtab().into_iter().chain(dynsym) {
+        source.load_section(section, builder)?;
+        builder.fix_ends(|_, _| false);
+        builder.drop_duplicates();
+    }
+    if !builder.is_empty() && matches!(source.adjust, Adjust::FileOffset) {
+        super::plt::add_entries(source.runtime, builder);
+    }
+    Ok(())
+}
+
+/// A symbol table entry in plain numbers.
+struct Entry<'a> {
+    name: &'a [u8],
+    kind: u8,
+    binding: u8,
+    visibility: u8,
+    section: u16,
+    value: u64,
+    size: u64,
+}
+
+impl Entry<'_> {
+    fn is_function(&self) -> bool {
+        matches!(self.kind, STT_FUNC | STT_GNU_IFUNC)
+    }
+
+    fn is_label(&self) -> bool {
+        self.kind == STT_NOTYPE && !matches!(self.visibility, STV_HIDDEN | STV_INTERNAL)
+    }
+
+    /// Functions, objects and visible labels with a name and a section. (Absolute ones are skipped by perf as well.)
+    fn is_wanted(&self) -> bool {
+        !matches!(self.section, SHN_UNDEF | SHN_ABS)
+            && (self.is_function() || self.kind == STT_OBJECT || self.is_label())
+    }
+
+    /// `$a`, `$d`, `$t`, `$x` of the ARM ABIs say what encoding follows; they name nothing.
+    fn is_mapping_symbol(&self) -> bool {
+        matches!(
+            self.name,
+            [b'$', b'a' | b'd' | b't' | b'x'] | [b'$', b'a' | b'd' | b't' | b'x', b'.', ..]
+        )
+    }
+}
+
+impl<'a> SymbolSource<'_, 'a> {
+    fn load_section(
+        &self,
+        section: &Section<'a>,
+        builder: &mut TableBuilder,
+    ) -> Result<(), String> {
+        let image = self.symbols;
+        let data = image.section_data(section);
+        let strings = image.sections.get(section.link as usize);
+        let strings = strings.and_then(|strings| image.section_data(strings));
+        let (Some(data), Some(strings)) = (data, strings) else {
+            return Err("the symbol table lies outside of the file".to_owned());
+        };
+        if image.is_64 {
+            self.load_entries::<Sym64<Endianness>>(
+                whole_entries(data, size_of::<Sym64<Endianness>>()),
+                strings,
+                builder,
+            )
+        } else {
+            self.load_entries::<Sym32<Endianness>>(
+                whole_entries(data, size_of::<Sym32<Endianness>>()),
+                strings,
+                builder,
+            )
+        }
+    }
+
+    fn load_entries<S>(
+        &self,
+        data: &'a [u8],
+        strings: &'a [u8],
+        builder: &mut TableBuilder,
+    ) -> Result<(), String>
+    where
+        S: Sym<Endian = Endianness> + object::pod::Pod,
+    {
+        let endian = self.symbols.endian;
+        let entries: &[S] = slice_from_all_bytes(data)
+            .map_err(|()| "the symbol table is not a whole number of entries".to_owned())?;
+        for entry in entries {
+            // st_name 0 is the empty name at the start of the string table.
+            if entry.st_name(endian) == 0 {
+                continue;
+            }
+            let entry = Entry {
+                name: Image::text(strings, entry.st_name(endian)).unwrap_or_default(),
+                kind: entry.st_type(),
+                binding: entry.st_bind(),
+                visibility: entry.st_visibility(),
+                section: entry.st_shndx(endian),
+                value: entry.st_value(endian).into(),
+                size: entry.st_size(endian).into(),
+            };
+            self.load_entry(&entry, builder)?;
+        }
+        Ok(())
+    }
+
+    fn load_entry(&self, entry: &Entry<'_>, builder: &mut TableBuilder) -> Result<(), String> {
+        let machine = self.symbols.machine;
+        let is_arm = matches!(machine, EM_ARM | EM_AARCH64);
+        if !entry.is_wanted() || (is_arm && entry.is_mapping_symbol()) {
+            return Ok(());
+        }
+        let Some(section) = self.symbols.sections.get(usize::from(entry.section)) else {
+            return Err(format!(
+                "symbol {} has no section",
+                String::from_utf8_lossy(entry.name)
+            ));
+        };
+        // Sections such as .gnu.warning.* never reach memory.
+        if section.flags & u64::from(SHF_ALLOC) == 0 {
+            return Ok(());
+        }
+        // A debug file keeps the header of a section it left out, with an offset that means nothing.
+        let section = match section.kind {
+            SHT_NOBITS => self.runtime.sections.get(usize::from(entry.section)),
+            _ => Some(section),
+        };
+        let Some(section) = section else {
+            return Err("the debug file's sections are not those of the object".to_owned());
+        };
+        if entry.is_label() && !holds_code_or_data(section) {
+            return Ok(());
+        }
+        let thumb = u64::from(machine == EM_ARM && entry.kind == STT_FUNC) & entry.value;
+        let Some(start) = self.adjusted(entry.value - thumb, section) else {
+            return Ok(());
+        };
+        let new = NewSymbol {
+            start,
+            size: entry.size,
+            binding: binding(entry.binding),
+            is_function: entry.is_function(),
+            form: NameForm::Mangled,
+        };
+        builder.push(new, entry.name);
+        Ok(())
+    }
+
+    fn adjusted(&self, value: u64, section: &Section<'_>) -> Option<u64> {
+        match self.adjust {
+            Adjust::Shift(distance) => Some(value.wrapping_add(distance)),
+            Adjust::ModuleText(start) => {
+                let inside = value.wrapping_sub(section.address);
+                (section.name == b".text").then(|| start.wrapping_add(inside))
+            }
+            Adjust::FileOffset => {
+                let holder = self.runtime.segments.iter().find(|segment| {
+                    value >= segment.address && value - segment.address < segment.memory_size
+                });
+                let (address, offset) = match holder {
+                    Some(segment) => (segment.address, segment.offset),
+                    None => (section.address, section.offset),
+                };
+                Some(value.wrapping_sub(address).wrapping_add(offset))
+            }
+        }
+    }
+}
+
+/// Labels count only in sections whose names contain "text" or "data".
+fn holds_code_or_data(section: &Section<'_>) -> bool {
+    let contains = |word: &[u8; 4]| section.name.windows(word.len()).any(|part| part == word);
+    contains(b"text") || contains(b"data")
+}
+
+fn whole_entries(data: &[u8], size: usize) -> &[u8] {
+    data.get(..data.len() - data.len() % size)
+        .unwrap_or_default()
+}
+
+fn binding(value: u8) -> Binding {
+    match value {
+        STB_LOCAL => Binding::Local,
+        STB_GLOBAL => Binding::Global,
+        STB_WEAK => Binding::Weak,
+        _ => Binding::Other,
+    }
+}
+
+impl Image<'_> {
+    /// The value of the first symbol of `.symtab` called `name`.
+    pub(crate) fn symbol_value(&self, name: &str) -> Option<u64> {
+        let section = self.symtab()?;
+        let data = self.section_data(section)?;
+        let strings = self.section_data(self.sections.get(section.link as usize)?)?;
+        if self.is_64 {
+            value_of::<Sym64<Endianness>>(self.endian, data, strings, name)
+        } else {
+            value_of::<Sym32<Endianness>>(self.endian, data, strings, name)
+        }
+    }
+}
+
+fn value_of<S>(endian: Endianness, data: &[u8], strings: &[u8], name: &str) -> Option<u64>
+where
+    S: Sym<Endian = Endianness> + object::pod::Pod,
+{
+    let entries: &[S] = slice_from_all_bytes(whole_entries(data, size_of::<S>())).ok()?;
+    let found = entries
+        .iter()
+        .find(|entry| Image::text(strings, entry.st_name(endian)) == Some(name.as_bytes()))?;
+    Some(found.st_value(endian).into())
+}

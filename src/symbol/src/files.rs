@@ -1,0 +1,84 @@
+//! Where bytes come from: the crate asks a provider and never opens a file itself.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Gives the bytes of files by path: the disk, an archive, or a map in a test.
+pub trait Files: Send + Sync {
+    /// The whole content of the regular file at `path`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the provider meets: `NotFound`, `PermissionDenied`, or that `path` is no regular file.
+    fn read(&self, path: &Path) -> io::Result<FileBytes>;
+
+    /// Whether what `path` says may be believed. A perf map in `/tmp` could be anybody's: the provider
+    /// on disk says `false` for one that belongs to neither root nor the current user.
+    fn is_trusted(&self, path: &Path) -> bool {
+        let _ = path;
+        true
+    }
+}
+
+/// A cheaply cloned owner of a file's bytes: a mapping, or a vector.
+#[derive(Clone)]
+pub struct FileBytes(Arc<dyn AsRef<[u8]> + Send + Sync>);
+
+impl FileBytes {
+    /// Shares `owner`, which holds the bytes for as long as any clone lives.
+    pub fn new(owner: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(owner))
+    }
+}
+
+impl Deref for FileBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        (*self.0).as_ref()
+    }
+}
+
+impl From<Vec<u8>> for FileBytes {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::new(bytes)
+    }
+}
+
+impl fmt::Debug for FileBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FileBytes({} bytes)", self.len())
+    }
+}
+
+/// Files held in memory, for tests and for bytes that came from elsewhere.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryFiles {
+    files: BTreeMap<PathBuf, FileBytes>,
+}
+
+impl MemoryFiles {
+    /// No files at all.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds or replaces the file at `path`.
+    pub fn insert(&mut self, path: impl Into<PathBuf>, bytes: impl Into<FileBytes>) -> &mut Self {
+        self.files.insert(path.into(), bytes.into());
+        self
+    }
+}
+
+impl Files for MemoryFiles {
+    fn read(&self, path: &Path) -> io::Result<FileBytes> {
+        self.files
+            .get(path)
+            .cloned()
+            .ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}

@@ -1,0 +1,296 @@
+//! The kernel's own symbols and those of its modules.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use object::Endianness;
+use object::elf::ET_REL;
+
+use crate::build_id::{build_id_of_image, build_id_of_notes};
+use crate::builder::TableBuilder;
+use crate::candidates;
+use crate::elf::{Adjust, Image, SymbolSource, load_symbols};
+use crate::files::Files;
+use crate::finding::Finding;
+use crate::kallsyms::{self, Kallsyms};
+use crate::load::{Loaded, unreadable};
+use crate::request::{ObjectKind, ObjectRequest, SearchPaths};
+use crate::table::AddressSpace;
+
+/// `--kallsyms`, else a vmlinux, else the running kernel's listing if that kernel was recorded, else the
+/// copy in the build-id cache.
+pub(crate) fn load_kernel(
+    files: &dyn Files,
+    paths: &SearchPaths,
+    request: &ObjectRequest<'_>,
+) -> Loaded {
+    let mut findings = Vec::new();
+    if paths.kallsyms_override.is_none()
+        && let Some(loaded) = load_vmlinux(files, paths, request, &mut findings)
+    {
+        return loaded;
+    }
+    let Some(path) = find_kallsyms(files, paths, request) else {
+        findings.extend(
+            request
+                .build_id
+                .map(|id| Finding::NoKernelSymbols { build_id: *id }),
+        );
+        return Loaded::nothing(AddressSpace::Runtime, findings);
+    };
+    let Some(listing) = read_kallsyms(files, &path, request, &mut findings) else {
+        return Loaded::nothing(AddressSpace::Runtime, findings);
+    };
+    Loaded {
+        table: listing.kernel,
+        source: path,
+        findings,
+        modules: listing.modules,
+    }
+}
+
+/// A module's `.ko` if it can be read, else what kallsyms says of it. Addresses are run-time ones.
+pub(crate) fn load_module(
+    files: &dyn Files,
+    paths: &SearchPaths,
+    request: &ObjectRequest<'_>,
+) -> Loaded {
+    let mut findings = Vec::new();
+    if request.path.is_absolute()
+        && let Some(loaded) = load_module_file(files, paths, request, &mut findings)
+    {
+        return loaded;
+    }
+    let kernel = ObjectRequest {
+        build_id: None,
+        kind: ObjectKind::Kernel,
+        relocation: None,
+        ..*request
+    };
+    let path = match &paths.kallsyms_override {
+        Some(path) => path.clone(),
+        None => paths.kallsyms.clone(),
+    };
+    let name = module_name(request.path);
+    let found = read_kallsyms(files, &path, &kernel, &mut findings).and_then(|listing| {
+        listing
+            .modules
+            .into_iter()
+            .find(|module| *module.name == *name)
+    });
+    match found {
+        Some(module) => Loaded {
+            table: module.table,
+            source: path,
+            findings,
+            modules: Vec::new(),
+        },
+        None => {
+            findings.push(Finding::NotFound {
+                path: request.path.to_owned(),
+            });
+            Loaded::nothing(AddressSpace::Runtime, findings)
+        }
+    }
+}
+
+/// `ext4` out of `[ext4]` or `/lib/modules/…/ext4.ko.xz`; the kernel writes `-` in file names as `_`.
+fn module_name(path: &Path) -> String {
+    let name = path
+        .file_name()
+        .unwrap_or(path.as_os_str())
+        .to_string_lossy();
+    let bare = name
+        .strip_prefix('[')
+        .and_then(|name| name.strip_suffix(']'));
+    match bare {
+        Some(bare) => bare.to_owned(),
+        None => name.split(".ko").next().unwrap_or(&name).replace('-', "_"),
+    }
+}
+
+fn load_module_file(
+    files: &dyn Files,
+    paths: &SearchPaths,
+    request: &ObjectRequest<'_>,
+    findings: &mut Vec<Finding>,
+) -> Option<Loaded> {
+    let cached = match (&paths.build_id_cache, request.build_id) {
+        (Some(cache), Some(id)) => candidates::cached(cache, id, request.kind).to_vec(),
+        _ => Vec::new(),
+    };
+    let own = paths.under_symfs(request.path);
+    for path in cached.into_iter().chain([own]) {
+        let Ok(bytes) = files.read(&path) else {
+            continue;
+        };
+        if bytes.starts_with(b"\xfd7zXZ")
+            || bytes.starts_with(b"\x1f\x8b")
+            || bytes.starts_with(b"\x28\xb5\x2f\xfd")
+        {
+            findings.push(Finding::Unsupported {
+                path,
+                what: "a compressed module",
+            });
+            continue;
+        }
+        match read_kernel_image(&path, &bytes, request) {
+            Ok(loaded) => return Some(loaded),
+            Err(finding) => findings.push(finding),
+        }
+    }
+    None
+}
+
+fn load_vmlinux(
+    files: &dyn Files,
+    paths: &SearchPaths,
+    request: &ObjectRequest<'_>,
+    findings: &mut Vec<Finding>,
+) -> Option<Loaded> {
+    let named = paths.vmlinux.iter();
+    let guessed = paths
+        .vmlinux_candidates
+        .iter()
+        .filter(|_| paths.vmlinux.is_none());
+    for path in named.chain(guessed) {
+        let path = paths.under_symfs(path);
+        let bytes = match files.read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                findings.extend(paths.vmlinux.is_some().then(|| unreadable(&path, &error)));
+                continue;
+            }
+        };
+        match read_kernel_image(&path, &bytes, request) {
+            Ok(loaded) => return Some(loaded),
+            Err(finding) => findings.push(finding),
+        }
+    }
+    None
+}
+
+/// Reads vmlinux or an uncompressed module, at run-time addresses.
+fn read_kernel_image(
+    path: &Path,
+    bytes: &[u8],
+    request: &ObjectRequest<'_>,
+) -> Result<Loaded, Finding> {
+    let path = path.to_owned();
+    let image = match Image::parse(bytes) {
+        Ok(image) => image,
+        Err(reason) => return Err(Finding::Damaged { path, reason }),
+    };
+    if let Some(wanted) = request.build_id {
+        let found = build_id_of_image(&image);
+        if !found.is_some_and(|found| found.matches(wanted)) {
+            return Err(Finding::BuildIdMismatch {
+                path,
+                found,
+                wanted: *wanted,
+            });
+        }
+    }
+    if image.symtab().is_none() {
+        return Err(Finding::Stripped { path });
+    }
+    let mut builder = TableBuilder::new(false);
+    let mut read = |adjust| {
+        let source = SymbolSource {
+            symbols: &image,
+            runtime: &image,
+            adjust,
+        };
+        load_symbols(&source, &mut builder)
+    };
+    let read = if image.kind == ET_REL {
+        read(Adjust::ModuleText(request.map_start))
+    } else {
+        let moved = request.relocation.map_or(Some(0), |(name, recorded)| {
+            Some(recorded.wrapping_sub(image.symbol_value(name)?))
+        });
+        match moved {
+            Some(distance) => read(Adjust::Shift(distance)),
+            None => Err("it lacks the symbol that tells where the kernel was loaded".to_owned()),
+        }
+    };
+    if let Err(reason) = read {
+        return Err(Finding::Damaged { path, reason });
+    }
+    Ok(Loaded {
+        table: builder.finish(AddressSpace::Runtime),
+        source: path,
+        findings: Vec::new(),
+        modules: Vec::new(),
+    })
+}
+
+fn find_kallsyms(
+    files: &dyn Files,
+    paths: &SearchPaths,
+    request: &ObjectRequest<'_>,
+) -> Option<PathBuf> {
+    if let Some(path) = &paths.kallsyms_override {
+        return Some(path.clone());
+    }
+    let Some(wanted) = request.build_id else {
+        return Some(paths.kallsyms.clone());
+    };
+    let running = files.read(&paths.kernel_notes).ok();
+    let running = running.and_then(|notes| build_id_of_notes(&notes, native_endian()));
+    if running.is_some_and(|running| running.matches(wanted)) {
+        return Some(paths.kallsyms.clone());
+    }
+    let entry = paths
+        .build_id_cache
+        .as_ref()?
+        .join("[kernel.kallsyms]")
+        .join(wanted.to_string());
+    // Old caches kept the file itself under the id.
+    [entry.join("kallsyms"), entry]
+        .into_iter()
+        .find(|path| files.read(path).is_ok())
+}
+
+/// `/sys/kernel/notes` has the byte order of the machine that runs us.
+fn native_endian() -> Endianness {
+    if cfg!(target_endian = "big") {
+        Endianness::Big
+    } else {
+        Endianness::Little
+    }
+}
+
+fn read_kallsyms(
+    files: &dyn Files,
+    path: &Path,
+    request: &ObjectRequest<'_>,
+    findings: &mut Vec<Finding>,
+) -> Option<Kallsyms> {
+    let bytes = match files.read(path) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            findings.push(match error.kind() {
+                io::ErrorKind::NotFound => Finding::NotFound {
+                    path: path.to_owned(),
+                },
+                _ => unreadable(path, &error),
+            });
+            return None;
+        }
+    };
+    let listing = kallsyms::parse(&bytes, request.relocation);
+    let path = path.to_owned();
+    if listing.hidden {
+        findings.push(Finding::KernelAddressesHidden { path });
+        return None;
+    }
+    if let Some((symbol, _)) = request.relocation.filter(|_| listing.lacks_relocation) {
+        findings.push(Finding::NoRelocationSymbol {
+            path,
+            symbol: symbol.to_owned(),
+        });
+        return None;
+    }
+    Some(listing)
+}

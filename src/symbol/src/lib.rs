@@ -1,0 +1,32 @@
+//! Names for addresses: symbol tables out of ELF files, kallsyms and perf maps, with the answers that Linux perf 6.1 gives.
+//!
+//! [`load()`] turns an [`ObjectRequest`] into a [`SymbolTable`]. Bytes come from a [`Files`] provider; the crate opens no
+//! file, reads no environment, and knows nothing of perf.data.
+//!
+//! **Invariants.** No input makes it panic. Choices between symbols are made on whole tables, before any lookup, so a
+//! lookup is a pure function of table and address. Names are kept as the object has them and demangled when shown.
+
+mod build_id;
+mod builder;
+mod candidates;
+mod choice;
+pub mod demangle;
+mod elf;
+mod files;
+mod finding;
+pub mod kallsyms;
+mod kernel;
+mod load;
+pub mod perf_map;
+mod request;
+mod table;
+mod tree;
+
+pub use build_id::{BuildId, build_id_of_elf, build_id_of_notes};
+pub use candidates::cache_entry;
+pub use files::{FileBytes, Files, MemoryFiles};
+pub use finding::Finding;
+pub use load::{Loaded, load};
+pub use object::Endianness;
+pub use request::{ObjectKind, ObjectRequest, SearchPaths};
+pub use table::{AddressSpace, Binding, Symbol, SymbolIndex, SymbolTable};

@@ -1,0 +1,63 @@
+//! `/tmp/perf-PID.map`: code made at run time, listed by the runtime that made it.
+
+use crate::builder::{NewSymbol, TableBuilder};
+use crate::table::{AddressSpace, Binding, NameForm, SymbolTable};
+
+/// A parsed perf map.
+#[derive(Debug)]
+pub struct PerfMap {
+    /// Its symbols, at run-time addresses. Entries aren't mended: where they overlap, the search decides as in perf.
+    pub table: SymbolTable,
+    /// How many lines aren't `START SIZE NAME`.
+    pub bad_lines: usize,
+}
+
+/// Parses lines of `START SIZE NAME`, the numbers in hexadecimal with or without `0x`; a name may hold spaces.
+pub fn parse(text: &[u8]) -> PerfMap {
+    let mut builder = TableBuilder::new(false);
+    let mut bad_lines = 0;
+    for line in text.split(|&byte| byte == b'\n') {
+        if line.is_empty() {
+            continue;
+        }
+        let Some((start, size, name)) = parse_line(line) else {
+            bad_lines += 1;
+            continue;
+        };
+        let new = NewSymbol {
+            start,
+            size,
+            binding: Binding::Global,
+            is_function: true,
+            form: NameForm::Plain,
+        };
+        builder.push(new, name);
+    }
+    PerfMap {
+        table: builder.finish(AddressSpace::Runtime),
+        bad_lines,
+    }
+}
+
+fn parse_line(line: &[u8]) -> Option<(u64, u64, &[u8])> {
+    let (start, rest) = hexadecimal(line)?;
+    let (size, rest) = hexadecimal(rest.get(1..)?)?;
+    let name = rest.get(1..)?;
+    (!name.is_empty()).then_some((start, size, name))
+}
+
+/// The number at the start of `text`, after blanks, and what follows it.
+fn hexadecimal(text: &[u8]) -> Option<(u64, &[u8])> {
+    let text = text.trim_ascii_start();
+    let digits = text
+        .strip_prefix(b"0x")
+        .or_else(|| text.strip_prefix(b"0X"))
+        .unwrap_or(text);
+    let len = digits
+        .iter()
+        .take_while(|byte| byte.is_ascii_hexdigit())
+        .count();
+    let (number, rest) = digits.split_at_checked(len)?;
+    let number = std::str::from_utf8(number).ok()?;
+    Some((u64::from_str_radix(number, 16).ok()?, rest))
+}

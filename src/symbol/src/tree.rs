@@ -1,0 +1,290 @@
+//! The order of search where symbols overlap.
+//!
+//! perf keeps symbols in a red-black tree sorted by start alone and stops at the first node on the way
+//! down that covers the address. Among overlapping symbols (entry points inside assembly functions, code
+//! replaced by a just-in-time compiler) the shape of the tree therefore decides, and the shape follows from the
+//! order of insertion and removal. To give the same names, that history is replayed here, for the few tables that need it.
+
+use std::ops::Range;
+
+use crate::table::Symbol;
+
+/// One step of a table's history; numbers are positions in order of insertion.
+#[derive(Debug, Clone)]
+pub(crate) enum TreeChange {
+    /// These were inserted, one after the other.
+    Insert(Range<u32>),
+    /// This one was removed.
+    Erase(u32),
+}
+
+/// No node.
+const NONE: u32 = u32::MAX;
+
+#[derive(Debug, Clone, Copy)]
+struct Node {
+    parent: u32,
+    /// Left and right.
+    child: [u32; 2],
+    red: bool,
+}
+
+const LEAF: Node = Node {
+    parent: NONE,
+    child: [NONE; 2],
+    red: true,
+};
+
+/// The final shape, over positions in the finished table.
+#[derive(Debug, Clone)]
+pub(crate) struct SearchTree {
+    root: u32,
+    children: Vec<[u32; 2]>,
+}
+
+impl SearchTree {
+    /// Builds the tree that `changes` leave, whose nodes are renamed from positions of insertion to those of
+    /// the finished table by `place`.
+    pub(crate) fn replay(symbols: &[Symbol], changes: &[TreeChange], place: &[u32]) -> Self {
+        let mut tree = RedBlack {
+            root: NONE,
+            nodes: vec![LEAF; symbols.len()],
+        };
+        for change in changes {
+            match change {
+                TreeChange::Insert(range) => {
+                    range.clone().for_each(|node| tree.insert(symbols, node));
+                }
+                TreeChange::Erase(node) => tree.erase(*node),
+            }
+        }
+        let rename = |node: u32| place.get(node as usize).copied().unwrap_or(NONE);
+        let live = place.iter().filter(|&&position| position != NONE).count();
+        let mut children = vec![[NONE; 2]; live];
+        for (node, &position) in tree.nodes.iter().zip(place) {
+            if let Some(slot) = children.get_mut(position as usize) {
+                *slot = node.child.map(rename);
+            }
+        }
+        Self {
+            root: rename(tree.root),
+            children,
+        }
+    }
+
+    /// The position of the first symbol on the way down that covers `address`.
+    pub(crate) fn find(&self, symbols: &[Symbol], address: u64) -> Option<u32> {
+        let mut node = self.root;
+        while let Some(symbol) = symbols.get(node as usize) {
+            let side = if address < symbol.start {
+                0
+            } else if address > symbol.end || (address == symbol.end && address != symbol.start) {
+                1
+            } else {
+                return Some(node);
+            };
+            node = self.children.get(node as usize)?[side];
+        }
+        None
+    }
+}
+
+/// A red-black tree in the textbook form (Cormen et al., chapter 13) that the kernel's follows as well.
+struct RedBlack {
+    root: u32,
+    nodes: Vec<Node>,
+}
+
+impl RedBlack {
+    fn node(&self, node: u32) -> Node {
+        self.nodes
+            .get(node as usize)
+            .copied()
+            .unwrap_or(Node { red: false, ..LEAF })
+    }
+
+    fn parent(&self, node: u32) -> u32 {
+        self.node(node).parent
+    }
+
+    fn child(&self, node: u32, side: usize) -> u32 {
+        self.node(node).child[side]
+    }
+
+    fn is_red(&self, node: u32) -> bool {
+        self.node(node).red
+    }
+
+    fn set_red(&mut self, node: u32, red: bool) {
+        if let Some(node) = self.nodes.get_mut(node as usize) {
+            node.red = red;
+        }
+    }
+
+    fn set_parent(&mut self, node: u32, parent: u32) {
+        if let Some(node) = self.nodes.get_mut(node as usize) {
+            node.parent = parent;
+        }
+    }
+
+    fn set_child(&mut self, node: u32, side: usize, child: u32) {
+        if let Some(node) = self.nodes.get_mut(node as usize) {
+            node.child[side] = child;
+        }
+    }
+
+    /// On which side of its parent `node` hangs.
+    fn side(&self, node: u32, parent: u32) -> usize {
+        usize::from(self.child(parent, 1) == node)
+    }
+
+    /// Puts `new` where `old` hangs below `parent`.
+    fn replace(&mut self, parent: u32, old: u32, new: u32) {
+        if parent == NONE {
+            self.root = new;
+        } else {
+            let side = self.side(old, parent);
+            self.set_child(parent, side, new);
+        }
+        self.set_parent(new, parent);
+    }
+
+    /// Moves `node` down to `side`; its child of the other side takes its place.
+    fn rotate(&mut self, node: u32, side: usize) {
+        let up = self.child(node, 1 - side);
+        let inner = self.child(up, side);
+        self.set_child(node, 1 - side, inner);
+        self.set_parent(inner, node);
+        self.replace(self.parent(node), node, up);
+        self.set_child(up, side, node);
+        self.set_parent(node, up);
+    }
+
+    fn insert(&mut self, symbols: &[Symbol], new: u32) {
+        let start = |node: u32| symbols.get(node as usize).map(|symbol| symbol.start);
+        let (mut parent, mut side, mut below) = (NONE, 0, self.root);
+        while below != NONE {
+            parent = below;
+            side = usize::from(start(new) >= start(below));
+            below = self.child(below, side);
+        }
+        if let Some(node) = self.nodes.get_mut(new as usize) {
+            *node = Node { parent, ..LEAF };
+        }
+        if parent == NONE {
+            self.root = new;
+        } else {
+            self.set_child(parent, side, new);
+        }
+        self.balance_inserted(new);
+    }
+
+    fn balance_inserted(&mut self, mut node: u32) {
+        while self.is_red(self.parent(node)) {
+            let mut parent = self.parent(node);
+            let grand = self.parent(parent);
+            let side = self.side(parent, grand);
+            let uncle = self.child(grand, 1 - side);
+            if self.is_red(uncle) {
+                self.set_red(parent, false);
+                self.set_red(uncle, false);
+                self.set_red(grand, true);
+                node = grand;
+                continue;
+            }
+            if self.child(parent, 1 - side) == node {
+                self.rotate(parent, side);
+                parent = node;
+            }
+            self.set_red(parent, false);
+            self.set_red(grand, true);
+            self.rotate(grand, 1 - side);
+            break;
+        }
+        self.set_red(self.root, false);
+    }
+
+    fn erase(&mut self, node: u32) {
+        let Node {
+            parent,
+            child: [left, right],
+            red,
+        } = self.node(node);
+        if left != NONE && right != NONE {
+            return self.erase_inner(node);
+        }
+        let child = if left == NONE { right } else { left };
+        self.replace(parent, node, child);
+        if child != NONE {
+            self.set_red(child, red);
+        } else if !red {
+            self.balance_erased(parent, NONE);
+        }
+    }
+
+    /// Removes a node with two children: its successor takes its place and colour.
+    fn erase_inner(&mut self, node: u32) {
+        let Node {
+            parent,
+            child: [left, right],
+            red,
+        } = self.node(node);
+        let mut successor = right;
+        while self.child(successor, 0) != NONE {
+            successor = self.child(successor, 0);
+        }
+        let orphan = self.child(successor, 1);
+        let was_red = self.is_red(successor);
+        let mut hole = self.parent(successor);
+        if hole == node {
+            hole = successor;
+        } else {
+            self.set_child(hole, 0, orphan);
+            self.set_parent(orphan, hole);
+            self.set_child(successor, 1, right);
+            self.set_parent(right, successor);
+        }
+        self.set_child(successor, 0, left);
+        self.set_parent(left, successor);
+        self.replace(parent, node, successor);
+        self.set_red(successor, red);
+        if orphan != NONE {
+            self.set_red(orphan, false);
+        } else if !was_red {
+            self.balance_erased(hole, NONE);
+        }
+    }
+
+    /// Below `parent`, the side of `node` (which may be empty) lacks one black node.
+    fn balance_erased(&mut self, mut parent: u32, mut node: u32) {
+        while parent != NONE && !self.is_red(node) {
+            let side = usize::from(self.child(parent, 0) != node);
+            let mut sibling = self.child(parent, 1 - side);
+            if self.is_red(sibling) {
+                self.set_red(sibling, false);
+                self.set_red(parent, true);
+                self.rotate(parent, side);
+                sibling = self.child(parent, 1 - side);
+            }
+            let (near, far) = (self.child(sibling, side), self.child(sibling, 1 - side));
+            if !self.is_red(near) && !self.is_red(far) {
+                self.set_red(sibling, true);
+                node = parent;
+                parent = self.parent(node);
+                continue;
+            }
+            if !self.is_red(far) {
+                self.set_red(near, false);
+                self.set_red(sibling, true);
+                self.rotate(sibling, 1 - side);
+                sibling = near;
+            }
+            self.set_red(sibling, self.is_red(parent));
+            self.set_red(parent, false);
+            self.set_red(self.child(sibling, 1 - side), false);
+            self.rotate(parent, side);
+            return;
+        }
+        self.set_red(node, false);
+    }
+}
