@@ -1,0 +1,147 @@
+//! The commands. [`COMMANDS`] is the one table: dispatch, help, `--list-cmds` and the manual are made from it.
+
+mod help;
+mod record;
+mod report;
+mod script;
+mod version;
+
+use clap::{ArgMatches, Command};
+
+use super::context::Context;
+use super::error::{CliError, Exit};
+use super::nearest::nearest;
+
+/// One command.
+pub(crate) struct Entry {
+    /// The word on the command line.
+    pub(crate) name: &'static str,
+    /// What it does, in one line.
+    pub(crate) summary: &'static str,
+    /// The forms of its command line after the name.
+    pub(crate) usage: &'static [&'static str],
+    /// Its options. Built only for the command that runs.
+    pub(crate) build: fn() -> Command,
+    /// The command itself.
+    pub(crate) run: fn(&ArgMatches, &Context) -> Result<Exit, CliError>,
+}
+
+/// Every command, in the order the help lists them.
+pub(crate) const COMMANDS: &[Entry] = &[
+    Entry {
+        name: "help",
+        summary: "Explain a command, or show examples",
+        usage: &["[<command>]", "examples"],
+        build: help::command,
+        run: help::run,
+    },
+    Entry {
+        name: "record",
+        summary: "Run a command, or watch the system, and write samples to perf.data",
+        usage: &[
+            "[<options>] [<command>]",
+            "[<options>] -- <command> [<options>]",
+        ],
+        build: record::command,
+        run: record::run,
+    },
+    Entry {
+        name: "report",
+        summary: "Read perf.data and show where the time went",
+        usage: &["[<options>]"],
+        build: report::command,
+        run: report::run,
+    },
+    Entry {
+        name: "script",
+        summary: "Read perf.data and print every sample",
+        usage: &["[<options>]"],
+        build: script::command,
+        run: script::run,
+    },
+    Entry {
+        name: "version",
+        summary: "Show the version and what is built in",
+        usage: &["[<options>]"],
+        build: version::command,
+        run: version::run,
+    },
+];
+
+/// Commands of Linux perf that are not built yet, each with what does the job meanwhile.
+const TO_COME: &[(&str, &str)] = &[
+    (
+        "annotate",
+        "'report -s symbol' shows the functions, objdump -dS their code",
+    ),
+    ("archive", "copy ~/.debug beside perf.data"),
+    ("bench", "Linux perf has it"),
+    ("buildid-cache", "'record' fills the cache in ~/.debug"),
+    (
+        "buildid-list",
+        "'report --header-only' shows what the file knows of its origin",
+    ),
+    ("c2c", "Linux perf has it"),
+    ("config", "edit ~/.perfconfig by hand"),
+    ("daemon", "run 'record' from a service"),
+    ("data", "Linux perf has it"),
+    ("diff", "compare two outputs of 'report --stdio'"),
+    (
+        "evlist",
+        "'report --header-only' lists the events of a file",
+    ),
+    ("ftrace", "Linux perf and trace-cmd have it"),
+    ("inject", "Linux perf has it"),
+    ("iostat", "Linux perf has it"),
+    ("kallsyms", "grep NAME /proc/kallsyms"),
+    ("kmem", "Linux perf has it"),
+    ("kvm", "Linux perf has it"),
+    ("kwork", "Linux perf has it"),
+    (
+        "list",
+        "'help record' names the events that can be recorded",
+    ),
+    ("lock", "Linux perf has it"),
+    ("mem", "Linux perf has it"),
+    ("probe", "Linux perf has it"),
+    (
+        "sched",
+        "'record -e context-switches -ag' shows who gives up the processor",
+    ),
+    (
+        "stat",
+        "'record' with 'report -n' counts samples; Linux perf has it",
+    ),
+    ("test", "the tests of the source tree take its place"),
+    ("timechart", "Linux perf has it"),
+    ("top", "'record -ag -- sleep 5' and then 'report'"),
+    (
+        "trace",
+        "'strace -f' follows system calls; to read a file use 'script'",
+    ),
+];
+
+/// The command of that name.
+pub(crate) fn find(context: &Context, name: &str) -> Result<&'static Entry, CliError> {
+    if let Some(entry) = COMMANDS.iter().find(|entry| entry.name == name) {
+        return Ok(entry);
+    }
+    let program = context.program;
+    if let Some((_, instead)) = TO_COME.iter().find(|(coming, _)| *coming == name) {
+        return Err(CliError::usage(format!(
+            "{program}: '{name}' is not built yet; meanwhile: {instead}"
+        )));
+    }
+    let known = COMMANDS
+        .iter()
+        .map(|entry| entry.name)
+        .chain(TO_COME.iter().map(|(name, _)| *name));
+    let error = CliError::message(
+        1,
+        format!("{program}: '{name}' is not a perf-command. See '{program} --help'."),
+    );
+    Err(match nearest(name, known) {
+        Some(near) => error.hint(format!("the nearest command is '{near}'")),
+        None => error,
+    })
+}

@@ -1,0 +1,213 @@
+//! The options of `record`, in perf's order; those still to come are refused by name.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use clap::{Arg, ArgMatches, Command};
+
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::options::{counter, flag, list, not_yet, number, short_switch, switch, value};
+
+const ABOUT: &str = "\
+Samples a program, processes, processors or the whole system, and writes the samples to a file (perf.data unless -o names \
+another). The file is one that Linux perf reads.
+
+The first word that is no option begins the workload: everything from there on belongs to it, with or without `--` before \
+it. Recording ends when the workload ends; with -a, -p, -t or -C the workload only sets how long, so that `sleep 10` is a \
+timer. Without workload and target the whole system is recorded until Ctrl-C.
+
+An existing output file is kept as FILE.old. The exit status is that of the workload.";
+
+const EVENT: &str = "\
+The events to record, separated by commas; may be given several times. Modifiers follow a colon: u counts in user space \
+only, k in the kernel only.
+Hardware: cycles instructions cache-references cache-misses branch-instructions branch-misses bus-cycles ref-cycles.
+Software: cpu-clock task-clock page-faults minor-faults major-faults context-switches (cs) cpu-migrations (migrations) \
+alignment-faults emulation-faults dummy.
+Without -e it is cycles, or cpu-clock where the machine has no hardware counters.";
+
+/// The command and its options.
+pub(in crate::cli::commands) fn command() -> Command {
+    let command = Command::new("record").long_about(ABOUT);
+    command
+        .args(targets_and_rate())
+        .args(samples())
+        .args(kinds())
+        .args(output())
+        .arg(workload())
+}
+
+/// Events, targets, rate, buffers, call graphs.
+fn targets_and_rate() -> Vec<Arg> {
+    vec![
+        list("event", "event")
+            .short('e')
+            .help("events to record, separated by commas")
+            .long_help(EVENT),
+        not_yet("filter", "filter the output of 'script' instead"),
+        not_yet("exclude-perf", "leave it out when reading"),
+        value("pid", "pid")
+            .short('p')
+            .help("record all threads of these processes (a list: 1,2,3)"),
+        value("tid", "tid")
+            .short('t')
+            .help("record these threads (a list: 1,2,3)"),
+        not_yet("realtime", "start it under 'chrt -f'").short('r'),
+        not_yet("no-buffering", ""),
+        not_yet("raw-samples", "tracepoints are to come").short('R'),
+        switch("all-cpus")
+            .short('a')
+            .help("record the whole system, all CPUs"),
+        value("cpu", "cpu")
+            .short('C')
+            .help("record what runs on these CPUs (a list: 0,2,4-6)"),
+        value("count", "n")
+            .short('c')
+            .value_parser(number)
+            .help("one sample every n events"),
+        value("output", "file")
+            .short('o')
+            .help("write to this file (default: perf.data)"),
+        not_yet("no-inherit", "-t records one thread").short('i'),
+        not_yet("tail-synthesize", ""),
+        not_yet("overwrite", ""),
+        not_yet("no-bpf-event", ""),
+        not_yet("strict-freq", "a rate too high is lowered with a warning"),
+        value("freq", "n|max")
+            .short('F')
+            .help("samples per second and CPU (default: 4000), or max"),
+        value("mmap-pages", "pages")
+            .short('m')
+            .help("size of each ring buffer: pages, a power of two, or 512K, 8M"),
+        not_yet("mmap-flush", ""),
+        not_yet("group", ""),
+        short_switch("g")
+            .short('g')
+            .help("record call graphs by frame pointers"),
+        value("call-graph", "fp").help("how to record call graphs: fp, by frame pointers"),
+        counter("verbose")
+            .short('v')
+            .help("say more: the attributes of each event, each call that opens one"),
+        switch("quiet").short('q').help("print nothing but errors"),
+    ]
+}
+
+/// What a sample holds.
+fn samples() -> Vec<Arg> {
+    vec![
+        not_yet("stat", "").short('s'),
+        not_yet("data", "").short('d'),
+        not_yet("phys-data", ""),
+        not_yet("data-page-size", ""),
+        not_yet("code-page-size", ""),
+        not_yet("sample-cpu", "-a and -C record the CPU of each sample"),
+        not_yet("sample-identifier", ""),
+        not_yet("timestamp", "every sample has its time").short('T'),
+        not_yet("period", "samples taken by frequency have their period").short('P'),
+        not_yet("no-samples", "").short('n'),
+        not_yet("no-buildid-cache", "").short('N'),
+        not_yet("no-buildid", "").short('B'),
+        not_yet("cgroup", "").short('G'),
+        not_yet("delay", "start later, with -p").short('D'),
+        not_yet("kcore", ""),
+        not_yet("uid", "give the processes to -p, from 'pgrep -d, -u USER'").short('u'),
+        not_yet("branch-any", "").short('b'),
+        not_yet("branch-filter", "").short('j'),
+        not_yet("weight", "").short('W'),
+        not_yet("transaction", ""),
+        not_yet("per-thread", ""),
+        not_yet("intr-regs", "").short('I'),
+        not_yet("user-regs", ""),
+        not_yet("running-time", ""),
+        not_yet("clockid", "times are those of the kernel's perf clock").short('k'),
+    ]
+}
+
+/// Side information and which half of the machine is seen.
+fn kinds() -> Vec<Arg> {
+    vec![
+        not_yet("snapshot", "").short('S'),
+        not_yet("aux-sample", ""),
+        not_yet("proc-map-timeout", ""),
+        not_yet("namespaces", ""),
+        not_yet("all-cgroups", ""),
+        not_yet("switch-events", "-e context-switches samples the switches"),
+        not_yet("all-kernel", "add :k to the events"),
+        not_yet("all-user", "add :u to the events"),
+        not_yet("kernel-callchains", ""),
+        not_yet("user-callchains", ""),
+        not_yet("clang-path", ""),
+        not_yet("clang-opt", ""),
+        not_yet("vmlinux", ""),
+        not_yet(
+            "buildid-all",
+            "the build-ids of all mapped objects are recorded anyway",
+        ),
+        not_yet("buildid-mmap", ""),
+    ]
+}
+
+/// Shape of the output, and control while recording.
+fn output() -> Vec<Arg> {
+    vec![
+        not_yet("timestamp-filename", "give -o a name with $(date +%s)"),
+        not_yet(
+            "timestamp-boundary",
+            "the times of the first and last sample are recorded anyway",
+        ),
+        not_yet(
+            "switch-output",
+            "record several times with a timer, 'sleep 10'",
+        ),
+        not_yet("switch-output-event", ""),
+        not_yet("switch-max-files", ""),
+        not_yet("dry-run", ""),
+        not_yet("aio", ""),
+        not_yet("affinity", ""),
+        not_yet("compression-level", "compress the file afterwards").short('z'),
+        not_yet(
+            "max-size",
+            "a lower -F or a shorter timer keeps files small",
+        ),
+        not_yet("num-thread-synthesize", ""),
+        not_yet("control", ""),
+        not_yet("synth", ""),
+        not_yet("debuginfod", ""),
+        not_yet("threads", ""),
+        not_yet("off-cpu", ""),
+    ]
+}
+
+fn workload() -> Arg {
+    Arg::new("workload")
+        .num_args(0..)
+        .trailing_var_arg(true)
+        .allow_hyphen_values(true)
+        .value_parser(clap::value_parser!(OsString))
+}
+
+/// `-g dwarf` was the way to ask for DWARF stacks once; now `dwarf` would be the workload. Stops unless there is a
+/// program of that name.
+pub(super) fn check_old_spelling(matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
+    let first = matches
+        .get_raw("workload")
+        .and_then(|mut words| words.next());
+    let Some(mode) = first.and_then(|word| {
+        ["fp", "dwarf", "lbr"]
+            .into_iter()
+            .find(|mode| word == *mode)
+    }) else {
+        return Ok(());
+    };
+    let path = context.var("PATH").unwrap_or_default();
+    let exists = std::env::split_paths(&path).any(|directory| directory.join(mode).is_file())
+        || Path::new(mode).is_file();
+    if flag(matches, "g") != Some(true) || exists {
+        return Ok(());
+    }
+    Err(CliError::usage(format!(
+        "'{mode}' after -g is taken for the workload, and there is no such program"
+    ))
+    .hint(format!("use `--call-graph {mode}`")))
+}

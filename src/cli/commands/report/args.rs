@@ -1,0 +1,164 @@
+//! The options of `report`, in perf's order; those still to come are refused by name.
+
+use clap::{Arg, Command};
+
+use crate::cli::options::{not_yet, optional, switch, value};
+
+const ABOUT: &str = "\
+Reads a recording and shows which code its samples hit: one line per program, library and function, largest share first, \
+and with call graphs the chains of callers below each line.
+
+Where the file has call graphs, a line also counts what its callees cost (Children) beside its own samples (Self); \
+--no-children counts its own alone.";
+
+const CALL_GRAPH: &str = "\
+How call graphs are printed: any of these, separated by commas, in any order.
+  graph, fractal, flat, folded, none   the form; graph gives percentages of the total, fractal of the parent
+  PERCENT                              leave out branches below it (default 0.5)
+  COUNT                                at most that many lines, after PERCENT
+  caller, callee                       from the outermost caller down, or from the sampled function up
+  function, address                    what makes two frames the same
+  percent, period, count               the number at each branch";
+
+/// The command and its options.
+pub(in crate::cli::commands) fn command() -> Command {
+    let command = Command::new("report").long_about(ABOUT);
+    command
+        .args(input_and_layout())
+        .args(selection())
+        .args(code())
+        .args(rest())
+        .arg(symbol_filter())
+}
+
+/// What is read and how it is laid out.
+fn input_and_layout() -> Vec<Arg> {
+    vec![
+        value("input", "file")
+            .short('i')
+            .help("the recording to read (default: perf.data)"),
+        not_yet("verbose", "").short('v'),
+        switch("quiet")
+            .short('q')
+            .help("print the rows alone, and no warnings"),
+        not_yet("dump-raw-trace", "").short('D'),
+        not_yet("stats", ""),
+        not_yet("tasks", ""),
+        not_yet("mmaps", ""),
+        not_yet(
+            "vmlinux",
+            "kernel names come from /proc/kallsyms and the build-id cache",
+        )
+        .short('k'),
+        not_yet("ignore-vmlinux", "vmlinux is never read"),
+        not_yet(
+            "kallsyms",
+            "kernel names come from /proc/kallsyms and the build-id cache",
+        ),
+        switch("force")
+            .short('f')
+            .help("read the file whoever owns it"),
+        not_yet("modules", "module symbols are read anyway").short('m'),
+        switch("show-nr-samples")
+            .short('n')
+            .help("show the number of samples of each line"),
+        not_yet("threads", "").short('T'),
+        not_yet("pretty", ""),
+        not_yet("tui", "use --stdio"),
+        switch("stdio").help("print text; it is the only output there is yet"),
+        switch("header").help("print what is known of machine and recording before the report"),
+        switch("header-only").help("print only what is known of machine and recording"),
+        value("sort", "key[,key...]")
+            .short('s')
+            .help("what makes a line: comm, dso, symbol, pid, tid, cpu"),
+        not_yet("fields", "choose rows with -s; -n adds the sample count").short('F'),
+        not_yet("show-cpu-utilization", ""),
+        not_yet("showcpuutilization", ""),
+        not_yet("parent", "").short('p'),
+        not_yet("exclude-other", "").short('x'),
+        optional("call-graph", "mode", "graph")
+            .short('g')
+            .help("how to print call graphs")
+            .long_help(CALL_GRAPH),
+        switch("children")
+            .help("count callees into their callers (the default where there are call graphs)"),
+        not_yet("max-stack", "'-g PERCENT' cuts rare branches"),
+        switch("inverted")
+            .short('G')
+            .help("print call graphs from the outermost caller down"),
+        not_yet("ignore-callees", ""),
+    ]
+}
+
+/// Which samples count.
+fn selection() -> Vec<Arg> {
+    vec![
+        not_yet("dsos", "-s dso sorts by library").short('d'),
+        not_yet("comms", "-s comm sorts by program").short('c'),
+        not_yet("pid", "-s pid sorts by process"),
+        not_yet("tid", "-s tid sorts by thread"),
+        not_yet("symbols", "-s symbol sorts by function").short('S'),
+        not_yet("symbol-filter", "filter the output with grep"),
+        not_yet("column-widths", "columns are as wide as they need").short('w'),
+        not_yet("field-separator", "").short('t'),
+        not_yet("hide-unresolved", "").short('U'),
+        not_yet("symfs", ""),
+        not_yet("cpu", "-s cpu sorts by processor").short('C'),
+        not_yet("show-info", "").short('I'),
+    ]
+}
+
+/// Code, groups, branches.
+fn code() -> Vec<Arg> {
+    vec![
+        not_yet("source", ""),
+        not_yet("asm-raw", ""),
+        not_yet("disassembler-style", "").short('M'),
+        not_yet("prefix", ""),
+        not_yet("prefix-strip", ""),
+        not_yet("show-total-period", ""),
+        not_yet("group", ""),
+        not_yet("group-sort-idx", ""),
+        not_yet("branch-stack", "").short('b'),
+        not_yet("branch-history", ""),
+        not_yet("objdump", ""),
+        not_yet("demangle", "names are always demangled"),
+        not_yet("demangle-kernel", ""),
+        not_yet("mem-mode", ""),
+        not_yet("samples", ""),
+    ]
+}
+
+/// Thresholds, time, and the other forms of the table.
+fn rest() -> Vec<Arg> {
+    vec![
+        not_yet("percent-limit", "lines come largest first: cut with head"),
+        not_yet("percentage", ""),
+        not_yet("itrace", ""),
+        not_yet("full-source-path", ""),
+        not_yet("show-ref-call-graph", ""),
+        not_yet("stitch-lbr", ""),
+        not_yet("socket-filter", ""),
+        not_yet("raw-trace", ""),
+        not_yet("hierarchy", "-s takes several keys"),
+        not_yet("stdio-color", "the text has no colours"),
+        not_yet("time", ""),
+        not_yet("inline", ""),
+        not_yet("percent-type", ""),
+        not_yet("ns", ""),
+        not_yet("time-quantum", ""),
+        not_yet("switch-on", ""),
+        not_yet("switch-off", ""),
+        not_yet("show-on-off-events", ""),
+        not_yet("total-cycles", ""),
+        not_yet("disable-order", ""),
+        not_yet("skip-empty", ""),
+    ]
+}
+
+/// perf takes one word for a symbol filter; a file name often stands there by mistake.
+fn symbol_filter() -> Arg {
+    Arg::new("symbol-filter-word")
+        .num_args(0..)
+        .value_name("word")
+}

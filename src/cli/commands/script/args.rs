@@ -1,0 +1,156 @@
+//! The options of `script`, in perf's order; those still to come are refused by name.
+
+use clap::{Arg, ArgMatches, Command};
+
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::options::{list, not_yet, switch, value};
+
+const ABOUT: &str = "\
+Reads a recording and prints every sample in the order of time: program, thread, CPU, time, period, event, and the address \
+with its function and file, or the whole call chain on lines of its own. The text is the one that scripts for Linux perf \
+read.";
+
+const FIELDS: &str = "\
+The fields to print, separated by commas; their order is fixed. A list that begins with + or - adds to the default or takes \
+away from it. A kind before a colon limits the list to events of that kind: hw, sw, trace, raw, synth.
+Fields: comm tid pid time cpu event trace ip sym dso addr symoff period.";
+
+/// The command and its options.
+pub(in crate::cli::commands) fn command() -> Command {
+    let command = Command::new("script").long_about(ABOUT);
+    command
+        .args(input_and_fields())
+        .args(selection())
+        .args(records())
+        .args(rest())
+        .arg(script())
+}
+
+/// What is read and which columns are printed.
+fn input_and_fields() -> Vec<Arg> {
+    vec![
+        not_yet("dump-raw-trace", "").short('D'),
+        not_yet("dump-unsorted-raw-trace", ""),
+        not_yet("verbose", "").short('v'),
+        not_yet("Latency", "").short('L'),
+        not_yet("list", "").short('l'),
+        not_yet("list-dlfilters", ""),
+        not_yet("script", "pipe the text into a script").short('s'),
+        not_yet("gen-script", "").short('g'),
+        not_yet("dlfilter", ""),
+        not_yet("dlarg", ""),
+        value("input", "file")
+            .short('i')
+            .help("the recording to read (default: perf.data)"),
+        not_yet("debug-mode", "").short('d'),
+        switch("header").help("print what is known of machine and recording before the samples"),
+        switch("header-only").help("print only what is known of machine and recording"),
+        not_yet(
+            "vmlinux",
+            "kernel names come from /proc/kallsyms and the build-id cache",
+        )
+        .short('k'),
+        not_yet(
+            "kallsyms",
+            "kernel names come from /proc/kallsyms and the build-id cache",
+        ),
+        not_yet("hide-call-graph", "").short('G'),
+        not_yet("symfs", ""),
+        list("fields", "field[,field...]")
+            .short('F')
+            .help("the fields to print")
+            .long_help(FIELDS),
+        not_yet("all-cpus", "record with 'record -a', then read").short('a'),
+    ]
+}
+
+/// Which samples are printed.
+fn selection() -> Vec<Arg> {
+    vec![
+        not_yet("dsos", "filter the output with awk"),
+        not_yet("symbols", "filter the output with awk").short('S'),
+        not_yet("addr-range", ""),
+        not_yet("insn-trace", ""),
+        not_yet("xed", ""),
+        not_yet("call-trace", ""),
+        not_yet("call-ret-trace", ""),
+        not_yet("graph-function", ""),
+        not_yet("stop-bt", ""),
+        not_yet("cpu", "filter the output with awk").short('C'),
+        not_yet("comms", "filter the output with awk").short('c'),
+        not_yet("pid", "filter the output with awk"),
+        not_yet("tid", "filter the output with awk"),
+        not_yet("max-stack", ""),
+        not_yet("reltime", ""),
+        not_yet("deltatime", ""),
+        not_yet("show-info", "").short('I'),
+    ]
+}
+
+/// Records that are no samples.
+fn records() -> Vec<Arg> {
+    vec![
+        not_yet("show-kernel-path", ""),
+        not_yet("show-task-events", ""),
+        not_yet("show-mmap-events", ""),
+        not_yet("show-switch-events", ""),
+        not_yet("show-namespace-events", ""),
+        not_yet("show-cgroup-events", ""),
+        not_yet("show-lost-events", ""),
+        not_yet("show-round-events", ""),
+        not_yet("show-bpf-events", ""),
+        not_yet("show-text-poke-events", ""),
+    ]
+}
+
+/// Names, times, guests.
+fn rest() -> Vec<Arg> {
+    vec![
+        not_yet("per-event-dump", ""),
+        switch("force")
+            .short('f')
+            .help("read the file whoever owns it"),
+        not_yet("max-blocks", ""),
+        not_yet("ns", ""),
+        not_yet("itrace", ""),
+        not_yet("full-source-path", ""),
+        not_yet("demangle", "names are always demangled"),
+        not_yet("demangle-kernel", ""),
+        not_yet("time", ""),
+        not_yet("inline", ""),
+        not_yet("guestmount", ""),
+        not_yet("guestvmlinux", ""),
+        not_yet("guestkallsyms", ""),
+        not_yet("guestmodules", ""),
+        not_yet("guest-code", ""),
+        not_yet("stitch-lbr", ""),
+        not_yet("switch-on", ""),
+        not_yet("switch-off", ""),
+        not_yet("show-on-off-events", ""),
+    ]
+}
+
+/// perf runs a script of that name; also the place of old spellings.
+fn script() -> Arg {
+    Arg::new("script-word").num_args(0..).value_name("word")
+}
+
+/// Scripts are to come: says so in one line, and what was meant where it can be told.
+pub(super) fn refuse_script(matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
+    let Some(word) = matches.get_one::<String>("script-word") else {
+        return Ok(());
+    };
+    let error = CliError::usage(format!(
+        "{} script: running scripts ('{word}') is not supported yet",
+        context.program
+    ));
+    let fields = [
+        "comm", "tid", "pid", "time", "cpu", "event", "trace", "ip", "sym", "dso", "period",
+    ];
+    Err(if word.split(',').all(|part| fields.contains(&part)) {
+        error.hint(format!("-F {word} prints these fields; -f is --force"))
+    } else {
+        error.hint(format!("-i {word} reads a recording of that name"))
+    })
+}

@@ -1,0 +1,166 @@
+//! perf's configuration: `PERF_CONFIG` alone, or `/etc/perfconfig` and then `~/.perfconfig`.
+//!
+//! A file that cannot be read or a line that cannot be understood is a finding, not an error: the rest still counts, and
+//! the user is told file and line.
+
+mod keys;
+mod parse;
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use super::context::variable;
+
+/// The file of the whole system.
+const SYSTEM: &str = "/etc/perfconfig";
+
+/// Every setting in the order read; the last one of a name counts.
+#[derive(Debug, Default)]
+pub(crate) struct Config {
+    entries: Vec<parse::Entry>,
+    findings: Vec<String>,
+}
+
+impl Config {
+    /// Reads the files that apply to this user.
+    pub(crate) fn load() -> Self {
+        let mut config = Self::default();
+        if let Some(only) = variable("PERF_CONFIG") {
+            config.read(Path::new(&only));
+            return config;
+        }
+        config.read(Path::new(SYSTEM));
+        if let Some(home) = variable("HOME") {
+            config.read(&PathBuf::from(home).join(".perfconfig"));
+        }
+        config
+    }
+
+    /// The value of `section.key`, names in lower case; without a value (`[tui] report`) it is empty.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        self.entries
+            .iter()
+            .rev()
+            .find(|entry| entry.name == name)
+            .map(|entry| entry.value.as_str())
+    }
+
+    /// The value of a key that is a boolean. A bad value was reported when the file was read and counts as unset.
+    pub(crate) fn flag(&self, name: &str) -> Option<bool> {
+        self.text(name).and_then(boolean)
+    }
+
+    /// What was wrong with the files, one line each, naming file and line.
+    pub(crate) fn findings(&self) -> &[String] {
+        &self.findings
+    }
+
+    /// Adds the settings of one file; a missing file adds none.
+    fn read(&mut self, path: &Path) {
+        let shown = path.display();
+        let bytes = match owned_by_user(path).and_then(|owned| {
+            if owned {
+                fs::read(path).map(Some)
+            } else {
+                Ok(None)
+            }
+        }) {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => {
+                self.findings.push(format!(
+                    "File {shown} not owned by current user or root, ignoring it."
+                ));
+                return;
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return,
+            Err(error) => {
+                self.findings
+                    .push(format!("failed to read config file {shown}: {error}"));
+                return;
+            }
+        };
+        self.add(&String::from_utf8_lossy(&bytes), &shown.to_string());
+    }
+
+    /// Adds the settings in `text`, which came from the file `shown`.
+    fn add(&mut self, text: &str, shown: &str) {
+        let (entries, bad) = parse::parse(text);
+        let findings = bad.into_iter().map(|bad| {
+            format!(
+                "bad config file line {} in {shown}: {}",
+                bad.line, bad.cause
+            )
+        });
+        self.findings.extend(findings);
+        for entry in entries {
+            match keys::check(&entry.name, &entry.value) {
+                Ok(()) => self.entries.push(entry),
+                Err(expected) => self.findings.push(format!(
+                    "bad config file line {} in {shown}: {} = {}: {expected}",
+                    entry.line, entry.name, entry.value
+                )),
+            }
+        }
+    }
+}
+
+/// perf's booleans: `yes on true 1`, nothing at all, and their opposites.
+pub(crate) fn boolean(value: &str) -> Option<bool> {
+    match value.to_ascii_lowercase().as_str() {
+        "" | "true" | "yes" | "on" => Some(true),
+        "false" | "no" | "off" => Some(false),
+        number => number.parse::<i64>().ok().map(|number| number != 0),
+    }
+}
+
+/// Whether the file belongs to root or to the user who runs this: another user's file could redirect what we write.
+fn owned_by_user(path: &Path) -> io::Result<bool> {
+    let owner = fs::metadata(path)?.uid();
+    Ok(owner == 0 || owner == effective_uid())
+}
+
+/// The effective user, as `/proc/self` is owned by.
+pub(crate) fn effective_uid() -> u32 {
+    fs::metadata("/proc/self").map_or(u32::MAX, |metadata| metadata.uid())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(text: &str) -> Config {
+        let mut config = Config::default();
+        config.add(text, "F");
+        config
+    }
+
+    #[test]
+    fn the_last_setting_of_a_name_counts() {
+        let config = config("[report]\nchildren = false\n[report]\nchildren\n");
+        assert_eq!(config.flag("report.children"), Some(true));
+        assert_eq!(config.findings(), &[] as &[String]);
+    }
+
+    #[test]
+    fn bad_values_are_named_with_their_line_and_do_not_count() {
+        let config = config("[report]\n\tchildren = maybe\n\tpercent-limit = 5x\n");
+        assert_eq!(config.flag("report.children"), None);
+        assert_eq!(
+            config.findings(),
+            [
+                "bad config file line 2 in F: report.children = maybe: expected true or false",
+                "bad config file line 3 in F: report.percent-limit = 5x: expected a percentage",
+            ]
+        );
+    }
+
+    #[test]
+    fn keys_of_other_commands_are_kept() {
+        assert_eq!(
+            config("[colors]\n top = red, default\n").text("colors.top"),
+            Some("red, default")
+        );
+    }
+}

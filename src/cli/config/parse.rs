@@ -1,0 +1,203 @@
+//! The text format of the configuration files (perf-config(1)): `[section]`, `[section "sub"]`, `key = value`.
+//!
+//! `#` and `;` begin a comment outside quotes, a backslash before the line's end joins the next line, and `\"`, `\\`,
+//! `\n`, `\t`, `\b` are escapes. Section and key names ignore case.
+
+/// One setting: `section.key` and its value, with the line it began on (from 1).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) name: String,
+    pub(super) value: String,
+    pub(super) line: usize,
+}
+
+/// A line that is not understood (from 1), and why.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Bad {
+    pub(super) line: usize,
+    pub(super) cause: &'static str,
+}
+
+/// Reads a whole file; bad lines are left out and returned beside the settings.
+pub(super) fn parse(text: &str) -> (Vec<Entry>, Vec<Bad>) {
+    let mut entries = Vec::new();
+    let mut bad = Vec::new();
+    let mut section: Option<String> = None;
+    let mut lines = text.lines().enumerate();
+    while let Some((index, first)) = lines.next() {
+        let line = index + 1;
+        let mut whole = first.to_owned();
+        while ends_in_continuation(&whole) {
+            whole.pop();
+            match lines.next() {
+                Some((_, more)) => whole.push_str(more),
+                None => break,
+            }
+        }
+        if let Err(cause) = read_line(whole.trim(), line, &mut section, &mut entries) {
+            bad.push(Bad { line, cause });
+        }
+    }
+    (entries, bad)
+}
+
+/// An odd number of backslashes ends the line.
+fn ends_in_continuation(line: &str) -> bool {
+    line.bytes().rev().take_while(|&byte| byte == b'\\').count() % 2 == 1
+}
+
+fn read_line(
+    line: &str,
+    number: usize,
+    section: &mut Option<String>,
+    entries: &mut Vec<Entry>,
+) -> Result<(), &'static str> {
+    let mut rest = line;
+    if let Some(inside) = line.strip_prefix('[') {
+        let (name, after) = section_name(inside)?;
+        *section = Some(name);
+        rest = after.trim_start();
+    }
+    if rest.is_empty() || rest.starts_with(['#', ';']) {
+        return Ok(());
+    }
+    let Some(section) = section else {
+        return Err("a setting stands before any [section]");
+    };
+    let end = rest
+        .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')))
+        .unwrap_or(rest.len());
+    let (key, after) = rest.split_at(end);
+    if key.is_empty() {
+        return Err("a setting begins with its name");
+    }
+    let after = after.trim_start();
+    let value = match after.strip_prefix('=') {
+        Some(value) => unquote(value.trim_start())?,
+        None if after.is_empty() || after.starts_with(['#', ';']) => String::new(),
+        None => return Err("expected '=' after the name of the setting"),
+    };
+    entries.push(Entry {
+        name: format!("{section}.{}", key.to_ascii_lowercase()),
+        value,
+        line: number,
+    });
+    Ok(())
+}
+
+/// Reads `name]` or `name "sub"]`; gives the section's name and what follows the bracket.
+fn section_name(inside: &str) -> Result<(String, &str), &'static str> {
+    let close = inside.find(']').ok_or("the [section] is not closed")?;
+    let (name, after) = inside.split_at(close);
+    let after = after.strip_prefix(']').unwrap_or(after);
+    let mut words = name.splitn(2, char::is_whitespace);
+    let main = words.next().unwrap_or_default().to_ascii_lowercase();
+    if main.is_empty() {
+        return Err("the [section] has no name");
+    }
+    match words.next().map(str::trim) {
+        None | Some("") => Ok((main, after)),
+        Some(sub) => {
+            let sub = sub.strip_prefix('"').and_then(|sub| sub.strip_suffix('"'));
+            let sub = sub.ok_or("the second word of a [section] stands in quotes")?;
+            Ok((format!("{main}.{sub}"), after))
+        }
+    }
+}
+
+/// Takes a value: quotes and escapes undone, a comment and the blanks before it cut off.
+fn unquote(text: &str) -> Result<String, &'static str> {
+    let mut value = String::new();
+    let mut kept = 0;
+    let mut quoted = false;
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' => quoted = !quoted,
+            '#' | ';' if !quoted => break,
+            '\\' => value.push(match chars.next() {
+                Some('n') => '\n',
+                Some('t') => '\t',
+                Some('b') => '\u{8}',
+                Some(c @ ('"' | '\\')) => c,
+                _ => return Err("unknown escape in the value"),
+            }),
+            c => value.push(c),
+        }
+        if quoted || !c.is_whitespace() {
+            kept = value.len();
+        }
+    }
+    if quoted {
+        return Err("the quote in the value is not closed");
+    }
+    value.truncate(kept);
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(text: &str) -> Vec<(String, String)> {
+        let (entries, bad) = parse(text);
+        assert_eq!(bad, []);
+        entries
+            .into_iter()
+            .map(|entry| (entry.name, entry.value))
+            .collect()
+    }
+
+    fn pair(name: &str, value: &str) -> (String, String) {
+        (name.to_owned(), value.to_owned())
+    }
+
+    #[test]
+    fn sections_keys_comments_and_quotes() {
+        let text = "# mine\n[report]\n  sort_order = comm,dso ; as I like it\n[buildid] dir = \" /a b \" # there\n[tui]\nreport\n";
+        assert_eq!(
+            settings(text),
+            [
+                pair("report.sort_order", "comm,dso"),
+                pair("buildid.dir", " /a b "),
+                pair("tui.report", "")
+            ]
+        );
+    }
+
+    #[test]
+    fn lines_are_joined_and_escapes_undone() {
+        assert_eq!(
+            settings("[a \"B c\"]\nX-y = one\\\n two\\t\\\\\n"),
+            [pair("a.B c.x-y", "one two\t\\")]
+        );
+    }
+
+    #[test]
+    fn bad_lines_are_counted_and_skipped() {
+        let (entries, bad) =
+            parse("x = 1\n[report\n[report]\n= 5\nchildren : no\nok = \"open\ngood = 1\n");
+        assert_eq!(
+            bad.iter().map(|bad| bad.line).collect::<Vec<_>>(),
+            [1, 2, 4, 5, 6]
+        );
+        assert_eq!(
+            entries,
+            [Entry {
+                name: "report.good".to_owned(),
+                value: "1".to_owned(),
+                line: 7
+            }]
+        );
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_read_without_panic(text in "[\\[\\]\"=#;\\\\a-c \n\t]{0,60}") {
+            let (entries, bad) = parse(&text);
+            let lines = text.lines().count();
+            proptest::prop_assert!(entries.iter().all(|entry| (1..=lines).contains(&entry.line)));
+            proptest::prop_assert!(bad.iter().all(|bad| (1..=lines).contains(&bad.line)));
+        }
+    }
+}

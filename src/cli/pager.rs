@@ -1,0 +1,84 @@
+//! The pager: text for a terminal goes through `PERF_PAGER`, `pager.CMD`, `PAGER` or `less`.
+
+use std::ffi::OsString;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use super::context::Context;
+use super::error::CliError;
+
+/// What the options before the command say about the pager.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Paging {
+    /// Nothing: the configuration decides, and without one the pager is used.
+    #[default]
+    Configured,
+    /// `-p`, `--paginate`: use it whatever the configuration says.
+    Always,
+    /// `--no-pager`.
+    Never,
+}
+
+/// The pager of this process, if one was started.
+#[derive(Debug, Default)]
+pub(crate) struct Pager(Mutex<Option<Child>>);
+
+impl Pager {
+    /// Starts the pager and sends stdout into it, where stdout is a terminal and `command`'s text may be paged.
+    pub(crate) fn start(&self, context: &Context, command: &str) -> Result<(), CliError> {
+        let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if running.is_some() || !context.output.is_terminal() {
+            return Ok(());
+        }
+        let Some(program) = choose(context, command) else {
+            return Ok(());
+        };
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(&program).stdin(Stdio::piped());
+        if context.var("LESS").is_none() {
+            // Quit when it fits one screen, keep colours, cut long lines, leave the screen as it is.
+            shell.env("LESS", "FRSX");
+        }
+        let mut child = shell
+            .spawn()
+            .map_err(|error| CliError::failure(255, error).hint("--no-pager prints without one"))?;
+        if let Some(stdin) = child.stdin.take() {
+            context.output.redirect(Box::new(stdin));
+        }
+        *running = Some(child);
+        Ok(())
+    }
+
+    /// Waits until the user leaves the pager. Stdout must have been finished, or this waits for ever.
+    pub(crate) fn wait(&self) {
+        let child = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(mut child) = child {
+            // Its exit status is of no interest: the text was shown, or the user left.
+            let _ = child.wait();
+        }
+    }
+}
+
+/// The pager's command line, None for none.
+fn choose(context: &Context, command: &str) -> Option<OsString> {
+    let configured = context.config.text(&format!("pager.{command}"));
+    let wanted = match context.globals.paging {
+        Paging::Never => false,
+        Paging::Always => true,
+        Paging::Configured => {
+            configured.is_none_or(|value| super::config::boolean(value) != Some(false))
+        }
+    };
+    if !wanted {
+        return None;
+    }
+    let own = configured
+        .filter(|value| super::config::boolean(value).is_none())
+        .map(OsString::from);
+    let program = own
+        .or_else(|| context.var("PERF_PAGER"))
+        .or_else(|| context.config.text("core.pager").map(OsString::from))
+        .or_else(|| context.var("PAGER"))
+        .unwrap_or_else(|| "less".into());
+    (program != "cat").then_some(program)
+}

@@ -1,0 +1,88 @@
+//! Expected texts kept in files, renewed by `RPERF_BLESS=1`.
+
+use std::fs;
+use std::path::Path;
+
+/// Compares `actual` with the file at `path`; with `RPERF_BLESS` set, writes the file instead.
+///
+/// # Panics
+///
+/// If they differ or the file cannot be read or written; the message shows the first line that differs and how to bless.
+#[expect(clippy::panic, reason = "this is how a test fails")]
+pub fn assert_golden(path: &Path, actual: &str) {
+    let shown = path.display();
+    if std::env::var_os("RPERF_BLESS").is_some() {
+        let written = path
+            .parent()
+            .map_or(Ok(()), fs::create_dir_all)
+            .and_then(|()| fs::write(path, actual));
+        if let Err(error) = written {
+            panic!("cannot write {shown}: {error}");
+        }
+        return;
+    }
+    let expected = match fs::read_to_string(path) {
+        Ok(expected) => expected,
+        Err(error) => panic!("cannot read {shown}: {error}; RPERF_BLESS=1 writes it"),
+    };
+    if let Some(difference) = difference(&expected, actual) {
+        panic!(
+            "{shown} differs at {difference}\nRPERF_BLESS=1 accepts the new text; look at the diff before you commit it"
+        );
+    }
+}
+
+/// The first line in which two texts differ, as it is in both.
+pub fn difference(expected: &str, actual: &str) -> Option<String> {
+    if expected == actual {
+        return None;
+    }
+    let mut left = expected.split('\n');
+    let mut right = actual.split('\n');
+    let mut line = 1;
+    loop {
+        match (left.next(), right.next()) {
+            (Some(left), Some(right)) if left == right => line += 1,
+            (left, right) => {
+                let show = |side: Option<&str>| {
+                    side.map_or("(the text ends)".to_owned(), |text| format!("{text:?}"))
+                };
+                return Some(format!(
+                    "line {line}:\n  expected {}\n  actual   {}",
+                    show(left),
+                    show(right)
+                ));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Scratch;
+
+    #[test]
+    fn the_first_different_line_is_shown() {
+        assert_eq!(difference("a\nb\n", "a\nb\n"), None);
+        let shown = difference("a\nb\n", "a\nc\n").unwrap_or_default();
+        assert_eq!(shown, "line 2:\n  expected \"b\"\n  actual   \"c\"");
+        assert!(
+            difference("a", "a\n")
+                .unwrap_or_default()
+                .contains("(the text ends)")
+        );
+    }
+
+    #[test]
+    fn equal_text_passes_and_different_text_fails() -> std::io::Result<()> {
+        if std::env::var_os("RPERF_BLESS").is_some() {
+            return Ok(());
+        }
+        let scratch = Scratch::new();
+        let path = scratch.write("text", "one\n")?;
+        assert_golden(&path, "one\n");
+        assert!(std::panic::catch_unwind(|| assert_golden(&path, "two\n")).is_err());
+        Ok(())
+    }
+}

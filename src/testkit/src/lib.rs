@@ -1,0 +1,18 @@
+//! What the tests share: scratch directories, a hermetic way to run programs, golden files, byte strings.
+//!
+//! Depends on no other crate of the project, so that every crate may use it in its tests.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    reason = "test support reads the environment and says why a test is skipped"
+)]
+
+pub mod bytes;
+pub mod golden;
+pub mod run;
+pub mod scratch;
+
+pub use self::bytes::Bytes;
+pub use self::golden::assert_golden;
+pub use self::run::{Outcome, Run, real_perf, skip};
+pub use self::scratch::Scratch;

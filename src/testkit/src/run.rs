@@ -1,0 +1,147 @@
+//! Running programs the same way everywhere: no configuration, no colours, no locale, no time zone, no pager.
+
+use std::ffi::OsStr;
+use std::io::{self, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A program about to be run in a hermetic environment.
+#[derive(Debug)]
+pub struct Run {
+    command: Command,
+    input: Option<Vec<u8>>,
+}
+
+/// What a finished program left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// Exit status; 128 + number for a signal, as a shell says it.
+    pub status: i32,
+    /// Everything on stdout; bytes that are no UTF-8 are replaced.
+    pub stdout: String,
+    /// Everything on stderr.
+    pub stderr: String,
+}
+
+impl Run {
+    /// `program` with nothing of the caller's environment but `PATH`.
+    pub fn new(program: impl AsRef<OsStr>) -> Self {
+        let mut command = Command::new(program);
+        command.env_clear();
+        let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
+        command
+            .env("PATH", path)
+            .env("LC_ALL", "C")
+            .env("TZ", "UTC")
+            .env("COLUMNS", "80");
+        command
+            .env("PERF_CONFIG", "/dev/null")
+            .env("HOME", "/nonexistent");
+        Self {
+            command,
+            input: None,
+        }
+    }
+
+    /// Adds words to the command line.
+    #[must_use]
+    pub fn args<W: AsRef<OsStr>>(mut self, words: impl IntoIterator<Item = W>) -> Self {
+        self.command.args(words);
+        self
+    }
+
+    /// Sets an environment variable.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Takes an environment variable away.
+    #[must_use]
+    pub fn env_remove(mut self, name: &str) -> Self {
+        self.command.env_remove(name);
+        self
+    }
+
+    /// Runs in this directory.
+    #[must_use]
+    pub fn within(mut self, directory: impl AsRef<Path>) -> Self {
+        self.command.current_dir(directory);
+        self
+    }
+
+    /// Pretends to be called by another name.
+    #[must_use]
+    pub fn arg0(mut self, name: &str) -> Self {
+        use std::os::unix::process::CommandExt as _;
+        self.command.arg0(name);
+        self
+    }
+
+    /// Feeds these bytes to stdin through a pipe; otherwise stdin is `/dev/null`.
+    #[must_use]
+    pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.input = Some(bytes.into());
+        self
+    }
+
+    /// Runs it to its end.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be started.
+    pub fn finish(mut self) -> io::Result<Outcome> {
+        let stdin = if self.input.is_some() {
+            Stdio::piped()
+        } else {
+            Stdio::null()
+        };
+        self.command
+            .stdin(stdin)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = self.command.spawn()?;
+        if let (Some(input), Some(mut stdin)) = (self.input, child.stdin.take()) {
+            // The program may end without reading all of it.
+            let _ = stdin.write_all(&input);
+        }
+        let output = child.wait_with_output()?;
+        let signal = output.status.signal().map(|signal| 128 + signal);
+        Ok(Outcome {
+            status: output.status.code().or(signal).unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        })
+    }
+}
+
+/// The perf of Linux, if this machine has one that runs.
+pub fn real_perf() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let mut found = std::env::split_paths(&path)
+        .map(|directory| directory.join("perf"))
+        .filter(|path| path.is_file());
+    found.find(|perf| {
+        let version = Run::new(perf).args(["--version"]).finish();
+        version
+            .is_ok_and(|outcome| outcome.status == 0 && outcome.stdout.starts_with("perf version"))
+    })
+}
+
+/// Prints why a test does nothing here.
+///
+/// # Panics
+///
+/// Where `RPERF_NO_SKIP` is set, as in continuous integration: there every test must run.
+#[expect(
+    clippy::panic,
+    reason = "a skipped test is a failure where all must run"
+)]
+pub fn skip(test: &str, reason: &str) {
+    if std::env::var_os("RPERF_NO_SKIP").is_some() {
+        panic!("{test} must not be skipped: {reason}");
+    }
+    eprintln!("skipped: {test}: {reason}");
+}

@@ -1,0 +1,54 @@
+//! Directories that last as long as a test.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A new, empty directory, removed when the value is dropped.
+#[derive(Debug)]
+pub struct Scratch {
+    path: PathBuf,
+}
+
+impl Scratch {
+    /// Makes a directory below the system's temporary one.
+    ///
+    /// # Panics
+    ///
+    /// If it cannot be made: a test without its directory cannot go on.
+    #[expect(clippy::new_without_default, reason = "it touches the disk")]
+    #[expect(clippy::panic, reason = "a test without its directory cannot go on")]
+    pub fn new() -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("rperf-test-{}-{number}", process::id()));
+        match fs::create_dir_all(&path) {
+            Ok(()) => Self { path },
+            Err(error) => panic!("cannot make {}: {error}", path.display()),
+        }
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes a file into it and returns its path.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> std::io::Result<PathBuf> {
+        let path = self.path.join(name);
+        fs::write(&path, bytes)?;
+        Ok(path)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What is left behind lies in the temporary directory; nothing depends on it.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
