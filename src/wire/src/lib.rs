@@ -8,9 +8,11 @@
 //! Source of all layouts: the kernel's `include/uapi/linux/perf_event.h`.
 
 mod attr;
+mod attr_text;
 mod bits;
 mod bytes;
 mod error;
+mod event_name;
 mod header;
 mod kind;
 mod record;
@@ -19,9 +21,11 @@ mod sample;
 mod sample_id;
 
 pub use attr::{Attr, EventType};
+pub use attr_text::{AttrText, attr_fields};
 pub use bits::{AttrFlags, BranchSampleType, ReadFormat, SampleType};
 pub use bytes::{Cursor, Encoder, Endian, U64s, until_nul};
 pub use error::DecodeError;
+pub use event_name::{CACHE_NAMES, HARDWARE_NAMES, SOFTWARE_NAMES, event_name};
 pub use header::{CpuMode, Misc, RawRecord, RecordHeader};
 pub use kind::RecordKind;
 pub use record::{

@@ -1,0 +1,191 @@
+//! An attr in words: the `key: value` list of `evlist -v` and of the `# event :` lines.
+
+use std::fmt;
+
+use crate::{Attr, AttrFlags, BranchSampleType, ReadFormat, SampleType};
+
+/// The named bits of a sample type in the order in which perf prints them: weight and data source
+/// stand behind the interrupt registers, and `TRANSACTION` is never printed.
+const SAMPLE_TYPES: [SampleType; 24] = [
+    SampleType::IP,
+    SampleType::TID,
+    SampleType::TIME,
+    SampleType::ADDR,
+    SampleType::READ,
+    SampleType::CALLCHAIN,
+    SampleType::ID,
+    SampleType::CPU,
+    SampleType::PERIOD,
+    SampleType::STREAM_ID,
+    SampleType::RAW,
+    SampleType::BRANCH_STACK,
+    SampleType::REGS_USER,
+    SampleType::STACK_USER,
+    SampleType::IDENTIFIER,
+    SampleType::REGS_INTR,
+    SampleType::DATA_SRC,
+    SampleType::WEIGHT,
+    SampleType::PHYS_ADDR,
+    SampleType::AUX,
+    SampleType::CGROUP,
+    SampleType::DATA_PAGE_SIZE,
+    SampleType::CODE_PAGE_SIZE,
+    SampleType::WEIGHT_STRUCT,
+];
+
+/// Fields of an attr that are not 0, as name and value, in the order in which perf prints them.
+///
+/// `size` is the size of the structure as the file or the kernel has it, in bytes.
+#[must_use]
+pub fn attr_fields(attr: &Attr, size: u32) -> Vec<(&'static str, String)> {
+    let mut fields = Fields(Vec::new());
+    fields.number("type", u64::from(attr.kind.0));
+    fields.number("size", u64::from(size));
+    fields.hex("config", attr.config);
+    fields.number("{ sample_period, sample_freq }", attr.sample_period);
+    fields.text("sample_type", sample_type_text(attr.sample_type));
+    fields.text(
+        "read_format",
+        known(
+            attr.read_format.0,
+            ReadFormat::NAMED.iter().map(|(bit, name)| (bit.0, *name)),
+        ),
+    );
+    fields.flags(attr);
+    fields.number(
+        "{ wakeup_events, wakeup_watermark }",
+        u64::from(attr.wakeup),
+    );
+    fields.number("bp_type", u64::from(attr.bp_type));
+    fields.hex("{ bp_addr, config1 }", attr.config1);
+    fields.hex("{ bp_len, config2 }", attr.config2);
+    let branches = BranchSampleType::NAMED
+        .iter()
+        .map(|(bit, name)| (bit.0, *name));
+    fields.text(
+        "branch_sample_type",
+        known(attr.branch_sample_type.0, branches),
+    );
+    fields.hex("sample_regs_user", attr.sample_regs_user);
+    fields.number("sample_stack_user", u64::from(attr.sample_stack_user));
+    if attr.clockid != 0 {
+        fields.text("clockid", attr.clockid.to_string());
+    }
+    fields.hex("sample_regs_intr", attr.sample_regs_intr);
+    fields.number("aux_watermark", u64::from(attr.aux_watermark));
+    fields.number("sample_max_stack", u64::from(attr.sample_max_stack));
+    fields.number("aux_sample_size", u64::from(attr.aux_sample_size));
+    fields.number("sig_data", attr.sig_data);
+    fields.0
+}
+
+/// `key: value` pairs joined with `, ` (`evlist -v`).
+#[derive(Debug, Clone, Copy)]
+pub struct AttrText<'a> {
+    /// The attr to print.
+    pub attr: &'a Attr,
+    /// Size of the structure in bytes, as [`attr_fields`] takes it.
+    pub size: u32,
+    /// What stands between a key and its value: `": "` for `evlist -v`, `" = "` in file headers.
+    pub separator: &'static str,
+}
+
+impl fmt::Display for AttrText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (key, value)) in attr_fields(self.attr, self.size).iter().enumerate() {
+            let comma = if index == 0 { "" } else { ", " };
+            write!(f, "{comma}{key}{}{value}", self.separator)?;
+        }
+        Ok(())
+    }
+}
+
+struct Fields(Vec<(&'static str, String)>);
+
+impl Fields {
+    fn text(&mut self, key: &'static str, value: String) {
+        if !value.is_empty() {
+            self.0.push((key, value));
+        }
+    }
+
+    fn number(&mut self, key: &'static str, value: u64) {
+        if value != 0 {
+            self.text(key, value.to_string());
+        }
+    }
+
+    fn hex(&mut self, key: &'static str, value: u64) {
+        if value != 0 {
+            self.text(key, format!("{value:#x}"));
+        }
+    }
+
+    /// The one-bit fields in the kernel's order; the two bits of `precise_ip` are one number.
+    fn flags(&mut self, attr: &Attr) {
+        for (flag, name) in AttrFlags::NAMED {
+            if *flag == AttrFlags::PRECISE_LOW {
+                self.number(name, u64::from(attr.precise_ip()));
+            } else if *flag != AttrFlags::PRECISE_HIGH {
+                self.number(name, u64::from(attr.flags.contains(*flag)));
+            }
+        }
+    }
+}
+
+fn sample_type_text(sample_type: SampleType) -> String {
+    let name = |bit: SampleType| {
+        SampleType::NAMED
+            .iter()
+            .find(|(named, _)| *named == bit)
+            .map_or("", |(_, name)| *name)
+    };
+    known(
+        sample_type.0,
+        SAMPLE_TYPES.into_iter().map(|bit| (bit.0, name(bit))),
+    )
+}
+
+fn known(bits: u64, names: impl Iterator<Item = (u64, &'static str)>) -> String {
+    let set: Vec<&str> = names
+        .filter(|(bit, _)| bits & bit != 0)
+        .map(|(_, name)| name)
+        .collect();
+    set.join("|")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::EventType;
+
+    #[test]
+    fn prints_what_is_set_and_nothing_else() {
+        let mut attr = Attr {
+            kind: EventType::SOFTWARE,
+            config: 3,
+            sample_period: 4000,
+            sample_type: SampleType::IP
+                | SampleType::TRANSACTION
+                | SampleType::DATA_SRC
+                | SampleType::REGS_INTR,
+            read_format: ReadFormat::ID | ReadFormat::LOST,
+            flags: AttrFlags::DISABLED | AttrFlags::FREQ | AttrFlags::MMAP2,
+            clockid: -1,
+            ..Attr::default()
+        };
+        attr.set_precise_ip(2);
+        let text = AttrText {
+            attr: &attr,
+            size: 128,
+            separator: ": ",
+        }
+        .to_string();
+        assert_eq!(
+            text,
+            "type: 1, size: 128, config: 0x3, { sample_period, sample_freq }: 4000, \
+             sample_type: IP|REGS_INTR|DATA_SRC, read_format: ID|LOST, disabled: 1, freq: 1, \
+             precise_ip: 2, mmap2: 1, clockid: -1"
+        );
+    }
+}
