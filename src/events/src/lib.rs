@@ -1,1 +1,20 @@
-//! rperf-events.
+//! Event selectors: what `-e` says, and the attrs that a recording opens for it.
+//!
+//! A pure parser. What depends on the machine (PMUs, tracepoints) comes in as a [`Catalogue`]; what
+//! depends on the command comes in as [`RecordOptions`]. No file is opened and no environment read.
+
+mod catalogue;
+mod error;
+mod modifier;
+mod names;
+mod nearest;
+mod parse;
+mod record_attr;
+mod spec;
+
+pub use catalogue::Catalogue;
+pub use error::{Fault, ParseError};
+pub use nearest::nearest;
+pub use parse::parse;
+pub use record_attr::{RecordEvent, RecordOptions, Sampling, Target, record_events};
+pub use spec::{EventSpec, default_event, fallback_to_cpu_clock, user_only};

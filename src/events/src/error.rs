@@ -1,0 +1,107 @@
+//! What is wrong with a selector, and where.
+
+use std::fmt;
+use std::ops::Range;
+
+/// A selector that cannot be used. Prints one caret block for each fault, without a final newline:
+///
+/// ```text
+/// event syntax error: 'cs,page-fualts'
+///                         \___ unknown event `page-fualts', did you mean `page-faults'?
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct ParseError {
+    /// The whole text of the selector.
+    pub text: String,
+    /// All its faults, in text order; at least one.
+    pub faults: Vec<Fault>,
+}
+
+/// One fault of a selector.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// Bytes of the text that are wrong; empty at the end of the text.
+    pub position: Range<usize>,
+    /// What is wrong, in one line.
+    pub reason: String,
+}
+
+const TITLE: &str = "event syntax error: ";
+/// A fault farther in than this many characters is shown with the text cut at the front, as perf does.
+const MAX_INDENT: usize = 13;
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, fault) in self.faults.iter().enumerate() {
+            if index > 0 {
+                writeln!(f)?;
+            }
+            write_block(f, &self.text, fault)?;
+        }
+        Ok(())
+    }
+}
+
+fn write_block(f: &mut fmt::Formatter<'_>, text: &str, fault: &Fault) -> fmt::Result {
+    let before = text.get(..fault.position.start).unwrap_or(text);
+    let column = before.chars().count();
+    let cut = column.saturating_sub(MAX_INDENT);
+    let dots = if cut > 0 { ".." } else { "" };
+    let shown: String = text.chars().skip(cut + dots.len()).collect();
+    let indent = TITLE.len() + 1 + column - cut;
+    writeln!(f, "{TITLE}'{dots}{shown}'")?;
+    write!(f, "{:indent$}\\___ {}", "", fault.reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(text: &str, position: Range<usize>) -> String {
+        let fault = Fault {
+            position,
+            reason: "no".to_owned(),
+        };
+        ParseError {
+            text: text.to_owned(),
+            faults: vec![fault],
+        }
+        .to_string()
+    }
+
+    #[test]
+    fn the_caret_stands_under_the_word() {
+        assert_eq!(
+            block("cs,nosuch", 3..9),
+            "event syntax error: 'cs,nosuch'\n                        \\___ no"
+        );
+    }
+
+    #[test]
+    fn a_far_word_cuts_the_front() {
+        let shown = block("cs,page-faults:z,cycles", 14..16);
+        assert_eq!(
+            shown,
+            "event syntax error: '..page-faults:z,cycles'\n                                  \\___ no"
+        );
+    }
+
+    #[test]
+    fn several_faults_are_several_blocks() {
+        let fault = |start: usize| Fault {
+            position: start..start,
+            reason: "no".to_owned(),
+        };
+        let error = ParseError {
+            text: "é,x".to_owned(),
+            faults: vec![fault(0), fault(3)],
+        };
+        assert_eq!(
+            error
+                .to_string()
+                .matches("event syntax error: 'é,x'")
+                .count(),
+            2
+        );
+    }
+}

@@ -1,0 +1,86 @@
+//! Modifiers: the letters after an event's colon.
+
+use rperf_wire::{Attr, AttrFlags};
+
+/// Letters that are modifiers.
+const LETTERS: &str = "ukhGHpPSDIWe";
+
+/// What the letters of one event say.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Modifiers {
+    letters: String,
+}
+
+/// A letter that does not fit.
+pub(crate) struct BadModifier {
+    /// Its byte offset in the letters.
+    pub(crate) offset: usize,
+    /// What is wrong with it.
+    pub(crate) reason: String,
+}
+
+impl Modifiers {
+    /// Checks the letters after the colon.
+    pub(crate) fn parse(letters: &str) -> Result<Self, BadModifier> {
+        let most = |letter| if letter == 'p' { 3 } else { 1 };
+        for (offset, letter) in letters.char_indices() {
+            let bad = |reason: String| Err(BadModifier { offset, reason });
+            if letter == 'b' {
+                return bad("the modifier `b' (BPF counters) is not available yet".to_owned());
+            }
+            if !LETTERS.contains(letter) {
+                return bad(format!(
+                    "unknown modifier `{letter}', expected letters of `{LETTERS}'"
+                ));
+            }
+            let before = letters.get(..offset).unwrap_or_default();
+            if before.matches(letter).count() == most(letter) {
+                return bad(format!("bad modifier: `{letter}' is given too often"));
+            }
+        }
+        if letters.is_empty() {
+            let reason = format!("expected modifiers after the colon, letters of `{LETTERS}'");
+            return Err(BadModifier { offset: 0, reason });
+        }
+        Ok(Self {
+            letters: letters.to_owned(),
+        })
+    }
+
+    /// Whether this letter was given.
+    pub(crate) fn has(&self, letter: char) -> bool {
+        self.letters.contains(letter)
+    }
+
+    /// Sets the bits of an attr.
+    ///
+    /// Guests are excluded where there are no letters, and by `u` and `p`, but not by the others;
+    /// `G` and `H` decide it alone.
+    pub(crate) fn apply(&self, attr: &mut Attr) {
+        let modes = self.has('u') || self.has('k') || self.has('h');
+        let machines = self.has('G') || self.has('H');
+        let exclude_guest = if machines {
+            !self.has('G')
+        } else {
+            self.letters.is_empty() || self.has('u') || self.has('p')
+        };
+        for (flag, on) in [
+            (AttrFlags::EXCLUDE_USER, modes && !self.has('u')),
+            (AttrFlags::EXCLUDE_KERNEL, modes && !self.has('k')),
+            (AttrFlags::EXCLUDE_HV, modes && !self.has('h')),
+            (AttrFlags::EXCLUDE_GUEST, exclude_guest),
+            (AttrFlags::EXCLUDE_HOST, machines && !self.has('H')),
+            (AttrFlags::PINNED, self.has('D')),
+            (AttrFlags::EXCLUDE_IDLE, self.has('I')),
+            (AttrFlags::EXCLUSIVE, self.has('e')),
+        ] {
+            attr.flags = attr.flags.with(flag, on);
+        }
+        let precise = if self.has('P') {
+            3
+        } else {
+            self.letters.matches('p').count()
+        };
+        attr.set_precise_ip(u8::try_from(precise).unwrap_or(3));
+    }
+}

@@ -1,0 +1,206 @@
+//! The grammar of `-e`: a list of events, each a name with modifiers.
+
+use std::ops::Range;
+
+use rperf_wire::Attr;
+
+use crate::modifier::Modifiers;
+use crate::names::{TOOL_NAMES, all_names, is_cache_event, is_raw_code, known_event};
+use crate::{Catalogue, EventSpec, Fault, ParseError, nearest};
+
+/// Parses a list such as `cycles:u,cs,page-faults`. Order and duplicates are kept, and all faults of
+/// the text are found in one go.
+///
+/// # Errors
+/// [`ParseError`] with every word that is no event, and every kind of event that is known but not
+/// available yet: tracepoints, PMU terms, raw codes, cache events, breakpoints and groups.
+pub fn parse(text: &str, catalogue: &Catalogue) -> Result<Vec<EventSpec>, ParseError> {
+    let mut events = Vec::new();
+    let mut faults = Vec::new();
+    for position in split(text) {
+        let word = Word {
+            text: text.get(position.clone()).unwrap_or_default(),
+            position,
+        };
+        match word.event(catalogue) {
+            Ok(event) => events.push(event),
+            Err(fault) => faults.push(fault),
+        }
+    }
+    if faults.is_empty() {
+        Ok(events)
+    } else {
+        Err(ParseError {
+            text: text.to_owned(),
+            faults,
+        })
+    }
+}
+
+/// The words between commas that stand outside `{…}` and `/…/`. A breakpoint's one slash opens nothing.
+fn split(text: &str) -> Vec<Range<usize>> {
+    let mut words = Vec::new();
+    let mut start = 0;
+    let (mut braces, mut slashed) = (0_usize, false);
+    for (offset, byte) in text.bytes().enumerate() {
+        let breakpoint = text
+            .get(start..)
+            .is_some_and(|word| word.starts_with("mem:"));
+        match byte {
+            b'/' if !breakpoint => slashed = !slashed,
+            b'{' => braces += 1,
+            b'}' => braces = braces.saturating_sub(1),
+            b',' if braces == 0 && !slashed => {
+                words.push(start..offset);
+                start = offset + 1;
+            }
+            _ => {}
+        }
+    }
+    words.push(start..text.len());
+    words
+}
+
+/// One word of the list.
+struct Word<'a> {
+    text: &'a str,
+    position: Range<usize>,
+}
+
+impl Word<'_> {
+    fn event(&self, catalogue: &Catalogue) -> Result<EventSpec, Fault> {
+        if self.text.is_empty() {
+            return Err(self.fault(0, "expected the name of an event".to_owned()));
+        }
+        if self.text.contains(['{', '}']) {
+            return Err(self.braces());
+        }
+        let (name, letters) = match self.text.split_once(':') {
+            Some((name, letters)) => (name, Some(letters)),
+            None => (self.text, None),
+        };
+        if let Some((kind, config)) = known_event(name) {
+            let modifiers = self.modifiers(name, letters)?;
+            let mut attr = Attr {
+                kind,
+                config,
+                ..Attr::default()
+            };
+            modifiers.apply(&mut attr);
+            return Ok(EventSpec {
+                name: self.text.to_owned(),
+                attr,
+                precise_max: modifiers.has('P'),
+                sample_read: modifiers.has('S'),
+                weak: modifiers.has('W'),
+                position: self.position.clone(),
+            });
+        }
+        Err(self.fault(0, self.refusal(name, letters.is_some(), catalogue)))
+    }
+
+    fn modifiers(&self, name: &str, letters: Option<&str>) -> Result<Modifiers, Fault> {
+        let Some(letters) = letters else {
+            return Ok(Modifiers::default());
+        };
+        Modifiers::parse(letters).map_err(|bad| self.fault(name.len() + 1 + bad.offset, bad.reason))
+    }
+
+    /// Why a word that is not one of the known names cannot be used.
+    fn refusal(&self, name: &str, colon: bool, catalogue: &Catalogue) -> String {
+        let word = self.text;
+        let later = |what: &str| format!("{what} are not available yet: `{word}'");
+        if word.starts_with("mem:") {
+            return later("breakpoints");
+        }
+        if let Some((pmu, _)) = word.split_once('/') {
+            return slashed(pmu, word, catalogue);
+        }
+        if is_raw_code(name) {
+            return later("raw event codes");
+        }
+        if is_cache_event(name) {
+            return later("cache events");
+        }
+        if TOOL_NAMES.contains(&name) {
+            return format!("`{name}' is a clock of the counting commands and cannot be sampled");
+        }
+        if colon && !name.is_empty() {
+            return later("tracepoints");
+        }
+        unknown(word, catalogue)
+    }
+
+    fn braces(&self) -> Fault {
+        let count = |brace| self.text.matches(brace).count();
+        let brace = self.text.find(['{', '}']).unwrap_or_default();
+        if count('{') != count('}') {
+            return self.fault(brace, "this brace has no partner".to_owned());
+        }
+        let (name, group) = self.text.split_at_checked(brace).unwrap_or((self.text, ""));
+        if let Some(name) = name.strip_suffix(':') {
+            let letters = group.trim_matches(['{', '}']);
+            let each: Vec<String> = letters
+                .split(',')
+                .map(|letter| format!("{name}:{letter}"))
+                .collect();
+            let reason = format!("modifiers take no braces, write `{}'", each.join(","));
+            return self.fault(brace, reason);
+        }
+        self.fault(
+            brace,
+            format!("groups are not available yet: `{}'", self.text),
+        )
+    }
+
+    /// A fault from `offset` in the word to its end.
+    fn fault(&self, offset: usize, reason: String) -> Fault {
+        let start = (self.position.start + offset).min(self.position.end);
+        Fault {
+            position: start..self.position.end,
+            reason,
+        }
+    }
+}
+
+/// `pmu/terms/` and `event/terms/`.
+fn slashed(pmu: &str, word: &str, catalogue: &Catalogue) -> String {
+    if catalogue.has_pmu(pmu) || known_event(pmu).is_some() {
+        return format!("event terms between slashes are not available yet: `{word}'");
+    }
+    let advice = if pmu == "cpu" {
+        "there is no hardware PMU here, try cpu-clock".to_owned()
+    } else {
+        let pmus = catalogue.pmus.iter().map(|(name, _)| name.as_str());
+        match nearest(pmu, pmus) {
+            Some(near) => format!("did you mean `{near}'?"),
+            None => "missing kernel support?".to_owned(),
+        }
+    };
+    format!("cannot find PMU `{pmu}': {advice}")
+}
+
+fn unknown(word: &str, catalogue: &Catalogue) -> String {
+    if word.contains(char::is_whitespace) {
+        return format!("unknown event `{word}': events are separated by commas without blanks");
+    }
+    let tracepoints: Vec<String> = catalogue
+        .tracepoints_named(word)
+        .map(|full| format!("`{full}'"))
+        .collect();
+    if !tracepoints.is_empty() {
+        return format!(
+            "a tracepoint needs its system: {}",
+            tracepoints.join(" or ")
+        );
+    }
+    let name = word.split_once(':').map_or(word, |(name, _)| name);
+    match nearest(&name.to_lowercase(), all_names()) {
+        Some(near) => format!("unknown event `{word}', did you mean `{near}'?"),
+        None => format!("unknown event `{word}'"),
+    }
+}
+
+#[cfg(test)]
+#[path = "parse_tests.rs"]
+mod tests;

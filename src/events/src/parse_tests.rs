@@ -1,0 +1,146 @@
+use rperf_wire::{AttrFlags, EventType};
+
+use super::*;
+
+fn one(text: &str) -> EventSpec {
+    let mut events = parse(text, &Catalogue::default()).unwrap();
+    assert_eq!(events.len(), 1);
+    events.remove(0)
+}
+
+fn reasons(text: &str) -> Vec<String> {
+    let catalogue = Catalogue {
+        pmus: vec![("msr".to_owned(), 9)],
+        tracepoints: vec!["sched:sched_switch".to_owned()],
+    };
+    let error = parse(text, &catalogue).unwrap_err();
+    error.faults.into_iter().map(|fault| fault.reason).collect()
+}
+
+#[test]
+fn every_name_and_alias_opens_the_kernels_number() {
+    for (name, kind, config) in [
+        ("cycles", EventType::HARDWARE, 0),
+        ("cpu-cycles", EventType::HARDWARE, 0),
+        ("instructions", EventType::HARDWARE, 1),
+        ("branches", EventType::HARDWARE, 4),
+        ("branch-instructions", EventType::HARDWARE, 4),
+        ("idle-cycles-backend", EventType::HARDWARE, 8),
+        ("ref-cycles", EventType::HARDWARE, 9),
+        ("cpu-clock", EventType::SOFTWARE, 0),
+        ("faults", EventType::SOFTWARE, 2),
+        ("cs", EventType::SOFTWARE, 3),
+        ("migrations", EventType::SOFTWARE, 4),
+        ("bpf-output", EventType::SOFTWARE, 10),
+        ("cgroup-switches", EventType::SOFTWARE, 11),
+    ] {
+        let event = one(name);
+        assert_eq!(
+            (event.attr.kind, event.attr.config),
+            (kind, config),
+            "{name}"
+        );
+        assert_eq!(event.name, name);
+    }
+}
+
+#[test]
+fn lists_keep_order_duplicates_and_positions() {
+    let events = parse("cs:u,cycles,cs:u", &Catalogue::default()).unwrap();
+    let names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
+    assert_eq!(names, ["cs:u", "cycles", "cs:u"]);
+    assert_eq!(
+        events.last().map(|event| event.position.clone()),
+        Some(12..16)
+    );
+}
+
+#[test]
+fn modifiers_set_bits() {
+    let user = one("cs:u").attr.flags;
+    assert!(
+        user.contains(AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV | AttrFlags::EXCLUDE_GUEST)
+    );
+    assert!(!user.contains(AttrFlags::EXCLUDE_USER));
+    assert_eq!(
+        one("cs:uk").attr.flags,
+        AttrFlags::EXCLUDE_HV | AttrFlags::EXCLUDE_GUEST
+    );
+    assert_eq!(one("cs:HG").attr.flags, AttrFlags::default());
+    assert_eq!(
+        one("cs:DIe").attr.flags,
+        AttrFlags::PINNED | AttrFlags::EXCLUDE_IDLE | AttrFlags::EXCLUSIVE
+    );
+    assert_eq!(one("cs:pup").attr.precise_ip(), 2);
+    assert!(one("cs:P").precise_max && one("cs:S").sample_read && one("cs:W").weak);
+}
+
+#[test]
+fn bad_modifiers_are_named_where_they_stand() {
+    let error = parse("cs,page-faults:uzk", &Catalogue::default()).unwrap_err();
+    assert_eq!(error.faults[0].position, 16..18);
+    assert!(error.faults[0].reason.starts_with("unknown modifier `z'"));
+    for text in ["cs:uu", "cs:pppp", "cs:PP", "cs:uku"] {
+        assert!(reasons(text)[0].starts_with("bad modifier"), "{text}");
+    }
+    assert!(reasons("cs:")[0].starts_with("expected modifiers"));
+}
+
+#[test]
+fn unknown_names_offer_the_nearest() {
+    assert_eq!(
+        reasons("page-fualts"),
+        ["unknown event `page-fualts', did you mean `page-faults'?"]
+    );
+    assert_eq!(
+        reasons("CYCLES"),
+        ["unknown event `CYCLES', did you mean `cycles'?"]
+    );
+    assert_eq!(reasons("xyzzyxyzzy"), ["unknown event `xyzzyxyzzy'"]);
+    assert_eq!(
+        reasons("sched_switch"),
+        ["a tracepoint needs its system: `sched:sched_switch'"]
+    );
+    assert_eq!(
+        reasons("cpu/event=1/"),
+        ["cannot find PMU `cpu': there is no hardware PMU here, try cpu-clock"]
+    );
+    assert_eq!(
+        reasons("mrs/tsc/"),
+        ["cannot find PMU `mrs': did you mean `msr'?"]
+    );
+}
+
+#[test]
+fn all_faults_are_found_at_once() {
+    assert_eq!(reasons("nosuch1,cs,nosuch2,,").len(), 4);
+    assert_eq!(reasons(""), ["expected the name of an event"]);
+}
+
+#[test]
+fn what_is_known_but_missing_is_refused_by_name() {
+    for (text, kind) in [
+        ("sched:sched_switch", "tracepoints"),
+        ("sched:*", "tracepoints"),
+        ("r003c", "raw event codes"),
+        ("r80a2:u", "raw event codes"),
+        ("L1-dcache-load-misses", "cache events"),
+        ("mem:0x1000/8:rw", "breakpoints"),
+        ("{cs,page-faults}", "groups"),
+        ("{cs,page-faults}:S", "groups"),
+        ("msr/tsc/", "event terms between slashes"),
+        ("cs/period=5,name=x/", "event terms between slashes"),
+    ] {
+        assert_eq!(
+            reasons(text),
+            [format!("{kind} are not available yet: `{text}'")],
+            "{text}"
+        );
+    }
+    assert_eq!(
+        reasons("cycles:{k,u}"),
+        ["modifiers take no braces, write `cycles:k,cycles:u'"]
+    );
+    assert_eq!(reasons("{cs,page-faults"), ["this brace has no partner"]);
+    assert!(reasons("duration_time")[0].contains("cannot be sampled"));
+}

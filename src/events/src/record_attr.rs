@@ -1,0 +1,179 @@
+//! The attrs that `record` opens: what every event of a recording gets beside its own words.
+
+use rperf_wire::{Attr, AttrFlags, EventType, ReadFormat, SampleType};
+
+use crate::EventSpec;
+use crate::spec::DUMMY;
+
+/// Samples per second where nobody says otherwise.
+const DEFAULT_FREQUENCY: u64 = 4000;
+
+/// Whom a recording follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// A command that is started for it, with its children.
+    Workload,
+    /// Processes (`-p`), with the threads they will start.
+    Processes,
+    /// Threads (`-t`), alone.
+    Threads,
+    /// Every task on all CPUs (`-a`) or on some (`-C`).
+    Cpus,
+}
+
+/// When the kernel takes a sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sampling {
+    /// What the event itself prefers, usually 4000 Hz.
+    Default,
+    /// Samples per second of an event's counting (`-F`).
+    Frequency(u64),
+    /// One sample for this many events (`-c`).
+    Period(u64),
+}
+
+/// Settings of a recording that its attrs depend on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordOptions {
+    /// Whom it follows.
+    pub target: Target,
+    /// When samples are taken.
+    pub sampling: Sampling,
+    /// Whether samples carry callchains by frame pointer (`-g`).
+    pub callchain: bool,
+}
+
+/// An event ready to be opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordEvent {
+    /// The event.
+    pub spec: EventSpec,
+    /// Its complete attr. Where `spec.precise_max` is set and the kernel refuses, lower `precise_ip`.
+    pub attr: Attr,
+    /// It carries the MMAP, COMM, FORK and EXIT records of the recording.
+    pub tracking: bool,
+}
+
+/// The events that a recording opens, in order: those of the list, and for CPU targets a `dummy:HG`
+/// that carries the side-band records even while the others are stopped.
+///
+/// Bit for bit what perf 6.1 opens for `record` with the same settings.
+#[must_use]
+pub fn record_events(specs: &[EventSpec], options: &RecordOptions) -> Vec<RecordEvent> {
+    let on_cpus = options.target == Target::Cpus;
+    let mut specs = specs.to_vec();
+    let mut tracker = 0;
+    if on_cpus && !specs.first().is_some_and(EventSpec::is_dummy) {
+        tracker = specs.len();
+        specs.push(side_band_dummy());
+    }
+    let mut events: Vec<RecordEvent> = specs
+        .into_iter()
+        .enumerate()
+        .map(|(index, spec)| {
+            let tracking = index == tracker;
+            RecordEvent {
+                attr: record_attr(&spec, tracking, options),
+                spec,
+                tracking,
+            }
+        })
+        .collect();
+    identify(&mut events);
+    events
+}
+
+/// Neither guests nor hosts are left out, and one sample would come per count.
+fn side_band_dummy() -> EventSpec {
+    let attr = Attr {
+        kind: EventType::SOFTWARE,
+        config: DUMMY,
+        sample_period: 1,
+        ..Attr::default()
+    };
+    EventSpec {
+        name: "dummy:HG".to_owned(),
+        attr,
+        precise_max: false,
+        sample_read: false,
+        weak: false,
+        position: 0..0,
+    }
+}
+
+fn record_attr(spec: &EventSpec, tracking: bool, options: &RecordOptions) -> Attr {
+    let mut attr = spec.attr.clone();
+    attr.sample_type = SampleType::IP | SampleType::TID | SampleType::TIME;
+    attr.read_format = ReadFormat::ID | ReadFormat::LOST;
+    if spec.is_bpf_output() {
+        attr.sample_type |= SampleType::RAW | SampleType::CPU | SampleType::PERIOD;
+        attr.sample_period = 1;
+    }
+    if spec.sample_read {
+        attr.sample_type |= SampleType::READ | SampleType::ID;
+    }
+    if options.callchain {
+        attr.sample_type |= SampleType::CALLCHAIN;
+    }
+    if options.target == Target::Cpus {
+        attr.sample_type |= SampleType::CPU;
+    }
+    set_rate(&mut attr, options.sampling);
+    set_flags(&mut attr, tracking, options.target);
+    attr
+}
+
+/// An event's own period gives way to what the user says. With a frequency the kernel changes the
+/// period all the time, so each sample must tell its own.
+fn set_rate(attr: &mut Attr, sampling: Sampling) {
+    let frequency = match sampling {
+        Sampling::Default if attr.sample_period != 0 => return,
+        Sampling::Default => DEFAULT_FREQUENCY,
+        Sampling::Frequency(frequency) => frequency,
+        Sampling::Period(period) => {
+            attr.sample_period = period;
+            return;
+        }
+    };
+    attr.sample_period = frequency;
+    attr.sample_type |= SampleType::PERIOD;
+    attr.flags |= AttrFlags::FREQ;
+}
+
+fn set_flags(attr: &mut Attr, tracking: bool, target: Target) {
+    // The side-band of all CPUs runs from its opening on, or mappings made meanwhile are lost.
+    let immediate = tracking && target == Target::Cpus;
+    for (flag, on) in [
+        (AttrFlags::DISABLED, !immediate),
+        (AttrFlags::INHERIT, target != Target::Threads),
+        (AttrFlags::ENABLE_ON_EXEC, target == Target::Workload),
+        (AttrFlags::SAMPLE_ID_ALL, true),
+        (AttrFlags::MMAP, tracking),
+        (AttrFlags::MMAP2, tracking),
+        (AttrFlags::COMM, tracking),
+        (AttrFlags::COMM_EXEC, tracking),
+        (AttrFlags::TASK, tracking),
+        (AttrFlags::KSYMBOL, tracking),
+        (AttrFlags::BPF_EVENT, tracking),
+    ] {
+        attr.flags = attr.flags.with(flag, on);
+    }
+}
+
+/// Several events need an id in every record: a plain field where all samples have one layout, else
+/// the identifier, which stands at a place that does not depend on the layout.
+fn identify(events: &mut [RecordEvent]) {
+    let Some(first) = events.first().map(|event| event.attr.sample_type) else {
+        return;
+    };
+    if events.len() < 2 {
+        return;
+    }
+    let mixed = events.iter().any(|event| event.attr.sample_type != first);
+    for event in events {
+        let sample_type = &mut event.attr.sample_type;
+        *sample_type = sample_type
+            .with(SampleType::ID, !mixed)
+            .with(SampleType::IDENTIFIER, mixed);
+    }
+}

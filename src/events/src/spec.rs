@@ -1,0 +1,117 @@
+//! One event as it was asked for, before a command decides how to open it.
+
+use std::ops::Range;
+
+use rperf_wire::{Attr, AttrFlags, EventType, event_name};
+
+/// `PERF_COUNT_HW_CPU_CYCLES`.
+const CPU_CYCLES: u64 = 0;
+/// `PERF_COUNT_SW_CPU_CLOCK`.
+const CPU_CLOCK: u64 = 0;
+/// `PERF_COUNT_SW_DUMMY`.
+pub(crate) const DUMMY: u64 = 9;
+/// `PERF_COUNT_SW_BPF_OUTPUT`.
+const BPF_OUTPUT: u64 = 10;
+
+/// One event of a `-e` list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventSpec {
+    /// The name as typed, modifiers included; what files and tables show.
+    pub name: String,
+    /// What the words say and no more: kind, config, the `exclude_*` bits, `precise_ip`, `pinned`
+    /// and `exclusive`. Everything that a command decides is still 0.
+    pub attr: Attr,
+    /// `:P` and the default event: the highest precision that the kernel takes, to be found by
+    /// lowering `precise_ip` from 3 while it refuses.
+    pub precise_max: bool,
+    /// `:S`: each sample carries the counter's value.
+    pub sample_read: bool,
+    /// `:W`: the group may be broken up.
+    pub weak: bool,
+    /// Bytes of the selector's text where it stands; empty for events that nobody typed.
+    pub position: Range<usize>,
+}
+
+impl EventSpec {
+    /// Whether it is the software event `dummy`, which counts nothing and carries side-band records.
+    #[must_use]
+    pub fn is_dummy(&self) -> bool {
+        self.attr.kind == EventType::SOFTWARE && self.attr.config == DUMMY
+    }
+
+    /// Whether it is the software event `bpf-output`, whose samples only carry raw data.
+    #[must_use]
+    pub(crate) fn is_bpf_output(&self) -> bool {
+        self.attr.kind == EventType::SOFTWARE && self.attr.config == BPF_OUTPUT
+    }
+}
+
+/// The event of a recording without `-e`: cycles, as precise as the machine can. Who may not
+/// profile the kernel starts with a user-only one.
+#[must_use]
+pub fn default_event(may_profile_kernel: bool) -> EventSpec {
+    let mut attr = Attr {
+        kind: EventType::HARDWARE,
+        config: CPU_CYCLES,
+        flags: AttrFlags::default().with(AttrFlags::EXCLUDE_KERNEL, !may_profile_kernel),
+        ..Attr::default()
+    };
+    attr.set_precise_ip(3);
+    EventSpec {
+        name: if may_profile_kernel {
+            "cycles:ppp"
+        } else {
+            "cycles:uppp"
+        }
+        .to_owned(),
+        attr,
+        precise_max: true,
+        sample_read: false,
+        weak: false,
+        position: 0..0,
+    }
+}
+
+/// The software clock that stands in for cycles on a machine without a PMU; `None` for any other
+/// event. The name is derived from the attr: `cycles` becomes `cpu-clock`, `cycles:u` `cpu-clock:uH`.
+#[must_use]
+pub fn fallback_to_cpu_clock(event: &EventSpec) -> Option<EventSpec> {
+    if event.attr.kind != EventType::HARDWARE || event.attr.config != CPU_CYCLES {
+        return None;
+    }
+    let attr = Attr {
+        kind: EventType::SOFTWARE,
+        config: CPU_CLOCK,
+        ..event.attr.clone()
+    };
+    Some(EventSpec {
+        name: event_name(&attr),
+        attr,
+        ..event.clone()
+    })
+}
+
+/// The same event without the kernel, for users who may not profile it (`perf_event_paranoid` 2):
+/// `cs` becomes `cs:u`, `cs:D` becomes `cs:Du`. `None` where the kernel is excluded already, or user
+/// space is, so that nothing would be left.
+#[must_use]
+pub fn user_only(event: &EventSpec) -> Option<EventSpec> {
+    let flags = event.attr.flags;
+    if flags.contains(AttrFlags::EXCLUDE_KERNEL) || flags.contains(AttrFlags::EXCLUDE_USER) {
+        return None;
+    }
+    let separator = if event.name.contains([':', '/']) {
+        ""
+    } else {
+        ":"
+    };
+    let attr = Attr {
+        flags: flags | AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV,
+        ..event.attr.clone()
+    };
+    Some(EventSpec {
+        name: format!("{}{separator}u", event.name),
+        attr,
+        ..event.clone()
+    })
+}
