@@ -1,7 +1,33 @@
 //! What the kernel offers, as safe functions: `perf_event_open(2)`, ring memory, `/proc`, sysfs,
-//! sysctls, mapped files. Reads and calls; parsing of formats with a home elsewhere stays there.
-#![expect(unsafe_code, reason = "system calls and shared memory; nothing else here is unsafe")]
+//! sysctls, signals, a workload's fork and exec, mapped files.
+//!
+//! This crate reads and calls; formats that have a home elsewhere (ELF, kallsyms, tracepoint formats)
+//! are parsed there. File systems stand under a root the caller names, so that tests bring their own.
+//! Nothing here needs NSS or dlopen: it works in static binaries.
+#![expect(unsafe_code, reason = "system calls and memory shared with the kernel")]
 
+mod counter;
+mod cpu_list;
+mod host;
+mod limits;
 mod map_file;
+mod procfs;
+mod ring_map;
+mod signals;
+mod sysctl;
+mod sysfs;
+mod workload;
 
+pub use counter::{Counter, Observed, PERF_FLAG_FD_CLOEXEC, Reading};
+pub use cpu_list::{CpuList, CpuListError};
+pub use host::{
+    Uname, cpuid, effective_user, kernel_notes, page_size, parallelism, uname, unix_time,
+};
+pub use limits::raise_open_files;
 pub use map_file::{MappedFile, map, map_file};
+pub use procfs::{MapEntry, Proc, Status, map_entries};
+pub use ring_map::RingMap;
+pub use signals::{Ready, Signals, die_by, poll};
+pub use sysctl::Sysctl;
+pub use sysfs::{CacheLevel, CpuGroups, CpuPlace, CpuState, Node, Sysfs};
+pub use workload::{Ended, Program, Workload};

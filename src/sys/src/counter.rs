@@ -1,0 +1,226 @@
+//! One open event: `perf_event_open(2)` and its ioctls.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use perf_event_open_sys::bindings::perf_event_attr;
+use perf_event_open_sys::ioctls;
+use rperf_wire::{Attr, Cursor, Endian, ReadFormat};
+
+/// `PERF_FLAG_FD_CLOEXEC`: the descriptor does not survive exec.
+pub const PERF_FLAG_FD_CLOEXEC: u64 = 1 << 3;
+
+/// What an event observes: the pid and cpu arguments of `perf_event_open(2)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Observed {
+    /// Thread id; 0 is the caller, -1 every thread (then `cpu` must be given).
+    pub pid: i32,
+    /// CPU number; -1 is any CPU (then `pid` must be given).
+    pub cpu: i32,
+}
+
+/// An open event.
+#[derive(Debug)]
+pub struct Counter {
+    fd: OwnedFd,
+}
+
+/// What a read of a single (not grouped) event returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Reading {
+    /// Counted events.
+    pub value: u64,
+    /// Nanoseconds the event was enabled, where `TOTAL_TIME_ENABLED` was asked for.
+    pub enabled: Option<u64>,
+    /// Nanoseconds the event was on a counter, where `TOTAL_TIME_RUNNING` was asked for.
+    pub running: Option<u64>,
+    /// Event id, where `ID` was asked for.
+    pub id: Option<u64>,
+    /// Samples that found no room in the ring, where `LOST` was asked for (Linux 6.0).
+    pub lost: Option<u64>,
+}
+
+impl Counter {
+    /// Opens `attr`, as a member of `group` where one is given, with `FD_CLOEXEC`.
+    ///
+    /// # Errors
+    /// What perf_event_open(2) reports; see its manual page for the meaning per field.
+    pub fn open(attr: &Attr, observed: Observed, group: Option<&Self>) -> io::Result<Self> {
+        let bytes = attr.encode(Endian::NATIVE);
+        // The kernel takes the structure's size from its size field, so a shorter or longer layout
+        // than the bindings' is fine; the copy only serves alignment.
+        let mut words = [0_u64; Attr::SIZE_VER8 / 8];
+        for (word, chunk) in words.iter_mut().zip(bytes.as_chunks().0) {
+            *word = u64::from_ne_bytes(*chunk);
+        }
+        let group_fd = group.map_or(-1, |leader| leader.fd.as_raw_fd());
+        // SAFETY: `words` holds a whole perf_event_attr of the size its size field states, is aligned
+        // for it and outlives the call; the kernel only writes its size field, and only on E2BIG.
+        let fd = unsafe {
+            perf_event_open_sys::perf_event_open(
+                words.as_mut_ptr().cast::<perf_event_attr>(),
+                observed.pid,
+                observed.cpu,
+                group_fd,
+                PERF_FLAG_FD_CLOEXEC as _,
+            )
+        };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the call succeeded, so `fd` is an open descriptor that nobody else owns.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        Ok(Self { fd })
+    }
+
+    /// Starts counting (`PERF_EVENT_IOC_ENABLE`).
+    ///
+    /// # Errors
+    /// What ioctl(2) reports.
+    pub fn enable(&self) -> io::Result<()> {
+        // SAFETY: the descriptor is an open perf event; the request takes a number.
+        check(unsafe { ioctls::ENABLE(self.fd.as_raw_fd(), 0) })
+    }
+
+    /// Stops counting (`PERF_EVENT_IOC_DISABLE`).
+    ///
+    /// # Errors
+    /// What ioctl(2) reports.
+    pub fn disable(&self) -> io::Result<()> {
+        // SAFETY: the descriptor is an open perf event; the request takes a number.
+        check(unsafe { ioctls::DISABLE(self.fd.as_raw_fd(), 0) })
+    }
+
+    /// Arms the event for `overflows` more overflows (`PERF_EVENT_IOC_REFRESH`).
+    ///
+    /// # Errors
+    /// What ioctl(2) reports.
+    pub fn refresh(&self, overflows: i32) -> io::Result<()> {
+        // SAFETY: the descriptor is an open perf event; the request takes a number.
+        check(unsafe { ioctls::REFRESH(self.fd.as_raw_fd(), overflows) })
+    }
+
+    /// Sends this event's records to the ring of `to` (`PERF_EVENT_IOC_SET_OUTPUT`).
+    ///
+    /// # Errors
+    /// `EINVAL` when the two events observe different CPUs or clocks.
+    pub fn set_output(&self, to: &Self) -> io::Result<()> {
+        // SAFETY: both descriptors are open perf events; the request takes a descriptor number.
+        check(unsafe { ioctls::SET_OUTPUT(self.fd.as_raw_fd(), to.fd.as_raw_fd()) })
+    }
+
+    /// The kernel's id of the event (`PERF_EVENT_IOC_ID`), which samples carry.
+    ///
+    /// # Errors
+    /// What ioctl(2) reports.
+    pub fn id(&self) -> io::Result<u64> {
+        let mut id = 0_u64;
+        // SAFETY: the request writes eight bytes to the address, which is that of `id`.
+        check(unsafe { ioctls::ID(self.fd.as_raw_fd(), &raw mut id) })?;
+        Ok(id)
+    }
+
+    /// Reads the event, which was opened with `format` (without `GROUP`).
+    ///
+    /// # Errors
+    /// What read(2) reports; [`io::ErrorKind::UnexpectedEof`] when the event is in error state or
+    /// the kernel returned less than `format` asks for.
+    pub fn read(&self, format: ReadFormat) -> io::Result<Reading> {
+        let mut bytes = [0_u8; 40];
+        let size = read_fd(self.fd.as_fd(), &mut bytes)?;
+        let mut at = Cursor::new(bytes.get(..size).unwrap_or_default(), Endian::NATIVE);
+        let mut next = |wanted: bool| -> io::Result<Option<u64>> {
+            if !wanted {
+                return Ok(None);
+            }
+            let word = at.u64("counter");
+            word.map(Some)
+                .map_err(|error| io::Error::new(io::ErrorKind::UnexpectedEof, error))
+        };
+        Ok(Reading {
+            value: next(true)?.unwrap_or_default(),
+            enabled: next(format.contains(ReadFormat::TOTAL_TIME_ENABLED))?,
+            running: next(format.contains(ReadFormat::TOTAL_TIME_RUNNING))?,
+            id: next(format.contains(ReadFormat::ID))?,
+            lost: next(format.contains(ReadFormat::LOST))?,
+        })
+    }
+}
+
+impl AsFd for Counter {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+fn check(result: i32) -> io::Result<()> {
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
+
+/// read(2), again after a signal.
+pub(crate) fn read_fd(fd: BorrowedFd<'_>, to: &mut [u8]) -> io::Result<usize> {
+    loop {
+        // SAFETY: the kernel writes at most `to.len()` bytes to the slice.
+        let size = unsafe { libc::read(fd.as_raw_fd(), to.as_mut_ptr().cast(), to.len()) };
+        match usize::try_from(size) {
+            Ok(size) => return Ok(size),
+            Err(_) => {
+                let error = io::Error::last_os_error();
+                if error.kind() != io::ErrorKind::Interrupted {
+                    return Err(error);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rperf_wire::{AttrFlags, EventType};
+
+    /// A software clock for this thread; `None` with the reason on stderr where it is forbidden.
+    fn task_clock() -> Option<Counter> {
+        let attr = Attr {
+            kind: EventType::SOFTWARE,
+            config: 1,
+            read_format: ReadFormat::ID | ReadFormat::TOTAL_TIME_ENABLED,
+            flags: AttrFlags::DISABLED | AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV,
+            ..Attr::default()
+        };
+        Counter::open(&attr, Observed { pid: 0, cpu: -1 }, None).ok()
+    }
+
+    #[test]
+    fn counts_between_enable_and_disable() {
+        let Some(counter) = task_clock() else { return };
+        counter.enable().unwrap();
+        for _ in 0..10_000 {
+            std::hint::black_box(0);
+        }
+        counter.disable().unwrap();
+        let format = ReadFormat::ID | ReadFormat::TOTAL_TIME_ENABLED;
+        let first = counter.read(format).unwrap();
+        assert!(first.value > 0 && first.enabled.is_some_and(|nanos| nanos > 0));
+        assert_eq!(first.id, Some(counter.id().unwrap()));
+        assert_eq!(
+            counter.read(format).unwrap().value,
+            first.value,
+            "it stands still"
+        );
+    }
+
+    #[test]
+    fn an_unknown_event_is_an_error_of_the_kernel() {
+        let attr = Attr {
+            kind: EventType(u32::MAX),
+            ..Attr::default()
+        };
+        let error = Counter::open(&attr, Observed { pid: 0, cpu: -1 }, None).unwrap_err();
+        assert!(error.raw_os_error().is_some());
+    }
+}

@@ -1,0 +1,135 @@
+//! CPU lists as the kernel writes and users type them: `0,2,4-6`.
+
+use std::fmt;
+
+/// CPUs or NUMA nodes in ascending order without repeats.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CpuList {
+    numbers: Vec<u32>,
+}
+
+/// Why a word is no CPU list.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CpuListError {
+    /// A part is no number and no range.
+    #[error("'{0}' is no number and no range such as 2-5")]
+    Part(String),
+    /// A range that ends before it begins.
+    #[error("'{0}' runs backwards")]
+    Backwards(String),
+    /// A number no kernel gives to a CPU.
+    #[error("{0} is no CPU number")]
+    TooLarge(u32),
+}
+
+impl CpuList {
+    /// One more than the largest number taken, far above any kernel's `NR_CPUS`.
+    const LIMIT: u32 = 1 << 16;
+
+    /// Parses a list; blanks around its parts and an empty list are fine.
+    ///
+    /// # Errors
+    /// [`CpuListError`] names the part that is wrong.
+    pub fn parse(text: &str) -> Result<Self, CpuListError> {
+        let mut numbers = Vec::new();
+        for part in text
+            .split(',')
+            .map(str::trim)
+            .filter(|part| !part.is_empty())
+        {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let number = |word: &str| {
+                let parsed = word.trim().parse::<u32>();
+                parsed.map_err(|_| CpuListError::Part(part.to_owned()))
+            };
+            let (first, last) = (number(first)?, number(last)?);
+            if last < first {
+                return Err(CpuListError::Backwards(part.to_owned()));
+            }
+            if last >= Self::LIMIT {
+                return Err(CpuListError::TooLarge(last));
+            }
+            numbers.extend(first..=last);
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        Ok(Self { numbers })
+    }
+
+    /// The numbers, ascending.
+    #[must_use]
+    pub fn numbers(&self) -> &[u32] {
+        &self.numbers
+    }
+
+    /// Whether `number` is in the list.
+    #[must_use]
+    pub fn contains(&self, number: u32) -> bool {
+        self.numbers.binary_search(&number).is_ok()
+    }
+}
+
+impl FromIterator<u32> for CpuList {
+    fn from_iter<T: IntoIterator<Item = u32>>(iter: T) -> Self {
+        let mut numbers: Vec<u32> = iter.into_iter().collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        Self { numbers }
+    }
+}
+
+/// The kernel's form: `0-1,4`.
+impl fmt::Display for CpuList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let runs = self
+            .numbers
+            .chunk_by(|one, next| one.checked_add(1) == Some(*next));
+        for (index, run) in runs.enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            match run {
+                [one] => write!(f, "{comma}{one}")?,
+                [first, .., last] => write!(f, "{comma}{first}-{last}")?,
+                [] => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn takes_ranges_and_blanks() {
+        let list = CpuList::parse("4-6, 0,2,5\n").unwrap();
+        assert_eq!(list.numbers(), [0, 2, 4, 5, 6]);
+        assert_eq!(list.to_string(), "0,2,4-6");
+        assert!(list.contains(5) && !list.contains(3));
+        assert_eq!(CpuList::parse("\n").unwrap().numbers(), []);
+    }
+
+    #[test]
+    fn names_the_part_that_is_wrong() {
+        assert_eq!(CpuList::parse("0,x"), Err(CpuListError::Part("x".into())));
+        assert_eq!(
+            CpuList::parse("3-1"),
+            Err(CpuListError::Backwards("3-1".into()))
+        );
+        assert_eq!(
+            CpuList::parse("0-4294967295"),
+            Err(CpuListError::TooLarge(u32::MAX))
+        );
+        assert_eq!(CpuList::parse("-1"), Err(CpuListError::Part("-1".into())));
+    }
+
+    proptest! {
+        #[test]
+        fn parses_what_it_prints(numbers in proptest::collection::btree_set(0_u32..500, 0..40)) {
+            let list: CpuList = numbers.iter().copied().collect();
+            prop_assert_eq!(CpuList::parse(&list.to_string()), Ok(list));
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! This machine: kernel, architecture, page size, processor identification.
+
+use std::ffi::CStr;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// What uname(2) says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Uname {
+    /// Host name.
+    pub nodename: String,
+    /// Kernel release, such as `6.1.0-18-amd64`.
+    pub release: String,
+    /// Architecture, such as `x86_64`.
+    pub machine: String,
+}
+
+/// Asks the kernel for its names.
+///
+/// # Errors
+/// What uname(2) reports.
+pub fn uname() -> io::Result<Uname> {
+    // SAFETY: utsname consists of character arrays, for which zeros are valid.
+    let mut names: libc::utsname = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel fills the structure it is given.
+    if unsafe { libc::uname(&raw mut names) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let text = |field: &[libc::c_char]| {
+        // SAFETY: the kernel ends each name with a NUL inside its array.
+        let name = unsafe { CStr::from_ptr(field.as_ptr()) };
+        name.to_string_lossy().into_owned()
+    };
+    Ok(Uname {
+        nodename: text(&names.nodename),
+        release: text(&names.release),
+        machine: text(&names.machine),
+    })
+}
+
+/// Bytes of a memory page.
+#[must_use]
+pub fn page_size() -> usize {
+    // SAFETY: sysconf only returns a number.
+    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(size).unwrap_or(4096)
+}
+
+/// Processors that this process may run on, at least 1.
+#[must_use]
+pub fn parallelism() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Seconds since 1970.
+#[must_use]
+pub fn unix_time() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.map_or(0, |since| since.as_secs())
+}
+
+/// The user this process acts as (geteuid(2)).
+#[must_use]
+pub fn effective_user() -> u32 {
+    // SAFETY: the call takes nothing and cannot fail.
+    unsafe { libc::geteuid() }
+}
+
+/// Processor identification in perf's form: `vendor,family,model,stepping` on x86, the implementer's
+/// MIDR in hex on arm64; `None` elsewhere or where it can't be read.
+#[must_use]
+pub fn cpuid(sysfs: &Path) -> Option<String> {
+    cpuid_of_this_architecture(sysfs)
+}
+
+#[cfg(target_arch = "x86_64")]
+fn cpuid_of_this_architecture(_sysfs: &Path) -> Option<String> {
+    use std::arch::x86_64::__cpuid;
+
+    let identity = __cpuid(0);
+    let mut vendor = Vec::with_capacity(12);
+    for word in [identity.ebx, identity.edx, identity.ecx] {
+        vendor.extend_from_slice(&word.to_le_bytes());
+    }
+    let vendor = String::from_utf8(vendor).ok()?;
+    let version = __cpuid(1).eax;
+    let (mut family, mut model) = (version >> 8 & 0xf, version >> 4 & 0xf);
+    // The extended fields count from family 15 and 6 (CPUID leaf 1 in the vendors' manuals).
+    if family == 0xf {
+        family += version >> 20 & 0xff;
+    }
+    if family >= 6 {
+        model += (version >> 16 & 0xf) << 4;
+    }
+    Some(format!("{vendor},{family},{model},{}", version & 0xf))
+}
+
+#[cfg(target_arch = "aarch64")]
+fn cpuid_of_this_architecture(sysfs: &Path) -> Option<String> {
+    let cpus = fs::read_dir(sysfs.join("devices/system/cpu")).ok()?;
+    let mut midrs: Vec<_> = cpus
+        .flatten()
+        .map(|cpu| cpu.path().join("regs/identification/midr_el1"))
+        .filter(|path| path.exists())
+        .collect();
+    midrs.sort();
+    let text = fs::read_to_string(midrs.first()?).ok()?;
+    let midr = u64::from_str_radix(text.trim().trim_start_matches("0x"), 16).ok()?;
+    // Variant and revision differ between steppings of one design; perf drops them.
+    Some(format!("0x{:016x}", midr & !0x00f0_000f))
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn cpuid_of_this_architecture(_sysfs: &Path) -> Option<String> {
+    None
+}
+
+/// The ELF notes of the running kernel (`/sys/kernel/notes`), its build-id among them.
+///
+/// # Errors
+/// What opening and reading the file report.
+pub fn kernel_notes(sysfs: &Path) -> io::Result<Vec<u8>> {
+    fs::read(sysfs.join("kernel/notes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_this_machine() {
+        let uname = uname().unwrap();
+        let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+        assert_eq!(uname.release, release.trim());
+        assert!(page_size().is_power_of_two());
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn cpuid_agrees_with_proc_cpuinfo() {
+        let id = cpuid(Path::new("/sys")).unwrap();
+        let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap();
+        let field = |name: &str| {
+            let line = cpuinfo
+                .lines()
+                .find(|line| line.split(':').next().is_some_and(|key| key.trim() == name))?;
+            Some(line.split(':').nth(1)?.trim().to_owned())
+        };
+        let expected =
+            ["vendor_id", "cpu family", "model", "stepping"].map(|name| field(name).unwrap());
+        assert_eq!(id, expected.join(","));
+    }
+}

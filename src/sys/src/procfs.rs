@@ -1,0 +1,264 @@
+//! `/proc`: tasks, their names and mappings, the machine's processors and memory.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// A proc file system at a root of the caller's choice.
+#[derive(Debug, Clone)]
+pub struct Proc {
+    root: PathBuf,
+}
+
+/// What `/proc/PID/task/TID/status` says of a thread.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Status {
+    /// Thread name (comm), as it stands in the file: the kernel escapes newline and backslash.
+    pub name: Vec<u8>,
+    /// Process the thread belongs to.
+    pub tgid: u32,
+    /// Parent process.
+    pub ppid: u32,
+    /// Whether the thread has no memory of its own: a kernel thread, or a dying one.
+    pub is_kernel: bool,
+}
+
+/// One line of `/proc/PID/maps`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MapEntry<'a> {
+    /// First address.
+    pub start: u64,
+    /// Address after the last.
+    pub end: u64,
+    /// The letters `r`, `w`, `x` and `s` or `p`, or `-`.
+    pub permissions: [u8; 4],
+    /// Offset in the file, in bytes.
+    pub offset: u64,
+    /// Device, major and minor number.
+    pub device: (u32, u32),
+    /// Inode, 0 without a file.
+    pub inode: u64,
+    /// File name or a name in brackets; empty for anonymous memory.
+    pub name: &'a [u8],
+}
+
+impl Proc {
+    /// The proc file system mounted at `root`.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// A path below the root.
+    #[must_use]
+    pub fn path(&self, relative: impl AsRef<Path>) -> PathBuf {
+        self.root.join(relative)
+    }
+
+    /// All processes, ascending; those that end meanwhile are still listed.
+    ///
+    /// # Errors
+    /// What opening the root reports.
+    pub fn processes(&self) -> io::Result<Vec<u32>> {
+        numeric_entries(&self.root)
+    }
+
+    /// The threads of a process, ascending.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`] when there is no such process.
+    pub fn threads(&self, pid: u32) -> io::Result<Vec<u32>> {
+        numeric_entries(&self.path(format!("{pid}/task")))
+    }
+
+    /// Name, process and parent of a thread.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`] when there is no such thread.
+    pub fn status(&self, pid: u32, tid: u32) -> io::Result<Status> {
+        let bytes = fs::read(self.path(format!("{pid}/task/{tid}/status")))?;
+        Ok(parse_status(&bytes))
+    }
+
+    /// The process that thread `tid` belongs to.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`] when there is no such thread.
+    pub fn process_of(&self, tid: u32) -> io::Result<u32> {
+        let bytes = fs::read(self.path(format!("{tid}/status")))?;
+        Ok(parse_status(&bytes).tgid)
+    }
+
+    /// The text of `/proc/PID/maps`; [`map_entries`] reads it.
+    ///
+    /// # Errors
+    /// What opening and reading the file report; `EACCES` for other users' processes.
+    pub fn maps(&self, pid: u32) -> io::Result<Vec<u8>> {
+        // By way of the thread, as the leader may have ended before its process.
+        fs::read(self.path(format!("{pid}/task/{pid}/maps")))
+    }
+
+    /// Kilobytes of memory (`MemTotal`).
+    ///
+    /// # Errors
+    /// What reading `/proc/meminfo` reports; [`io::ErrorKind::InvalidData`] without the line.
+    pub fn total_memory(&self) -> io::Result<u64> {
+        let text = fs::read_to_string(self.path("meminfo"))?;
+        let value = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+        let number = value.and_then(|rest| rest.split_whitespace().next()?.parse().ok());
+        number.ok_or(io::ErrorKind::InvalidData.into())
+    }
+
+    /// What the processor calls itself, by the first of the `keys` that `/proc/cpuinfo` has.
+    ///
+    /// # Errors
+    /// What reading the file reports; [`io::ErrorKind::NotFound`] without such a line.
+    pub fn cpu_description(&self, keys: &[&str]) -> io::Result<String> {
+        let text = fs::read_to_string(self.path("cpuinfo"))?;
+        let value = |key: &&str| {
+            text.lines().find_map(|line| {
+                let (name, value) = line.split_once(':')?;
+                (name.trim_end() == *key).then(|| value.trim().to_owned())
+            })
+        };
+        keys.iter()
+            .find_map(value)
+            .ok_or(io::ErrorKind::NotFound.into())
+    }
+}
+
+fn numeric_entries(directory: &Path) -> io::Result<Vec<u32>> {
+    let mut numbers = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let name = entry?.file_name();
+        numbers.extend(name.to_str().and_then(|name| name.parse::<u32>().ok()));
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+fn parse_status(bytes: &[u8]) -> Status {
+    let mut status = Status {
+        is_kernel: true,
+        ..Status::default()
+    };
+    for line in bytes.split(|&byte| byte == b'\n') {
+        let Some(colon) = line.iter().position(|&byte| byte == b':') else {
+            continue;
+        };
+        let (key, value) = line.split_at(colon);
+        let value = value.get(1..).unwrap_or_default().trim_ascii();
+        let number = || std::str::from_utf8(value).ok()?.parse().ok();
+        match key {
+            b"Name" => status.name = value.to_vec(),
+            b"Tgid" => status.tgid = number().unwrap_or_default(),
+            b"PPid" => status.ppid = number().unwrap_or_default(),
+            b"VmPeak" => status.is_kernel = false,
+            _ => {}
+        }
+    }
+    status
+}
+
+/// The entries of a `/proc/PID/maps` text in order; lines of another form are skipped.
+pub fn map_entries(text: &[u8]) -> impl Iterator<Item = MapEntry<'_>> {
+    text.split(|&byte| byte == b'\n').filter_map(map_entry)
+}
+
+fn map_entry(line: &[u8]) -> Option<MapEntry<'_>> {
+    let mut rest = line;
+    let mut word = || {
+        rest = rest.trim_ascii_start();
+        let end = rest
+            .iter()
+            .position(u8::is_ascii_whitespace)
+            .unwrap_or(rest.len());
+        let (word, behind) = rest.split_at(end);
+        rest = behind;
+        (!word.is_empty()).then_some(word)
+    };
+    let (start, end) = pair(word()?, b'-')?;
+    let permissions = *word()?.first_chunk()?;
+    let offset = hex(word()?)?;
+    let (major, minor) = pair(word()?, b':')?;
+    let inode = std::str::from_utf8(word()?).ok()?.parse().ok()?;
+    Some(MapEntry {
+        start,
+        end,
+        permissions,
+        offset,
+        device: (u32::try_from(major).ok()?, u32::try_from(minor).ok()?),
+        inode,
+        name: rest.trim_ascii_start(),
+    })
+}
+
+fn pair(word: &[u8], between: u8) -> Option<(u64, u64)> {
+    let at = word.iter().position(|&byte| byte == between)?;
+    Some((hex(word.get(..at)?)?, hex(word.get(at + 1..)?)?))
+}
+
+fn hex(word: &[u8]) -> Option<u64> {
+    u64::from_str_radix(std::str::from_utf8(word).ok()?, 16).ok()
+}
+
+impl MapEntry<'_> {
+    /// The name as a path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        Path::new(OsStr::from_bytes(self.name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_a_maps_line_with_blanks_in_its_name() {
+        let text = b"55d0-55e0 r-xp 0000a000 fe:01 1234    /opt/a b (deleted)\n7f00-7f10 rw-p 00000000 00:00 0 \nbad\n";
+        let entries: Vec<_> = map_entries(text).collect();
+        let [first, second] = entries[..] else {
+            panic!("{entries:?}")
+        };
+        assert_eq!(first.name, b"/opt/a b (deleted)");
+        assert_eq!(
+            (first.start, first.end, first.offset),
+            (0x55d0, 0x55e0, 0xa000)
+        );
+        assert_eq!((first.device, first.inode), ((0xfe, 1), 1234));
+        assert_eq!(first.permissions, *b"r-xp");
+        assert_eq!((second.name, second.inode), (&b""[..], 0));
+    }
+
+    #[test]
+    fn finds_this_thread() {
+        let proc = Proc::new("/proc");
+        let pid = std::process::id();
+        assert!(proc.processes().unwrap().contains(&pid));
+        assert!(proc.threads(pid).unwrap().contains(&pid));
+        let status = proc.status(pid, pid).unwrap();
+        assert_eq!((status.tgid, status.is_kernel), (pid, false));
+        assert!(map_entries(&proc.maps(pid).unwrap()).any(|entry| entry.permissions[2] == b'x'));
+        assert!(proc.total_memory().unwrap() > 0);
+        assert_eq!(
+            proc.threads(u32::MAX).unwrap_err().kind(),
+            io::ErrorKind::NotFound
+        );
+    }
+
+    #[test]
+    fn a_status_without_memory_is_a_kernel_thread() {
+        let status = parse_status(b"Name:\tkworker/0:1 x\nTgid:\t7\nPPid:\t2\n");
+        assert_eq!(
+            status,
+            Status {
+                name: b"kworker/0:1 x".to_vec(),
+                tgid: 7,
+                ppid: 2,
+                is_kernel: true
+            }
+        );
+    }
+}

@@ -1,0 +1,170 @@
+//! Signals taken as readable events instead of handlers (signalfd(2)).
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr;
+
+use crate::counter::read_fd;
+
+/// Signals that are held back and read from a descriptor, until dropped.
+///
+/// Only the calling thread and the threads it starts later hold them back: make this before others.
+#[derive(Debug)]
+pub struct Signals {
+    fd: OwnedFd,
+    before: libc::sigset_t,
+}
+
+impl Signals {
+    /// Holds back `numbers` (`SIGINT` and so on).
+    ///
+    /// # Errors
+    /// What sigprocmask(2) and signalfd(2) report.
+    pub fn hold(numbers: &[i32]) -> io::Result<Self> {
+        let mut set = empty_set();
+        for number in numbers {
+            // SAFETY: `set` is an initialised signal set.
+            unsafe { libc::sigaddset(&raw mut set, *number) };
+        }
+        let mut before = empty_set();
+        // SAFETY: both sets are initialised; the call only changes this thread's mask.
+        let error =
+            unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, &raw mut before) };
+        if error != 0 {
+            return Err(io::Error::from_raw_os_error(error));
+        }
+        // SAFETY: the call reads the set and returns a new descriptor.
+        let fd =
+            unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
+        if fd < 0 {
+            let error = io::Error::last_os_error();
+            restore(&before);
+            return Err(error);
+        }
+        // SAFETY: the call succeeded, so `fd` is an open descriptor that nobody else owns.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        Ok(Self { fd, before })
+    }
+
+    /// The next signal that came in; `None` when there is none at the moment.
+    ///
+    /// # Errors
+    /// What read(2) reports.
+    pub fn next(&self) -> io::Result<Option<i32>> {
+        let mut info = [0_u8; size_of::<libc::signalfd_siginfo>()];
+        match read_fd(self.fd.as_fd(), &mut info) {
+            Ok(_) => {
+                // `ssi_signo` is the structure's first field, 32 bits wide.
+                let number = info
+                    .first_chunk()
+                    .map_or(0, |bytes| u32::from_ne_bytes(*bytes));
+                Ok(i32::try_from(number).ok())
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The signal mask from before, for a child process.
+    pub(crate) fn before(&self) -> libc::sigset_t {
+        self.before
+    }
+}
+
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        // Signals that came in and were not read have had their effect: take them off first.
+        while let Ok(Some(_)) = self.next() {}
+        restore(&self.before);
+    }
+}
+
+fn empty_set() -> libc::sigset_t {
+    let mut set = MaybeUninit::uninit();
+    // SAFETY: sigemptyset initialises the set it is given, so it may be read afterwards.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        set.assume_init()
+    }
+}
+
+fn restore(mask: &libc::sigset_t) {
+    // SAFETY: the mask is one that the kernel returned earlier.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, ptr::from_ref(mask), ptr::null_mut()) };
+}
+
+/// Ends this process by `signal`, as if it had not been handled, so that the parent sees it.
+/// Returns only when the signal doesn't end processes.
+pub fn die_by(signal: i32) {
+    // SAFETY: restoring the default action and raising a signal touch no memory of this process.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        libc::raise(signal);
+    }
+}
+
+/// What has become ready among `fds` within `timeout_millis` (-1: no limit): one flag per descriptor
+/// that it is readable, and one that its other end is gone (`POLLHUP`, `POLLERR`).
+///
+/// # Errors
+/// What poll(2) reports; an interruption counts as nothing ready.
+pub fn poll(fds: &[BorrowedFd<'_>], timeout_millis: i32) -> io::Result<Vec<Ready>> {
+    let mut list: Vec<_> = fds
+        .iter()
+        .map(|fd| libc::pollfd {
+            fd: fd.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        })
+        .collect();
+    let count = libc::nfds_t::try_from(list.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    // SAFETY: the kernel reads and writes `count` entries of the list.
+    if unsafe { libc::poll(list.as_mut_ptr(), count, timeout_millis) } < 0 {
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    let ready = list.iter().map(|entry| Ready {
+        readable: entry.revents & libc::POLLIN != 0,
+        closed: entry.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0,
+    });
+    Ok(ready.collect())
+}
+
+/// State of one descriptor after [`poll`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ready {
+    /// There is something to read.
+    pub readable: bool,
+    /// The other end is gone: for an event, its task has ended.
+    pub closed: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_held_signal_is_read_not_delivered() {
+        let signals = Signals::hold(&[libc::SIGUSR2]).unwrap();
+        assert_eq!(signals.next().unwrap(), None);
+        // SAFETY: sends a signal to this thread, which holds it back.
+        unsafe { libc::pthread_kill(libc::pthread_self(), libc::SIGUSR2) };
+        assert_eq!(
+            poll(&[signals.as_fd()], 1000).unwrap(),
+            [Ready {
+                readable: true,
+                closed: false
+            }]
+        );
+        assert_eq!(signals.next().unwrap(), Some(libc::SIGUSR2));
+    }
+}

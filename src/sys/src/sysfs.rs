@@ -1,0 +1,335 @@
+//! `/sys`: which CPUs there are and how they lie, caches, memory nodes, PMUs.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::CpuList;
+
+/// A sysfs at a root of the caller's choice.
+#[derive(Debug, Clone)]
+pub struct Sysfs {
+    root: PathBuf,
+}
+
+/// Where a CPU lies. A number is -1 where the kernel says so or nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CpuPlace {
+    /// Core within the package.
+    pub core: i32,
+    /// Die within the package.
+    pub die: i32,
+    /// Physical package.
+    pub package: i32,
+}
+
+/// The CPUs grouped as the kernel's topology files group them; each group is a CPU list as text.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CpuGroups {
+    /// CPUs per package, each once, in the order of their first CPU.
+    pub packages: Vec<String>,
+    /// CPUs per die; empty where the kernel doesn't tell dies apart.
+    pub dies: Vec<String>,
+    /// Hardware threads per core.
+    pub cores: Vec<String>,
+}
+
+/// One cache of one CPU, as `cpu*/cache/index*` describes it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CacheLevel {
+    /// 1 for the nearest.
+    pub level: u32,
+    /// Bytes per line.
+    pub line_size: u32,
+    /// Number of sets.
+    pub sets: u32,
+    /// Lines per set.
+    pub ways: u32,
+    /// `Data`, `Instruction` or `Unified`.
+    pub kind: String,
+    /// Size as text, such as `32K`.
+    pub size: String,
+    /// CPUs that share it, a CPU list as text.
+    pub shared: String,
+}
+
+/// A NUMA node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// Its number.
+    pub number: u32,
+    /// Kilobytes of memory.
+    pub total_kb: u64,
+    /// Kilobytes of free memory.
+    pub free_kb: u64,
+    /// Its CPUs, a CPU list as text.
+    pub cpus: String,
+}
+
+impl Sysfs {
+    /// The sysfs mounted at `root`.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// The root.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// CPUs that run (`online`), may be switched on (`present`) or ever plugged in (`possible`).
+    ///
+    /// # Errors
+    /// What reading the file reports; [`io::ErrorKind::InvalidData`] when it holds no CPU list.
+    pub fn cpus(&self, which: CpuState) -> io::Result<CpuList> {
+        let name = match which {
+            CpuState::Online => "online",
+            CpuState::Present => "present",
+            CpuState::Possible => "possible",
+        };
+        self.list(&format!("devices/system/cpu/{name}"))
+    }
+
+    /// Where a CPU lies.
+    #[must_use]
+    pub fn place(&self, cpu: u32) -> CpuPlace {
+        let number = |name: &str| self.topology(cpu, name)?.parse().ok();
+        CpuPlace {
+            core: number("core_id").unwrap_or(-1),
+            die: number("die_id").unwrap_or(-1),
+            package: number("physical_package_id").unwrap_or(-1),
+        }
+    }
+
+    /// The groups that the `present` CPUs form; offline ones tell nothing.
+    ///
+    /// # Errors
+    /// As [`Sysfs::cpus`].
+    pub fn cpu_groups(&self) -> io::Result<CpuGroups> {
+        let mut groups = CpuGroups::default();
+        for cpu in self.cpus(CpuState::Present)?.numbers() {
+            // The second name is the one before Linux 5.2.
+            let text = |new: &str, old: &str| {
+                self.topology(*cpu, new)
+                    .or_else(|| self.topology(*cpu, old))
+            };
+            push_once(
+                &mut groups.packages,
+                text("package_cpus_list", "core_siblings_list"),
+            );
+            push_once(&mut groups.dies, self.topology(*cpu, "die_cpus_list"));
+            push_once(
+                &mut groups.cores,
+                text("core_cpus_list", "thread_siblings_list"),
+            );
+        }
+        Ok(groups)
+    }
+
+    /// The caches of the `present` CPUs, each once, nearest first, as perf lists them.
+    ///
+    /// # Errors
+    /// As [`Sysfs::cpus`].
+    pub fn caches(&self) -> io::Result<Vec<CacheLevel>> {
+        let mut caches: Vec<CacheLevel> = Vec::new();
+        for cpu in self.cpus(CpuState::Present)?.numbers() {
+            for index in 0..10 {
+                let directory = self
+                    .root
+                    .join(format!("devices/system/cpu/cpu{cpu}/cache/index{index}"));
+                let Some(cache) = cache(&directory) else {
+                    break;
+                };
+                if !caches.contains(&cache) {
+                    caches.push(cache);
+                }
+            }
+        }
+        caches.sort_by_key(|cache| cache.level);
+        Ok(caches)
+    }
+
+    /// The online NUMA nodes.
+    ///
+    /// # Errors
+    /// What reading the list of nodes reports; not there on kernels without NUMA.
+    pub fn nodes(&self) -> io::Result<Vec<Node>> {
+        let mut nodes = Vec::new();
+        for number in self.list("devices/system/node/online")?.numbers() {
+            let directory = self.root.join(format!("devices/system/node/node{number}"));
+            let memory = fs::read_to_string(directory.join("meminfo")).unwrap_or_default();
+            let kilobytes = |key: &str| {
+                let line = memory.lines().find(|line| line.contains(key))?;
+                line.split_whitespace().nth(3)?.parse().ok()
+            };
+            nodes.push(Node {
+                number: *number,
+                total_kb: kilobytes("MemTotal:").unwrap_or_default(),
+                free_kb: kilobytes("MemFree:").unwrap_or_default(),
+                cpus: text(&directory.join("cpulist")).unwrap_or_default(),
+            });
+        }
+        Ok(nodes)
+    }
+
+    /// The PMUs with their type numbers, in the order of the directory, which is the order in which
+    /// perf lists them.
+    ///
+    /// # Errors
+    /// What opening the directory reports.
+    pub fn pmu_types(&self) -> io::Result<Vec<(String, u32)>> {
+        let mut pmus = Vec::new();
+        for entry in fs::read_dir(self.root.join("bus/event_source/devices"))? {
+            let entry = entry?;
+            let number = text(&entry.path().join("type")).and_then(|text| text.parse().ok());
+            let name = entry.file_name().into_string().ok();
+            pmus.extend(name.zip(number));
+        }
+        Ok(pmus)
+    }
+
+    /// Bytes per block of hot-pluggable memory and, per node, the blocks it has, ascending.
+    ///
+    /// # Errors
+    /// What reading reports; kernels without memory hotplug have no block size.
+    pub fn memory_blocks(&self) -> io::Result<(u64, BTreeMap<u32, Vec<u32>>)> {
+        let size = fs::read_to_string(self.root.join("devices/system/memory/block_size_bytes"))?;
+        let size = u64::from_str_radix(size.trim(), 16).map_err(|_| io::ErrorKind::InvalidData)?;
+        let mut nodes = BTreeMap::new();
+        for number in self.list("devices/system/node/online")?.numbers() {
+            let directory = self.root.join(format!("devices/system/node/node{number}"));
+            let mut blocks: Vec<u32> = fs::read_dir(directory)?
+                .flatten()
+                .filter_map(|entry| {
+                    entry
+                        .file_name()
+                        .to_str()?
+                        .strip_prefix("memory")?
+                        .parse()
+                        .ok()
+                })
+                .collect();
+            blocks.sort_unstable();
+            nodes.insert(*number, blocks);
+        }
+        Ok((size, nodes))
+    }
+
+    fn topology(&self, cpu: u32, name: &str) -> Option<String> {
+        text(
+            &self
+                .root
+                .join(format!("devices/system/cpu/cpu{cpu}/topology/{name}")),
+        )
+    }
+
+    fn list(&self, path: &str) -> io::Result<CpuList> {
+        let text = fs::read_to_string(self.root.join(path))?;
+        CpuList::parse(&text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    }
+}
+
+/// Which CPUs [`Sysfs::cpus`] lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CpuState {
+    /// Running.
+    Online,
+    /// Plugged in.
+    Present,
+    /// That may ever be plugged in.
+    Possible,
+}
+
+fn cache(directory: &Path) -> Option<CacheLevel> {
+    let number = |name: &str| text(&directory.join(name))?.parse().ok();
+    Some(CacheLevel {
+        level: number("level")?,
+        line_size: number("coherency_line_size")?,
+        sets: number("number_of_sets")?,
+        ways: number("ways_of_associativity")?,
+        kind: text(&directory.join("type"))?,
+        size: text(&directory.join("size"))?,
+        shared: text(&directory.join("shared_cpu_list"))?,
+    })
+}
+
+fn push_once(list: &mut Vec<String>, item: Option<String>) {
+    if let Some(item) = item.filter(|item| !list.contains(item)) {
+        list.push(item);
+    }
+}
+
+/// A one-line file without its newline; `None` when it can't be read.
+fn text(path: &Path) -> Option<String> {
+    fs::read_to_string(path)
+        .ok()
+        .map(|text| text.trim_end().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_a_made_up_machine() {
+        let root = std::env::temp_dir().join(format!("rperf-sysfs-{}", std::process::id()));
+        let write = |path: &str, text: &str| {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write("devices/system/cpu/present", "0-1\n");
+        for cpu in 0..2 {
+            let topology = format!("devices/system/cpu/cpu{cpu}/topology");
+            write(&format!("{topology}/package_cpus_list"), "0-1\n");
+            write(&format!("{topology}/core_cpus_list"), &format!("{cpu}\n"));
+            write(&format!("{topology}/core_id"), &format!("{cpu}\n"));
+            write(&format!("{topology}/physical_package_id"), "0\n");
+            let cache = format!("devices/system/cpu/cpu{cpu}/cache/index0");
+            for (name, value) in [
+                ("level", "2"),
+                ("coherency_line_size", "64"),
+                ("number_of_sets", "8"),
+                ("ways_of_associativity", "4"),
+                ("type", "Unified"),
+                ("size", "2K"),
+                ("shared_cpu_list", "0-1"),
+            ] {
+                write(&format!("{cache}/{name}"), &format!("{value}\n"));
+            }
+        }
+        write("devices/system/node/online", "0\n");
+        write(
+            "devices/system/node/node0/meminfo",
+            "Node 0 MemTotal:  100 kB\nNode 0 MemFree:  40 kB\n",
+        );
+        write("devices/system/node/node0/cpulist", "0-1\n");
+        write("bus/event_source/devices/software/type", "1\n");
+        let sysfs = Sysfs::new(&root);
+        let groups = sysfs.cpu_groups().unwrap();
+        assert_eq!(
+            (groups.packages, groups.dies, groups.cores),
+            (vec!["0-1".into()], vec![], vec!["0".into(), "1".into()])
+        );
+        assert_eq!(
+            sysfs.place(1),
+            CpuPlace {
+                core: 1,
+                die: -1,
+                package: 0
+            }
+        );
+        assert_eq!(sysfs.caches().unwrap().len(), 1);
+        let node = Node {
+            number: 0,
+            total_kb: 100,
+            free_kb: 40,
+            cpus: "0-1".into(),
+        };
+        assert_eq!(sysfs.nodes().unwrap(), [node]);
+        assert_eq!(sysfs.pmu_types().unwrap(), [("software".to_owned(), 1)]);
+        fs::remove_dir_all(root).unwrap();
+    }
+}

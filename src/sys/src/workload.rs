@@ -1,0 +1,383 @@
+//! The command to observe: forked early, started when everything is ready.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::ptr;
+
+use crate::Signals;
+
+/// A program found before anything else happens, with its arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    path: PathBuf,
+    argv: Vec<OsString>,
+}
+
+impl Program {
+    /// Finds `argv[0]`: as it stands when it has a slash, else along the search path (the value of
+    /// `PATH`, `None` when unset).
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`], or [`io::ErrorKind::PermissionDenied`] when all there is may not
+    /// be executed.
+    pub fn find(argv: Vec<OsString>, search: Option<&OsStr>) -> io::Result<Self> {
+        let word = argv.first().ok_or(io::ErrorKind::InvalidInput)?;
+        let candidates: Vec<PathBuf> = if word.as_bytes().contains(&b'/') {
+            vec![word.into()]
+        } else {
+            let search = search.unwrap_or(OsStr::new("/bin:/usr/bin"));
+            std::env::split_paths(search)
+                .map(|directory| directory.join(word))
+                .collect()
+        };
+        let mut found = io::ErrorKind::NotFound.into();
+        for path in candidates {
+            match executable(&path) {
+                Ok(()) => return Ok(Self { path, argv }),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => found = error,
+            }
+        }
+        Err(found)
+    }
+
+    /// Where the program was found.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+fn executable(path: &Path) -> io::Result<()> {
+    let metadata = match fs::metadata(path) {
+        // A component of the search path that is a file.
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        other => other?,
+    };
+    if metadata.is_file() && metadata.permissions().mode() & 0o111 != 0 {
+        Ok(())
+    } else {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// By itself, with this status.
+    Exited(u8),
+    /// By a signal.
+    Signaled(i32),
+}
+
+/// A forked child that waits to be told to run its program.
+///
+/// Until then it bears the name `perf-exec`, as perf's children do. Dropped before
+/// [`Workload::start`], the child ends without running anything.
+#[derive(Debug)]
+pub struct Workload {
+    pid: i32,
+    /// Where the start is told; closing it untold ends the child.
+    start: Option<fs::File>,
+    /// One byte when the child is ready, then the error of exec as four bytes, or the end of file.
+    report: fs::File,
+    ended: Option<Ended>,
+}
+
+/// Everything the child needs after the fork, allocated before it.
+struct Prepared {
+    path: CString,
+    argv: Vec<CString>,
+    /// `/bin/sh PATH ARGS`: what runs a script without `#!` line, as execvp(3) does.
+    shell: Vec<CString>,
+}
+
+impl Prepared {
+    fn new(program: &Program) -> io::Result<Self> {
+        let text = |bytes: &[u8]| CString::new(bytes).map_err(io::Error::from);
+        let path = text(program.path.as_os_str().as_bytes())?;
+        let argv = program
+            .argv
+            .iter()
+            .map(|word| text(word.as_bytes()))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut shell = vec![c"/bin/sh".to_owned(), path.clone()];
+        shell.extend(argv.iter().skip(1).cloned());
+        Ok(Self { path, argv, shell })
+    }
+}
+
+impl Workload {
+    /// Forks the child and waits until it is ready. It gets the signal mask from before `signals`.
+    ///
+    /// # Errors
+    /// What pipe2(2) and fork(2) report.
+    pub fn fork(program: &Program, signals: &Signals) -> io::Result<Self> {
+        let prepared = Prepared::new(program)?;
+        let (argv, shell) = (pointers(&prepared.argv), pointers(&prepared.shell));
+        let (start_read, start_write) = pipe()?;
+        let (report_read, report_write) = pipe()?;
+        let mask = signals.before();
+        // SAFETY: the child calls only async-signal-safe functions (fork(2) in threaded programs) on
+        // memory made ready above, and never returns.
+        let pid = unsafe { libc::fork() };
+        if pid < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        if pid == 0 {
+            let pipes = ChildPipes {
+                start: start_read.as_raw_fd(),
+                start_write: start_write.as_raw_fd(),
+                report: report_write.as_raw_fd(),
+            };
+            // SAFETY: this is the child of a fork, and the vectors hold NUL-terminated strings and end
+            // with a null pointer.
+            unsafe { child(&prepared, &argv, &shell, &mask, &pipes) }
+        }
+        drop((start_read, report_write));
+        let mut workload = Self {
+            pid,
+            start: Some(fs::File::from(start_write)),
+            report: fs::File::from(report_read),
+            ended: None,
+        };
+        workload.report.read_exact(&mut [0])?;
+        Ok(workload)
+    }
+
+    /// The child's process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.pid.unsigned_abs()
+    }
+
+    /// Lets the child run its program and returns once the program is loaded.
+    ///
+    /// # Errors
+    /// The error of execve(2); the child has ended then.
+    pub fn start(&mut self) -> io::Result<()> {
+        if let Some(mut start) = self.start.take() {
+            start.write_all(&[1])?;
+        }
+        let mut error = [0; 4];
+        match self.report.read_exact(&mut error) {
+            Err(end) if end.kind() == io::ErrorKind::UnexpectedEof => Ok(()),
+            Err(other) => Err(other),
+            Ok(()) => {
+                let _ = self.wait();
+                Err(io::Error::from_raw_os_error(i32::from_ne_bytes(error)))
+            }
+        }
+    }
+
+    /// Sends the child a signal, unless it is known to have ended.
+    pub fn kill(&self, signal: i32) {
+        if self.ended.is_none() {
+            // SAFETY: signals a child that has not been waited for, so the number is still its own.
+            unsafe { libc::kill(self.pid, signal) };
+        }
+    }
+
+    /// How the child ended, if it has; does not wait.
+    ///
+    /// # Errors
+    /// What waitpid(2) reports.
+    pub fn try_wait(&mut self) -> io::Result<Option<Ended>> {
+        self.reap(libc::WNOHANG)
+    }
+
+    /// Waits for the child's end.
+    ///
+    /// # Errors
+    /// What waitpid(2) reports.
+    pub fn wait(&mut self) -> io::Result<Ended> {
+        loop {
+            if let Some(ended) = self.reap(0)? {
+                return Ok(ended);
+            }
+        }
+    }
+
+    fn reap(&mut self, options: i32) -> io::Result<Option<Ended>> {
+        if self.ended.is_some() {
+            return Ok(self.ended);
+        }
+        let mut status = 0;
+        // SAFETY: the kernel writes the status of our own child.
+        let pid = unsafe { libc::waitpid(self.pid, &raw mut status, options) };
+        if pid < 0 {
+            let error = io::Error::last_os_error();
+            return if error.kind() == io::ErrorKind::Interrupted {
+                Ok(None)
+            } else {
+                Err(error)
+            };
+        }
+        if pid == self.pid {
+            self.ended = if libc::WIFSIGNALED(status) {
+                Some(Ended::Signaled(libc::WTERMSIG(status)))
+            } else {
+                Some(Ended::Exited(
+                    u8::try_from(libc::WEXITSTATUS(status)).unwrap_or(u8::MAX),
+                ))
+            };
+        }
+        Ok(self.ended)
+    }
+}
+
+impl Drop for Workload {
+    fn drop(&mut self) {
+        // A child that never started sees its pipe close and ends; it must not stay a zombie.
+        if self.start.take().is_some() {
+            let _ = self.wait();
+        }
+    }
+}
+
+struct ChildPipes {
+    start: RawFd,
+    start_write: RawFd,
+    report: RawFd,
+}
+
+/// The child's whole life until exec.
+///
+/// # Safety
+/// Only in the child of a fork; `argv` and `shell` end with a null pointer and their strings live.
+unsafe fn child(
+    prepared: &Prepared,
+    argv: &[*const libc::c_char],
+    shell: &[*const libc::c_char],
+    mask: &libc::sigset_t,
+    pipes: &ChildPipes,
+) -> ! {
+    // SAFETY: all of these are async-signal-safe system calls on memory of this process that was made
+    // ready before the fork; `environ` is not changed by anyone in the child.
+    unsafe {
+        // Else the end of the parent would not show: this process would keep the pipe open itself.
+        libc::close(pipes.start_write);
+        libc::prctl(libc::PR_SET_NAME, c"perf-exec".as_ptr());
+        let mut byte = 0_u8;
+        let ready = libc::write(pipes.report, (&raw const byte).cast(), 1);
+        if ready != 1 || libc::read(pipes.start, (&raw mut byte).cast(), 1) != 1 {
+            libc::_exit(0);
+        }
+        // Rust ignores SIGPIPE from its start; programs expect the default.
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        libc::pthread_sigmask(libc::SIG_SETMASK, ptr::from_ref(mask), ptr::null_mut());
+        libc::execv(prepared.path.as_ptr(), argv.as_ptr());
+        let mut error = *libc::__errno_location();
+        if error == libc::ENOEXEC {
+            libc::execv(c"/bin/sh".as_ptr(), shell.as_ptr());
+            error = *libc::__errno_location();
+        }
+        libc::write(pipes.report, (&raw const error).cast(), 4);
+        libc::_exit(127)
+    }
+}
+
+fn pointers(words: &[CString]) -> Vec<*const libc::c_char> {
+    words
+        .iter()
+        .map(|word| word.as_ptr())
+        .chain([ptr::null()])
+        .collect()
+}
+
+/// A pipe whose ends close at exec.
+fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut ends = [0; 2];
+    // SAFETY: the kernel writes two descriptors to the array.
+    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call succeeded: both are open descriptors that nobody else owns.
+    unsafe { Ok((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1]))) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program(words: &[&str]) -> io::Result<Program> {
+        Program::find(
+            words.iter().map(OsString::from).collect(),
+            Some(OsStr::new("/nodir:/bin:/usr/bin")),
+        )
+    }
+
+    #[test]
+    fn runs_only_after_the_start() {
+        let signals = Signals::hold(&[libc::SIGUSR1]).unwrap();
+        let mut child =
+            Workload::fork(&program(&["sh", "-c", "exit 7"]).unwrap(), &signals).unwrap();
+        let comm = fs::read_to_string(format!("/proc/{}/comm", child.pid())).unwrap();
+        assert_eq!(comm, "perf-exec\n");
+        assert_eq!(child.try_wait().unwrap(), None);
+        child.start().unwrap();
+        assert_eq!(child.wait().unwrap(), Ended::Exited(7));
+    }
+
+    #[test]
+    fn an_end_by_signal_is_told() {
+        let signals = Signals::hold(&[libc::SIGUSR1]).unwrap();
+        let mut child =
+            Workload::fork(&program(&["sh", "-c", "kill -9 $$"]).unwrap(), &signals).unwrap();
+        child.start().unwrap();
+        assert_eq!(child.wait().unwrap(), Ended::Signaled(9));
+    }
+
+    #[test]
+    fn a_program_that_cannot_be_loaded_is_the_error_of_start() {
+        let signals = Signals::hold(&[libc::SIGUSR1]).unwrap();
+        let path = std::env::temp_dir().join(format!("rperf-workload-{}", std::process::id()));
+        fs::write(&path, "#!/no/such/interpreter\n").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        let found = Program::find(vec![path.clone().into()], None).unwrap();
+        let mut child = Workload::fork(&found, &signals).unwrap();
+        assert_eq!(child.start().unwrap_err().kind(), io::ErrorKind::NotFound);
+        fs::write(&path, "exit 5\n").unwrap();
+        let mut child = Workload::fork(&found, &signals).unwrap();
+        child.start().unwrap();
+        assert_eq!(
+            child.wait().unwrap(),
+            Ended::Exited(5),
+            "a script without #! goes to the shell"
+        );
+        fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn what_is_missing_or_may_not_run_is_found_out_first() {
+        assert_eq!(
+            program(&["no-such-program"]).unwrap_err().kind(),
+            io::ErrorKind::NotFound
+        );
+        assert_eq!(
+            program(&["/etc/passwd"]).unwrap_err().kind(),
+            io::ErrorKind::PermissionDenied
+        );
+        assert_eq!(
+            program(&["/tmp"]).unwrap_err().kind(),
+            io::ErrorKind::PermissionDenied
+        );
+        assert_eq!(program(&["sh"]).unwrap().path(), Path::new("/bin/sh"));
+    }
+
+    #[test]
+    fn a_child_that_never_starts_ends_with_its_owner() {
+        let signals = Signals::hold(&[libc::SIGUSR1]).unwrap();
+        let child = Workload::fork(&program(&["sh"]).unwrap(), &signals).unwrap();
+        let pid = child.pid();
+        drop(child);
+        assert!(!Path::new(&format!("/proc/{pid}")).exists());
+    }
+}
