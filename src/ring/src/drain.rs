@@ -1,0 +1,110 @@
+//! Taking what a ring holds.
+
+use crate::Memory;
+
+/// Everything a ring held at one moment, until it is dropped: then the ring gets the room back,
+/// also when the consumer panicked, so that a ring never stays full behind a lost consumer.
+#[derive(Debug)]
+pub struct Chunk<'a, M: Memory> {
+    memory: &'a mut M,
+    tail: u64,
+    head: u64,
+}
+
+/// Borrows what `memory` holds; `None` when it is empty.
+pub fn drain<M: Memory>(memory: &mut M) -> Option<Chunk<'_, M>> {
+    let (tail, head) = (memory.tail(), memory.head());
+    (tail < head).then_some(Chunk { memory, tail, head })
+}
+
+impl<M: Memory> Chunk<'_, M> {
+    /// The bytes in order: whole records, one of which may straddle the two pieces. The second piece
+    /// is empty unless they run over the end of the memory.
+    #[must_use]
+    pub fn pieces(&self) -> (&[u8], &[u8]) {
+        self.memory.bytes(self.tail, self.head)
+    }
+
+    /// How many bytes there are.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.head - self.tail
+    }
+}
+
+impl<M: Memory> Drop for Chunk<'_, M> {
+    fn drop(&mut self) {
+        self.memory.release(self.head);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::tests::Fake;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    #[test]
+    fn an_empty_ring_yields_nothing() {
+        assert!(drain(&mut Fake::new(16)).is_none());
+    }
+
+    #[test]
+    fn a_straight_run_is_one_piece_and_given_back() {
+        let mut ring = Fake::new(16);
+        assert!(ring.write(b"abcdefgh"));
+        let chunk = drain(&mut ring).unwrap();
+        assert_eq!(
+            (chunk.pieces(), chunk.size()),
+            ((&b"abcdefgh"[..], &b""[..]), 8)
+        );
+        drop(chunk);
+        assert_eq!(ring.tail(), 8);
+        assert!(drain(&mut ring).is_none());
+    }
+
+    #[test]
+    fn what_runs_over_the_end_is_two_pieces() {
+        let mut ring = Fake::new(16);
+        assert!(ring.write(b"12345678"));
+        drop(drain(&mut ring));
+        assert!(ring.write(b"abcdefghijkl"));
+        let chunk = drain(&mut ring).unwrap();
+        assert_eq!(chunk.pieces(), (&b"abcdefgh"[..], &b"ijkl"[..]));
+    }
+
+    #[test]
+    fn an_exact_fit_is_whole_and_then_full() {
+        let mut ring = Fake::new(16);
+        assert!(ring.write(b"0123456789abcdef"));
+        assert!(!ring.write(b"x"), "full until drained");
+        let chunk = drain(&mut ring).unwrap();
+        assert_eq!(chunk.pieces(), (&b"0123456789abcdef"[..], &b""[..]));
+        drop(chunk);
+        assert!(ring.write(b"x"));
+    }
+
+    #[test]
+    fn an_exact_fit_that_ends_where_the_memory_ends_has_no_second_piece() {
+        let mut ring = Fake::new(16);
+        assert!(ring.write(b"12345678"));
+        drop(drain(&mut ring));
+        assert!(ring.write(b"abcdefgh"));
+        assert_eq!(
+            drain(&mut ring).unwrap().pieces(),
+            (&b"abcdefgh"[..], &b""[..])
+        );
+    }
+
+    #[test]
+    fn a_consumer_that_panics_leaves_the_ring_empty() {
+        let mut ring = Fake::new(16);
+        assert!(ring.write(b"abcd"));
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            let chunk = drain(&mut ring).unwrap();
+            assert_eq!(chunk.size(), 0, "the consumer's bug");
+        }));
+        assert!(outcome.is_err());
+        assert_eq!((ring.tail(), ring.head()), (4, 4));
+    }
+}
