@@ -1,1 +1,26 @@
-//! rperf-perfdata.
+//! perf.data files: header, event descriptions, records and feature sections, read from bytes and
+//! written to a seekable file.
+//!
+//! ```text
+//! offset 0     header: magic "PERFILE2", sizes, where attrs and data are, bitmap of features (104 bytes)
+//!        …     event ids, then one perf_event_attr + section of ids for each event
+//! data.offset  records, one after the other, for data.size bytes (0: the recorder was killed)
+//!        end   one (offset, size) for each feature in the bitmap, then the features themselves
+//! ```
+//!
+//! The reader borrows everything from the bytes it is given and never panics on any of them.
+//! Source of the layout: the kernel's `tools/perf/Documentation/perf.data-file-format.txt`.
+
+mod error;
+mod event;
+pub mod feature;
+mod header;
+mod reader;
+mod records;
+
+pub use error::{Error, Finding};
+pub use event::EventDesc;
+pub use feature::{FeatureId, Features};
+pub use header::{FileHeader, Section};
+pub use reader::PerfData;
+pub use records::{RecordAt, Records};

@@ -1,0 +1,160 @@
+//! What can be wrong with a file so that it cannot be read, and what is worth a warning.
+
+use rperf_wire::DecodeError;
+
+use crate::FeatureId;
+
+/// Why bytes are not a perf.data file that can be read. All offsets count from the file's start.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is nothing in the file.
+    #[error("the file is empty")]
+    Empty,
+    /// The first eight bytes are not those of perf.data.
+    #[error("not a perf.data file: it begins with {}, not \"PERFILE2\"", show_magic(.magic))]
+    Magic {
+        /// The first bytes, at most eight.
+        magic: Vec<u8>,
+    },
+    /// The layout of perf 2.6.3x, with the magic `PERFFILE`.
+    #[error("perf.data version 1 (magic \"PERFFILE\") is not read yet")]
+    Version1,
+    /// A recording written for a pipe: no section table.
+    #[error("the file is in pipe mode (header of 16 bytes), which is not read yet")]
+    PipeMode,
+    /// The header says a size that no version has.
+    #[error("header at offset 8 says a size of {size} bytes, expected 104")]
+    HeaderSize {
+        /// What it says.
+        size: u64,
+    },
+    /// The file ends inside the header.
+    #[error("the file ends inside its header: {have} of 104 bytes are there")]
+    HeaderCut {
+        /// Length of the file.
+        have: usize,
+    },
+    /// A section lies outside the file.
+    #[error("{what} at offset {offset} has {size} bytes, but the file has {file}")]
+    Section {
+        /// Name of the section.
+        what: &'static str,
+        /// Where it should begin.
+        offset: u64,
+        /// How long it should be.
+        size: u64,
+        /// Length of the file.
+        file: usize,
+    },
+    /// The size of an event's description makes no sense.
+    #[error(
+        "event descriptions at offset {offset} have a size of {size} bytes each, at least 80 are needed"
+    )]
+    AttrSize {
+        /// Where the descriptions begin.
+        offset: u64,
+        /// What the header says.
+        size: u64,
+    },
+    /// The file describes no event.
+    #[error("the file describes no event: its attr section at offset {offset} is empty")]
+    NoEvents {
+        /// Where the descriptions should be.
+        offset: u64,
+    },
+    /// Something that the header points to cannot be decoded.
+    #[error("{what} at offset {offset}: {source}")]
+    Decode {
+        /// What it is.
+        what: &'static str,
+        /// Where it begins.
+        offset: u64,
+        /// The field.
+        source: DecodeError,
+    },
+    /// A record says that it is smaller than a record's header.
+    #[error("record at offset {offset} says a size of {size} bytes, smaller than its header")]
+    RecordSize {
+        /// Where the record begins.
+        offset: u64,
+        /// What it says.
+        size: u16,
+    },
+    /// The last record is not whole.
+    #[error("record at offset {offset} needs {need} bytes, {have} are left")]
+    Truncated {
+        /// Where the record begins.
+        offset: u64,
+        /// Bytes it needs.
+        need: u64,
+        /// Bytes there are.
+        have: u64,
+    },
+}
+
+fn show_magic(magic: &[u8]) -> String {
+    if magic.iter().all(|byte| (0x20..0x7f).contains(byte)) {
+        format!("{:?}", String::from_utf8_lossy(magic))
+    } else {
+        let hex: Vec<String> = magic.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("the bytes {}", hex.join(" "))
+    }
+}
+
+/// Something wrong that does not keep the file from being read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Finding {
+    /// The recorder was killed before it could complete the header.
+    #[error(
+        "the recording was not ended properly (data size 0): reading to the end of the file, without header features"
+    )]
+    Unfinished,
+    /// The file is shorter than its header says.
+    #[error("the file is cut: data at offset {offset} should have {need} bytes, {have} are there")]
+    DataCut {
+        /// Where the data begin.
+        offset: u64,
+        /// Bytes that should be there.
+        need: u64,
+        /// Bytes that are there.
+        have: u64,
+    },
+    /// A header feature lies outside the file.
+    #[error(
+        "header feature {feature} at offset {offset} has {size} bytes and reaches beyond the end of the file"
+    )]
+    FeatureCut {
+        /// Which.
+        feature: FeatureId,
+        /// Where it should begin.
+        offset: u64,
+        /// How long it should be.
+        size: u64,
+    },
+    /// The table of header features is cut off.
+    #[error("the table of header features at offset {offset} is cut off")]
+    FeatureTableCut {
+        /// Where it should begin.
+        offset: u64,
+    },
+    /// A header feature cannot be decoded.
+    #[error("header feature {feature} at offset {offset} cannot be decoded")]
+    FeatureMalformed {
+        /// Which.
+        feature: FeatureId,
+        /// Where it begins.
+        offset: u64,
+    },
+    /// Event descriptions are longer than the fields known here.
+    #[error(
+        "event descriptions have {size} bytes, of which {known} are known here; the rest is skipped"
+    )]
+    AttrLarger {
+        /// Bytes in the file.
+        size: u64,
+        /// Bytes known.
+        known: u64,
+    },
+}

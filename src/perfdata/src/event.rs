@@ -1,0 +1,92 @@
+//! One event of a recording: its settings, the ids its records carry, and its name.
+
+use rperf_wire::{Attr, Cursor, DecodeError, Endian, event_name};
+
+use crate::header::Section;
+use crate::{Error, FileHeader};
+
+/// One event of a recording.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventDesc {
+    /// What was asked of the kernel.
+    pub attr: Attr,
+    /// The ids that the event's records carry, one for each CPU or thread it was opened on.
+    pub ids: Vec<u64>,
+    /// Its name: as the recorder wrote it (EVENT_DESC), else what perf derives from the attr.
+    pub name: String,
+}
+
+impl EventDesc {
+    /// An event under the name that its attr gives it.
+    #[must_use]
+    pub fn new(attr: Attr, ids: Vec<u64>) -> Self {
+        let name = event_name(&attr);
+        Self { attr, ids, name }
+    }
+}
+
+/// Decodes the attr section. The ids of an event whose section lies outside the file are an error:
+/// without them records can't be told apart.
+pub(crate) fn decode_events(file: &[u8], header: &FileHeader) -> Result<Vec<EventDesc>, Error> {
+    let (section, endian) = (header.attrs, header.endian);
+    let least = (Attr::SIZE_VER0 + Section::SIZE) as u64;
+    let each = usize::try_from(header.attr_size).unwrap_or(usize::MAX);
+    if header.attr_size < least || each == usize::MAX {
+        return Err(Error::AttrSize {
+            offset: section.offset,
+            size: header.attr_size,
+        });
+    }
+    let bytes = section_of(file, "event descriptions", section)?;
+    let mut events = Vec::new();
+    let mut offset = section.offset;
+    for entry in bytes.chunks_exact(each) {
+        events.push(decode_event(file, entry, offset, endian)?);
+        offset += header.attr_size;
+    }
+    if events.is_empty() {
+        return Err(Error::NoEvents {
+            offset: section.offset,
+        });
+    }
+    Ok(events)
+}
+
+fn decode_event(
+    file: &[u8],
+    entry: &[u8],
+    offset: u64,
+    endian: Endian,
+) -> Result<EventDesc, Error> {
+    let failed = |source| Error::Decode {
+        what: "event description",
+        offset,
+        source,
+    };
+    let border = entry.len().saturating_sub(Section::SIZE);
+    let (attr, ids) = entry.split_at(border);
+    let attr = decode_attr(attr, endian).map_err(failed)?;
+    let ids = Section::decode(&mut Cursor::new(ids, endian)).map_err(failed)?;
+    let ids = section_of(file, "event ids", ids)?;
+    let ids = ids.as_chunks().0.iter().map(|id| endian.u64(*id)).collect();
+    Ok(EventDesc::new(attr, ids))
+}
+
+/// The attr's own size counts where it is smaller than the room it has; 0 means the oldest layout.
+pub(crate) fn decode_attr(room: &[u8], endian: Endian) -> Result<Attr, DecodeError> {
+    const SIZE_OFFSET: usize = 4;
+    let own = match endian.u32_at(room, SIZE_OFFSET) {
+        Some(0) | None => Attr::SIZE_VER0,
+        Some(size) => size as usize,
+    };
+    Attr::decode(room.get(..own).unwrap_or(room), endian)
+}
+
+fn section_of<'a>(file: &'a [u8], what: &'static str, section: Section) -> Result<&'a [u8], Error> {
+    section.of(file).ok_or(Error::Section {
+        what,
+        offset: section.offset,
+        size: section.size,
+        file: file.len(),
+    })
+}

@@ -1,0 +1,83 @@
+//! BUILD_ID: a run of records, each the build-id of one file that samples hit.
+
+use rperf_wire::{Cursor, DecodeError, Endian, Misc, RawRecord, RecordHeader, until_nul};
+
+/// One file's build-id (`struct perf_record_header_build_id`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BuildIdEntry {
+    /// Machine: -1 is the host, else the pid of a guest.
+    pub pid: i32,
+    /// Whose file it is: the cpumode of kernel, user or guest.
+    pub misc: Misc,
+    /// The build-id, padded with zeros.
+    pub build_id: [u8; 20],
+    /// Bytes of the build-id that count: 20 where the record does not say.
+    pub size: u8,
+    /// Path, or `[kernel.kallsyms]`, `[vdso]` and the like.
+    pub filename: String,
+}
+
+const BUILD_ID_ROOM: usize = 24;
+
+impl BuildIdEntry {
+    /// The bytes of the build-id that count.
+    #[must_use]
+    pub fn id(&self) -> &[u8] {
+        self.build_id
+            .get(..usize::from(self.size))
+            .unwrap_or(&self.build_id)
+    }
+
+    pub(crate) fn decode_list(mut bytes: &[u8], endian: Endian) -> Result<Vec<Self>, DecodeError> {
+        let mut entries = Vec::new();
+        while !bytes.is_empty() {
+            let short = DecodeError::Short {
+                field: "build-id record",
+                offset: 0,
+                need: RecordHeader::SIZE,
+                have: bytes.len(),
+            };
+            let (raw, size) = RawRecord::split(bytes, endian).ok_or(short)?;
+            entries.push(Self::decode(&raw, endian)?);
+            bytes = bytes.get(size..).unwrap_or_default();
+        }
+        Ok(entries)
+    }
+
+    /// Recorders of before 2.6.35 wrote no pid, so that everything stands four bytes earlier and the
+    /// kernel's name loses its head; then there is nothing but the name to go by.
+    fn decode(raw: &RawRecord<'_>, endian: Endian) -> Result<Self, DecodeError> {
+        let entry = Self::decode_fields(&mut Cursor::new(raw.body, endian), raw.misc)?;
+        if !entry.filename.starts_with("nel.kallsyms]") {
+            return Ok(entry);
+        }
+        let mut shifted = (-1_i32).cast_unsigned().to_le_bytes().to_vec();
+        if endian == Endian::Big {
+            shifted.reverse();
+        }
+        shifted.extend_from_slice(raw.body);
+        Self::decode_fields(&mut Cursor::new(&shifted, endian), raw.misc)
+    }
+
+    fn decode_fields(at: &mut Cursor<'_>, misc: Misc) -> Result<Self, DecodeError> {
+        let pid = at.u32("build-id pid")?.cast_signed();
+        let room: [u8; BUILD_ID_ROOM] = at.array("build-id")?;
+        let mut build_id = [0; 20];
+        for (to, from) in build_id.iter_mut().zip(room) {
+            *to = from;
+        }
+        let [.., said, _, _, _] = room;
+        let size = if misc.contains(Misc::BUILD_ID_SIZE) {
+            said.min(20)
+        } else {
+            20
+        };
+        Ok(Self {
+            pid,
+            misc,
+            build_id,
+            size,
+            filename: String::from_utf8_lossy(until_nul(at.rest())).into_owned(),
+        })
+    }
+}

@@ -1,0 +1,119 @@
+//! CPUs: how many, where they sit, what caches they share.
+
+use rperf_wire::{Cursor, DecodeError};
+
+use super::text;
+
+/// NRCPUS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NrCpus {
+    /// CPUs that were running.
+    pub online: u32,
+    /// CPUs that are there.
+    pub available: u32,
+}
+
+impl NrCpus {
+    pub(crate) fn decode(at: &mut Cursor<'_>) -> Result<Self, DecodeError> {
+        let available = at.u32("cpus available")?;
+        Ok(Self {
+            online: at.u32("cpus online")?,
+            available,
+        })
+    }
+}
+
+/// CPU_TOPOLOGY.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CpuTopology {
+    /// CPU lists of the sockets (of dies' cores, in perf's words `sibling sockets`).
+    pub core_siblings: Vec<String>,
+    /// CPU lists of the cores (`sibling threads`).
+    pub thread_siblings: Vec<String>,
+    /// CPU lists of the dies; empty where the file has none.
+    pub die_siblings: Vec<String>,
+    /// Place of each CPU; empty in old files.
+    pub cpus: Vec<CpuPlace>,
+}
+
+/// Where one CPU sits; -1 where the recorder did not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CpuPlace {
+    /// Core number.
+    pub core: i32,
+    /// Socket number.
+    pub socket: i32,
+    /// Die number, where the file has dies.
+    pub die: Option<i32>,
+}
+
+impl CpuTopology {
+    /// `cpus` is the number of CPUs available. Sections of old recorders end behind the lists, those
+    /// of older ones behind cores and sockets.
+    pub(crate) fn decode(at: &mut Cursor<'_>, cpus: Option<u32>) -> Result<Self, DecodeError> {
+        let core_siblings = text::take_list(at)?;
+        let thread_siblings = text::take_list(at)?;
+        let mut topology = Self {
+            core_siblings,
+            thread_siblings,
+            ..Self::default()
+        };
+        let Some(cpus) = cpus.filter(|cpus| at.rest().len() as u64 >= u64::from(*cpus) * 8) else {
+            return Ok(topology);
+        };
+        for _ in 0..cpus {
+            topology.cpus.push(CpuPlace {
+                core: at.u32("core id")?.cast_signed(),
+                socket: at.u32("socket id")?.cast_signed(),
+                die: None,
+            });
+        }
+        if at.rest().is_empty() {
+            return Ok(topology);
+        }
+        topology.die_siblings = text::take_list(at)?;
+        for place in &mut topology.cpus {
+            place.die = Some(at.u32("die id")?.cast_signed());
+        }
+        Ok(topology)
+    }
+}
+
+/// One cache of CACHE.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cache {
+    /// 1 to 4.
+    pub level: u32,
+    /// Bytes of a line.
+    pub line_size: u32,
+    /// Number of sets.
+    pub sets: u32,
+    /// Ways of associativity.
+    pub ways: u32,
+    /// `Data`, `Instruction` or `Unified`.
+    pub kind: String,
+    /// Size as sysfs says it, `32K`.
+    pub size: String,
+    /// CPU list of those that share it.
+    pub map: String,
+}
+
+impl Cache {
+    pub(crate) fn decode_list(at: &mut Cursor<'_>) -> Result<Vec<Self>, DecodeError> {
+        at.u32("cache version")?;
+        let count = at.u32("cache count")?;
+        (0..count)
+            .map(|_| {
+                Ok(Self {
+                    level: at.u32("cache level")?,
+                    line_size: at.u32("cache line size")?,
+                    sets: at.u32("cache sets")?,
+                    ways: at.u32("cache ways")?,
+                    kind: text::take(at)?,
+                    size: text::take(at)?,
+                    map: text::take(at)?,
+                })
+            })
+            .collect()
+    }
+}

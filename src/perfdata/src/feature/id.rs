@@ -1,0 +1,106 @@
+//! Numbers of features.
+
+use std::fmt;
+
+/// Number of a feature: its bit in the header's bitmap. Unknown numbers are kept and still print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FeatureId(pub u8);
+
+macro_rules! features {
+    ($($(#[$doc:meta])* $name:ident = $number:literal;)*) => {
+        impl FeatureId {
+            $($(#[$doc])* pub const $name: Self = Self($number);)*
+
+            /// Every feature that has a name, by number.
+            pub const NAMED: &'static [(Self, &'static str)] = &[$((Self::$name, stringify!($name))),*];
+
+            /// The name without `HEADER_`, if this version knows it.
+            #[must_use]
+            pub fn name(self) -> Option<&'static str> {
+                match self.0 {
+                    $($number => Some(stringify!($name)),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+features! {
+    /// Formats of tracepoints.
+    TRACING_DATA = 1;
+    /// Build-ids of the files that samples hit.
+    BUILD_ID = 2;
+    /// Name of the machine.
+    HOSTNAME = 3;
+    /// Release of the kernel.
+    OSRELEASE = 4;
+    /// Version of the recorder.
+    VERSION = 5;
+    /// Architecture as uname(2) says it.
+    ARCH = 6;
+    /// Number of CPUs.
+    NRCPUS = 7;
+    /// Name of the CPU.
+    CPUDESC = 8;
+    /// Vendor, family, model and stepping of the CPU.
+    CPUID = 9;
+    /// Memory in kB.
+    TOTAL_MEM = 10;
+    /// The recorder's command line.
+    CMDLINE = 11;
+    /// Names, attrs and ids of the events.
+    EVENT_DESC = 12;
+    /// Cores, sockets and dies.
+    CPU_TOPOLOGY = 13;
+    /// NUMA nodes with their memory.
+    NUMA_TOPOLOGY = 14;
+    /// There are branch stacks; the section is empty.
+    BRANCH_STACK = 15;
+    /// Numbers and names of PMUs.
+    PMU_MAPPINGS = 16;
+    /// Groups of events.
+    GROUP_DESC = 17;
+    /// Index of the AUX area traces.
+    AUXTRACE = 18;
+    /// The file comes from `stat record`; the section is empty.
+    STAT = 19;
+    /// Caches of the CPUs.
+    CACHE = 20;
+    /// Times of the first and the last sample.
+    SAMPLE_TIME = 21;
+    /// Physical memory blocks of the nodes.
+    MEM_TOPOLOGY = 22;
+    /// Resolution of the clock of the timestamps.
+    CLOCKID = 23;
+    /// The recording is a directory.
+    DIR_FORMAT = 24;
+    /// BPF programs.
+    BPF_PROG_INFO = 25;
+    /// BPF type information.
+    BPF_BTF = 26;
+    /// How records are compressed.
+    COMPRESSED = 27;
+    /// Capabilities of the `cpu` PMU.
+    CPU_PMU_CAPS = 28;
+    /// Relation of the timestamps' clock to the time of day.
+    CLOCK_DATA = 29;
+    /// PMUs of a machine with several kinds of cores.
+    HYBRID_TOPOLOGY = 30;
+    /// Capabilities of all PMUs.
+    PMU_CAPS = 31;
+    /// simpleperf: symbols of the files.
+    SIMPLEPERF_FILE = 128;
+    /// simpleperf: pairs of keys and values.
+    SIMPLEPERF_META_INFO = 129;
+}
+
+/// The name, or the number.
+impl fmt::Display for FeatureId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => f.write_str(name),
+            None => write!(f, "{}", self.0),
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Memory: the nodes with their sizes, and which physical blocks belong to which.
+
+use rperf_wire::{Cursor, DecodeError};
+
+use super::text;
+
+/// One node of NUMA_TOPOLOGY.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NumaNode {
+    /// Number of the node.
+    pub node: u32,
+    /// Memory in kB.
+    pub total: u64,
+    /// Free memory in kB at the recording.
+    pub free: u64,
+    /// CPU list.
+    pub cpus: String,
+}
+
+impl NumaNode {
+    pub(crate) fn decode_list(at: &mut Cursor<'_>) -> Result<Vec<Self>, DecodeError> {
+        let count = at.u32("node count")?;
+        (0..count)
+            .map(|_| {
+                Ok(Self {
+                    node: at.u32("node")?,
+                    total: at.u64("node memory")?,
+                    free: at.u64("node free memory")?,
+                    cpus: text::take(at)?,
+                })
+            })
+            .collect()
+    }
+}
+
+/// MEM_TOPOLOGY.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemoryTopology {
+    /// Bytes of a block.
+    pub block_size: u64,
+    /// Which blocks are on which node.
+    pub nodes: Vec<MemoryNode>,
+}
+
+/// The blocks of one node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemoryNode {
+    /// Number of the node.
+    pub node: u64,
+    /// Bits of `blocks` that count.
+    pub size: u64,
+    /// One bit for each block.
+    pub blocks: Vec<u64>,
+}
+
+impl MemoryTopology {
+    pub(crate) fn decode(at: &mut Cursor<'_>) -> Result<Self, DecodeError> {
+        at.u64("memory topology version")?;
+        let block_size = at.u64("memory block size")?;
+        let count = at.u64("memory node count")?;
+        let nodes = (0..count)
+            .map(|_| MemoryNode::decode(at))
+            .collect::<Result<_, _>>()?;
+        Ok(Self { block_size, nodes })
+    }
+}
+
+impl MemoryNode {
+    fn decode(at: &mut Cursor<'_>) -> Result<Self, DecodeError> {
+        let node = at.u64("memory node")?;
+        let size = at.u64("memory blocks")?;
+        let bits = at.u64("memory block bits")?;
+        let blocks = at.u64s(bits.div_ceil(64), "memory block map")?;
+        Ok(Self {
+            node,
+            size,
+            blocks: blocks.iter().collect(),
+        })
+    }
+}

@@ -1,0 +1,21 @@
+//! The header's feature sections: what the recorder noted about the machine and the run.
+//!
+//! One file for each family of features, the decoder beside the encoder.
+
+mod build_id;
+mod clock;
+mod cpu;
+mod event_desc;
+mod id;
+mod memory;
+mod pmu;
+mod sections;
+mod text;
+
+pub use build_id::BuildIdEntry;
+pub use clock::ClockData;
+pub use cpu::{Cache, CpuPlace, CpuTopology, NrCpus};
+pub use id::FeatureId;
+pub use memory::{MemoryNode, MemoryTopology, NumaNode};
+pub use pmu::{Compressed, GroupDesc, HybridPmu, PmuCapabilities, PmuMapping};
+pub use sections::Features;

@@ -1,0 +1,138 @@
+//! PMUs and events: numbers, capabilities, groups, compression.
+
+use rperf_wire::{Cursor, DecodeError};
+
+use super::text;
+
+/// One PMU of PMU_MAPPINGS.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PmuMapping {
+    /// `perf_event_attr::type`.
+    pub kind: u32,
+    /// Name in sysfs.
+    pub name: String,
+}
+
+impl PmuMapping {
+    pub(crate) fn decode_list(at: &mut Cursor<'_>) -> Result<Vec<Self>, DecodeError> {
+        let count = at.u32("pmu count")?;
+        (0..count)
+            .map(|_| {
+                Ok(Self {
+                    kind: at.u32("pmu type")?,
+                    name: text::take(at)?,
+                })
+            })
+            .collect()
+    }
+}
+
+/// One group of GROUP_DESC.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupDesc {
+    /// Name of the group, often empty.
+    pub name: String,
+    /// Index of the leader among the events.
+    pub leader: u32,
+    /// Number of events in the group, the leader among them.
+    pub members: u32,
+}
+
+impl GroupDesc {
+    pub(crate) fn decode_list(at: &mut Cursor<'_>) -> Result<Vec<Self>, DecodeError> {
+        let count = at.u32("group count")?;
+        (0..count)
+            .map(|_| {
+                Ok(Self {
+                    name: text::take(at)?,
+                    leader: at.u32("group leader")?,
+                    members: at.u32("group members")?,
+                })
+            })
+            .collect()
+    }
+}
+
+/// One PMU of HYBRID_TOPOLOGY.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HybridPmu {
+    /// Name in sysfs, `cpu_core`.
+    pub name: String,
+    /// CPU list.
+    pub cpus: String,
+}
+
+impl HybridPmu {
+    pub(crate) fn decode_list(at: &mut Cursor<'_>) -> Result<Vec<Self>, DecodeError> {
+        let count = at.u32("hybrid pmu count")?;
+        (0..count)
+            .map(|_| {
+                Ok(Self {
+                    name: text::take(at)?,
+                    cpus: text::take(at)?,
+                })
+            })
+            .collect()
+    }
+}
+
+/// Capabilities of one PMU (CPU_PMU_CAPS, PMU_CAPS).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PmuCapabilities {
+    /// Name in sysfs; `cpu` for CPU_PMU_CAPS, which does not say it.
+    pub name: String,
+    /// Names and values.
+    pub values: Vec<(String, String)>,
+}
+
+impl PmuCapabilities {
+    pub(crate) fn decode_cpu(at: &mut Cursor<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            name: "cpu".to_owned(),
+            values: decode_values(at)?,
+        })
+    }
+
+    pub(crate) fn decode_list(at: &mut Cursor<'_>) -> Result<Vec<Self>, DecodeError> {
+        let count = at.u32("pmu count")?;
+        (0..count)
+            .map(|_| {
+                let values = decode_values(at)?;
+                let name = text::take(at)?;
+                Ok(Self { name, values })
+            })
+            .collect()
+    }
+}
+
+fn decode_values(at: &mut Cursor<'_>) -> Result<Vec<(String, String)>, DecodeError> {
+    let count = at.u32("capability count")?;
+    (0..count)
+        .map(|_| Ok((text::take(at)?, text::take(at)?)))
+        .collect()
+}
+
+/// COMPRESSED: how COMPRESSED records were made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Compressed {
+    /// 1 for zstd.
+    pub kind: u32,
+    /// Level.
+    pub level: u32,
+    /// Ratio reached, rounded.
+    pub ratio: u32,
+    /// Bytes of the ring that a chunk was cut from.
+    pub mmap_len: u32,
+}
+
+impl Compressed {
+    pub(crate) fn decode(at: &mut Cursor<'_>) -> Result<Self, DecodeError> {
+        at.u32("compression version")?;
+        Ok(Self {
+            kind: at.u32("compression type")?,
+            level: at.u32("compression level")?,
+            ratio: at.u32("compression ratio")?,
+            mmap_len: at.u32("compression mmap_len")?,
+        })
+    }
+}

@@ -1,0 +1,285 @@
+//! The table of feature sections and typed access to each.
+
+use rperf_wire::{Cursor, DecodeError, Endian};
+
+use super::{
+    BuildIdEntry, Cache, ClockData, Compressed, CpuTopology, FeatureId, GroupDesc, HybridPmu,
+    MemoryTopology, NrCpus, NumaNode, PmuCapabilities, PmuMapping, event_desc, text,
+};
+use crate::header::Section;
+use crate::{EventDesc, FileHeader, Finding};
+
+/// The feature sections of a file. A getter gives `None` for a feature that is absent or cannot be
+/// decoded; [`Features::malformed`] tells which of the two.
+#[derive(Debug, Clone)]
+pub struct Features<'a> {
+    sections: Vec<(FeatureId, Section, &'a [u8])>,
+    endian: Endian,
+}
+
+impl<'a> Features<'a> {
+    pub(crate) fn none(endian: Endian) -> Self {
+        Self {
+            sections: Vec::new(),
+            endian,
+        }
+    }
+
+    /// Reads the table behind the data; sections outside the file are left out and reported.
+    pub(crate) fn decode(file: &'a [u8], header: &FileHeader, findings: &mut Vec<Finding>) -> Self {
+        let mut features = Self::none(header.endian);
+        let offset = header.data.end();
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        let at = &mut Cursor::new(file.get(start..).unwrap_or_default(), header.endian);
+        for feature in header.present() {
+            let Ok(section) = Section::decode(at) else {
+                findings.push(Finding::FeatureTableCut { offset });
+                break;
+            };
+            match section.of(file) {
+                Some(bytes) => features.sections.push((feature, section, bytes)),
+                None => findings.push(Finding::FeatureCut {
+                    feature,
+                    offset: section.offset,
+                    size: section.size,
+                }),
+            }
+        }
+        features
+    }
+
+    /// Features of the file, in the order of their numbers.
+    pub fn present(&self) -> impl Iterator<Item = FeatureId> + '_ {
+        self.sections.iter().map(|(feature, ..)| *feature)
+    }
+
+    /// Whether the file has this feature.
+    #[must_use]
+    pub fn has(&self, feature: FeatureId) -> bool {
+        self.present().any(|present| present == feature)
+    }
+
+    /// A section as it stands in the file.
+    #[must_use]
+    pub fn raw(&self, feature: FeatureId) -> Option<&'a [u8]> {
+        let mut sections = self.sections.iter();
+        sections
+            .find(|(id, ..)| *id == feature)
+            .map(|(.., bytes)| *bytes)
+    }
+
+    fn get<T>(
+        &self,
+        feature: FeatureId,
+        decode: impl FnOnce(&mut Cursor<'a>) -> Result<T, DecodeError>,
+    ) -> Option<T> {
+        decode(&mut Cursor::new(self.raw(feature)?, self.endian)).ok()
+    }
+
+    fn string(&self, feature: FeatureId) -> Option<String> {
+        self.get(feature, text::take)
+    }
+
+    /// Name of the machine.
+    #[must_use]
+    pub fn hostname(&self) -> Option<String> {
+        self.string(FeatureId::HOSTNAME)
+    }
+
+    /// Release of the kernel.
+    #[must_use]
+    pub fn os_release(&self) -> Option<String> {
+        self.string(FeatureId::OSRELEASE)
+    }
+
+    /// Version of the recorder.
+    #[must_use]
+    pub fn version(&self) -> Option<String> {
+        self.string(FeatureId::VERSION)
+    }
+
+    /// Architecture as uname(2) says it.
+    #[must_use]
+    pub fn arch(&self) -> Option<String> {
+        self.string(FeatureId::ARCH)
+    }
+
+    /// Number of CPUs.
+    #[must_use]
+    pub fn nr_cpus(&self) -> Option<NrCpus> {
+        self.get(FeatureId::NRCPUS, NrCpus::decode)
+    }
+
+    /// Name of the CPU.
+    #[must_use]
+    pub fn cpudesc(&self) -> Option<String> {
+        self.string(FeatureId::CPUDESC)
+    }
+
+    /// Vendor, family, model and stepping of the CPU.
+    #[must_use]
+    pub fn cpuid(&self) -> Option<String> {
+        self.string(FeatureId::CPUID)
+    }
+
+    /// Memory in kB.
+    #[must_use]
+    pub fn total_mem(&self) -> Option<u64> {
+        self.get(FeatureId::TOTAL_MEM, |at| at.u64("total memory"))
+    }
+
+    /// The recorder's command line, word by word.
+    #[must_use]
+    pub fn cmdline(&self) -> Option<Vec<String>> {
+        self.get(FeatureId::CMDLINE, text::take_list)
+    }
+
+    /// Attrs, ids and names of the events.
+    #[must_use]
+    pub fn event_desc(&self) -> Option<Vec<EventDesc>> {
+        self.get(FeatureId::EVENT_DESC, |at| {
+            event_desc::decode(at, self.endian)
+        })
+    }
+
+    /// Cores, sockets and dies.
+    #[must_use]
+    pub fn cpu_topology(&self) -> Option<CpuTopology> {
+        let cpus = self.nr_cpus().map(|cpus| cpus.available);
+        self.get(FeatureId::CPU_TOPOLOGY, |at| CpuTopology::decode(at, cpus))
+    }
+
+    /// NUMA nodes with their memory.
+    #[must_use]
+    pub fn numa_topology(&self) -> Option<Vec<NumaNode>> {
+        self.get(FeatureId::NUMA_TOPOLOGY, NumaNode::decode_list)
+    }
+
+    /// Numbers and names of PMUs.
+    #[must_use]
+    pub fn pmu_mappings(&self) -> Option<Vec<PmuMapping>> {
+        self.get(FeatureId::PMU_MAPPINGS, PmuMapping::decode_list)
+    }
+
+    /// Groups of events.
+    #[must_use]
+    pub fn group_desc(&self) -> Option<Vec<GroupDesc>> {
+        self.get(FeatureId::GROUP_DESC, GroupDesc::decode_list)
+    }
+
+    /// Build-ids of the files that samples hit; empty without the feature.
+    #[must_use]
+    pub fn build_ids(&self) -> Vec<BuildIdEntry> {
+        let decode = |at: &mut Cursor<'_>| BuildIdEntry::decode_list(at.rest(), self.endian);
+        self.get(FeatureId::BUILD_ID, decode).unwrap_or_default()
+    }
+
+    /// Caches of the CPUs.
+    #[must_use]
+    pub fn cache(&self) -> Option<Vec<Cache>> {
+        self.get(FeatureId::CACHE, Cache::decode_list)
+    }
+
+    /// Times of the first and the last sample in nanoseconds.
+    #[must_use]
+    pub fn sample_time(&self) -> Option<(u64, u64)> {
+        self.get(FeatureId::SAMPLE_TIME, |at| {
+            Ok((at.u64("first sample time")?, at.u64("last sample time")?))
+        })
+    }
+
+    /// Physical memory blocks of the nodes.
+    #[must_use]
+    pub fn mem_topology(&self) -> Option<MemoryTopology> {
+        self.get(FeatureId::MEM_TOPOLOGY, MemoryTopology::decode)
+    }
+
+    /// Resolution of the timestamps' clock in nanoseconds.
+    #[must_use]
+    pub fn clockid(&self) -> Option<u64> {
+        self.get(FeatureId::CLOCKID, |at| at.u64("clock resolution"))
+    }
+
+    /// Relation of the timestamps' clock to the time of day.
+    #[must_use]
+    pub fn clock_data(&self) -> Option<ClockData> {
+        self.get(FeatureId::CLOCK_DATA, ClockData::decode)
+    }
+
+    /// Version of the directory format.
+    #[must_use]
+    pub fn dir_format(&self) -> Option<u64> {
+        self.get(FeatureId::DIR_FORMAT, |at| at.u64("directory format"))
+    }
+
+    /// How records are compressed.
+    #[must_use]
+    pub fn compressed(&self) -> Option<Compressed> {
+        self.get(FeatureId::COMPRESSED, Compressed::decode)
+    }
+
+    /// Capabilities of the `cpu` PMU.
+    #[must_use]
+    pub fn cpu_pmu_caps(&self) -> Option<PmuCapabilities> {
+        self.get(FeatureId::CPU_PMU_CAPS, PmuCapabilities::decode_cpu)
+    }
+
+    /// PMUs of a machine with several kinds of cores.
+    #[must_use]
+    pub fn hybrid_topology(&self) -> Option<Vec<HybridPmu>> {
+        self.get(FeatureId::HYBRID_TOPOLOGY, HybridPmu::decode_list)
+    }
+
+    /// Capabilities of all PMUs.
+    #[must_use]
+    pub fn pmu_caps(&self) -> Option<Vec<PmuCapabilities>> {
+        self.get(FeatureId::PMU_CAPS, PmuCapabilities::decode_list)
+    }
+
+    /// The features whose sections are there and cannot be decoded.
+    #[must_use]
+    pub fn malformed(&self) -> Vec<Finding> {
+        let broken = self.sections.iter().filter(|(id, ..)| !self.decodes(*id));
+        broken
+            .map(|(feature, section, _)| Finding::FeatureMalformed {
+                feature: *feature,
+                offset: section.offset,
+            })
+            .collect()
+    }
+
+    fn decodes(&self, feature: FeatureId) -> bool {
+        match feature {
+            FeatureId::HOSTNAME
+            | FeatureId::OSRELEASE
+            | FeatureId::VERSION
+            | FeatureId::ARCH
+            | FeatureId::CPUDESC
+            | FeatureId::CPUID => self.string(feature).is_some(),
+            FeatureId::BUILD_ID => self
+                .get(feature, |at| {
+                    BuildIdEntry::decode_list(at.rest(), self.endian)
+                })
+                .is_some(),
+            FeatureId::NRCPUS => self.nr_cpus().is_some(),
+            FeatureId::TOTAL_MEM => self.total_mem().is_some(),
+            FeatureId::CMDLINE => self.cmdline().is_some(),
+            FeatureId::EVENT_DESC => self.event_desc().is_some(),
+            FeatureId::CPU_TOPOLOGY => self.cpu_topology().is_some(),
+            FeatureId::NUMA_TOPOLOGY => self.numa_topology().is_some(),
+            FeatureId::PMU_MAPPINGS => self.pmu_mappings().is_some(),
+            FeatureId::GROUP_DESC => self.group_desc().is_some(),
+            FeatureId::CACHE => self.cache().is_some(),
+            FeatureId::SAMPLE_TIME => self.sample_time().is_some(),
+            FeatureId::MEM_TOPOLOGY => self.mem_topology().is_some(),
+            FeatureId::CLOCKID => self.clockid().is_some(),
+            FeatureId::CLOCK_DATA => self.clock_data().is_some(),
+            FeatureId::DIR_FORMAT => self.dir_format().is_some(),
+            FeatureId::COMPRESSED => self.compressed().is_some(),
+            FeatureId::CPU_PMU_CAPS => self.cpu_pmu_caps().is_some(),
+            FeatureId::HYBRID_TOPOLOGY => self.hybrid_topology().is_some(),
+            FeatureId::PMU_CAPS => self.pmu_caps().is_some(),
+            _ => true,
+        }
+    }
+}

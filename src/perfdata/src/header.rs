@@ -1,0 +1,151 @@
+//! The first 104 bytes of a file.
+
+use rperf_wire::{Cursor, DecodeError, Endian};
+
+use crate::{Error, FeatureId};
+
+/// `PERFILE2` as the bytes of a little-endian file.
+const MAGIC: &[u8; 8] = b"PERFILE2";
+/// The same in a file of a big-endian machine, which stores the number mirrored.
+const MAGIC_BIG: &[u8; 8] = b"2ELIFREP";
+const MAGIC_VERSION_1: &[u8; 8] = b"PERFFILE";
+
+/// A stretch of the file (`struct perf_file_section`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Section {
+    /// First byte, from the file's start.
+    pub offset: u64,
+    /// Length in bytes.
+    pub size: u64,
+}
+
+impl Section {
+    /// Size of the structure in the file, in bytes.
+    pub const SIZE: usize = 16;
+
+    pub(crate) fn decode(at: &mut Cursor<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            offset: at.u64("section offset")?,
+            size: at.u64("section size")?,
+        })
+    }
+
+    /// The bytes, if all of them are in the file.
+    #[must_use]
+    pub fn of(self, file: &[u8]) -> Option<&[u8]> {
+        let start = usize::try_from(self.offset).ok()?;
+        let size = usize::try_from(self.size).ok()?;
+        file.get(start..)?.get(..size)
+    }
+
+    /// First byte behind the section.
+    #[must_use]
+    pub fn end(self) -> u64 {
+        self.offset.saturating_add(self.size)
+    }
+}
+
+/// `struct perf_file_header`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileHeader {
+    /// Byte order of the whole file.
+    pub endian: Endian,
+    /// Size of this header in bytes.
+    pub size: u64,
+    /// Size of one event description: the attr and the 16 bytes of its section of ids.
+    pub attr_size: u64,
+    /// Event descriptions.
+    pub attrs: Section,
+    /// Records; size 0 where the recorder was killed.
+    pub data: Section,
+    /// Names of tracepoints in very old files; not used.
+    pub event_types: Section,
+    /// Which features the file holds, one bit for each.
+    pub features: [u64; 4],
+}
+
+impl FileHeader {
+    /// Size of the structure in the file, in bytes.
+    pub const SIZE: usize = 104;
+    /// Size of the header of a pipe, in bytes.
+    const PIPE_SIZE: u64 = 16;
+
+    /// Decodes the header at the start of `file`.
+    ///
+    /// # Errors
+    /// [`Error`] for another magic, another layout, or too few bytes.
+    pub fn decode(file: &[u8]) -> Result<Self, Error> {
+        let endian = magic(file)?;
+        let cut = |_| Error::HeaderCut { have: file.len() };
+        let at = &mut Cursor::new(file, endian);
+        at.u64("magic").map_err(cut)?;
+        let size = at.u64("size").map_err(cut)?;
+        if size == Self::PIPE_SIZE {
+            return Err(Error::PipeMode);
+        }
+        if size != Self::SIZE as u64 {
+            return Err(Error::HeaderSize { size });
+        }
+        let mut header = Self {
+            endian,
+            size,
+            attr_size: at.u64("attr_size").map_err(cut)?,
+            attrs: Section::decode(at).map_err(cut)?,
+            data: Section::decode(at).map_err(cut)?,
+            event_types: Section::decode(at).map_err(cut)?,
+            features: [0; 4],
+        };
+        let bitmap: [u8; 32] = at.array("features").map_err(cut)?;
+        header.features = features(&bitmap, endian);
+        Ok(header)
+    }
+
+    /// Whether the bit of this feature is set.
+    #[must_use]
+    pub fn has(&self, feature: FeatureId) -> bool {
+        has(&self.features, feature)
+    }
+
+    /// The features whose bits are set, in the order of their sections.
+    pub fn present(&self) -> impl Iterator<Item = FeatureId> + '_ {
+        (0..=u8::MAX).map(FeatureId).filter(|id| self.has(*id))
+    }
+}
+
+fn has(bitmap: &[u64; 4], feature: FeatureId) -> bool {
+    let word = bitmap.get(usize::from(feature.0 / 64));
+    word.is_some_and(|word| word >> (feature.0 % 64) & 1 == 1)
+}
+
+fn magic(file: &[u8]) -> Result<Endian, Error> {
+    if file.is_empty() {
+        return Err(Error::Empty);
+    }
+    let found = file.get(..MAGIC.len()).unwrap_or(file);
+    match found {
+        found if found == MAGIC => Ok(Endian::Little),
+        found if found == MAGIC_BIG => Ok(Endian::Big),
+        found if found == MAGIC_VERSION_1 => Err(Error::Version1),
+        found if MAGIC.starts_with(found) => Err(Error::HeaderCut { have: file.len() }),
+        found => Err(Error::Magic {
+            magic: found.to_vec(),
+        }),
+    }
+}
+
+/// The bitmap is an array of the recording machine's `unsigned long`. On big-endian machines that
+/// shows: words of 32 bits put every second half elsewhere. Every recorder writes HOSTNAME, so its
+/// bit tells the two apart.
+fn features(bitmap: &[u8; 32], endian: Endian) -> [u64; 4] {
+    let mut words = [0; 4];
+    for (word, bytes) in words.iter_mut().zip(bitmap.as_chunks().0) {
+        *word = endian.u64(*bytes);
+    }
+    if endian == Endian::Big && !has(&words, FeatureId::HOSTNAME) {
+        let halves = words.map(|word| word.rotate_left(32));
+        if has(&halves, FeatureId::HOSTNAME) {
+            return halves;
+        }
+    }
+    words
+}

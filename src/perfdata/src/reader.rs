@@ -1,0 +1,138 @@
+//! A whole file, taken apart.
+
+use rperf_wire::{Attr, Endian};
+
+use crate::event::decode_events;
+use crate::header::Section;
+use crate::{Error, EventDesc, Features, FileHeader, Finding, Records};
+
+/// A perf.data file in file mode, borrowed from its bytes.
+#[derive(Debug, Clone)]
+pub struct PerfData<'a> {
+    header: FileHeader,
+    events: Vec<EventDesc>,
+    features: Features<'a>,
+    data: &'a [u8],
+    findings: Vec<Finding>,
+}
+
+impl<'a> PerfData<'a> {
+    /// Takes the file apart: header, event descriptions, table of features. Records and features
+    /// are decoded on demand.
+    ///
+    /// # Errors
+    /// [`Error`] with the offset where the file stops making sense. What can be read around is a
+    /// [`Finding`] instead.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
+        let header = FileHeader::decode(bytes)?;
+        let mut findings = Vec::new();
+        let data = data(bytes, &header, &mut findings)?;
+        let mut events = decode_events(bytes, &header)?;
+        let known = (Attr::SIZE_VER8 + Section::SIZE) as u64;
+        if header.attr_size > known {
+            findings.push(Finding::AttrLarger {
+                size: header.attr_size - Section::SIZE as u64,
+                known: Attr::SIZE_VER8 as u64,
+            });
+        }
+        let features = if data.len() as u64 == header.data.size {
+            Features::decode(bytes, &header, &mut findings)
+        } else {
+            Features::none(header.endian)
+        };
+        findings.extend(features.malformed());
+        // perf matches descriptions to events by their place.
+        for (event, described) in events
+            .iter_mut()
+            .zip(features.event_desc().unwrap_or_default())
+        {
+            if !described.name.is_empty() {
+                event.name = described.name;
+            }
+        }
+        Ok(Self {
+            header,
+            events,
+            features,
+            data,
+            findings,
+        })
+    }
+
+    /// Byte order of the file.
+    #[must_use]
+    pub fn endian(&self) -> Endian {
+        self.header.endian
+    }
+
+    /// The header as it stands in the file.
+    #[must_use]
+    pub fn header(&self) -> &FileHeader {
+        &self.header
+    }
+
+    /// The events, in the order of the file.
+    #[must_use]
+    pub fn events(&self) -> &[EventDesc] {
+        &self.events
+    }
+
+    /// The header's feature sections.
+    #[must_use]
+    pub fn features(&self) -> &Features<'a> {
+        &self.features
+    }
+
+    /// All records as they stand in the file.
+    #[must_use]
+    pub fn data(&self) -> &'a [u8] {
+        self.data
+    }
+
+    /// Offset of the first record from the file's start.
+    #[must_use]
+    pub fn data_offset(&self) -> u64 {
+        self.header.data.offset
+    }
+
+    /// What is wrong with the file and did not keep it from being read.
+    #[must_use]
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// The records in file order; a last one that is not whole, or one that can't be, ends the walk
+    /// with an error.
+    #[must_use]
+    pub fn records(&self) -> Records<'a> {
+        Records::new(self.data, self.header.data.offset, self.header.endian)
+    }
+}
+
+/// The bytes of the records: to the end of the file where the recorder was killed or the file is cut.
+fn data<'a>(
+    file: &'a [u8],
+    header: &FileHeader,
+    findings: &mut Vec<Finding>,
+) -> Result<&'a [u8], Error> {
+    let section = header.data;
+    let start = usize::try_from(section.offset).unwrap_or(usize::MAX);
+    let rest = file.get(start..).ok_or(Error::Section {
+        what: "data",
+        offset: section.offset,
+        size: section.size,
+        file: file.len(),
+    })?;
+    if section.size == 0 {
+        findings.push(Finding::Unfinished);
+        return Ok(rest);
+    }
+    Ok(section.of(file).unwrap_or_else(|| {
+        findings.push(Finding::DataCut {
+            offset: section.offset,
+            need: section.size,
+            have: rest.len() as u64,
+        });
+        rest
+    }))
+}

@@ -1,0 +1,114 @@
+//! Walking from record to record.
+
+use rperf_wire::{Endian, RawRecord, RecordHeader, RecordKind};
+
+use crate::Error;
+
+/// A record and where it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordAt<'a> {
+    /// Offset of the record's header from the file's start.
+    pub position: u64,
+    /// The record, not decoded.
+    pub raw: RawRecord<'a>,
+    /// Bytes that follow the record and belong to it: the trace of an AUXTRACE record.
+    pub payload: &'a [u8],
+}
+
+/// The records of a stretch of the file, in file order. After an error the walk is over.
+#[derive(Debug, Clone)]
+pub struct Records<'a> {
+    rest: &'a [u8],
+    position: u64,
+    endian: Endian,
+}
+
+impl<'a> Records<'a> {
+    /// Walks `bytes`, the first of which stands at `position` of the file.
+    #[must_use]
+    pub fn new(bytes: &'a [u8], position: u64, endian: Endian) -> Self {
+        Self {
+            rest: bytes,
+            position,
+            endian,
+        }
+    }
+
+    /// Offset of the next record from the file's start.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    #[inline]
+    fn advance(&mut self, size: usize) {
+        self.rest = self.rest.get(size..).unwrap_or_default();
+        self.position += size as u64;
+    }
+
+    /// Why the next record could not be cut out; ends the walk.
+    #[cold]
+    fn fail(&mut self) -> Error {
+        let (offset, have) = (self.position, self.rest.len() as u64);
+        let header = RecordHeader::decode(self.rest, self.endian);
+        self.rest = &[];
+        match header {
+            Ok(header) if usize::from(header.size) < RecordHeader::SIZE => Error::RecordSize {
+                offset,
+                size: header.size,
+            },
+            Ok(header) => Error::Truncated {
+                offset,
+                need: u64::from(header.size),
+                have,
+            },
+            Err(_) => Error::Truncated {
+                offset,
+                need: RecordHeader::SIZE as u64,
+                have,
+            },
+        }
+    }
+
+    /// Takes the trace behind an AUXTRACE record, whose length its first field says.
+    #[cold]
+    fn payload(&mut self, raw: &RawRecord<'a>) -> Result<&'a [u8], Error> {
+        let need = self.endian.u64_at(raw.body, 0).unwrap_or(0);
+        let size = usize::try_from(need).unwrap_or(usize::MAX);
+        let Some(payload) = self.rest.get(..size) else {
+            let (offset, have) = (self.position, self.rest.len() as u64);
+            self.rest = &[];
+            return Err(Error::Truncated { offset, need, have });
+        };
+        self.advance(size);
+        Ok(payload)
+    }
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = Result<RecordAt<'a>, Error>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let Some((raw, size)) = RawRecord::split(self.rest, self.endian) else {
+            return Some(Err(self.fail()));
+        };
+        let position = self.position;
+        self.advance(size);
+        let mut payload: &[u8] = &[];
+        if raw.kind == RecordKind::AUXTRACE {
+            match self.payload(&raw) {
+                Ok(bytes) => payload = bytes,
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        Some(Ok(RecordAt {
+            position,
+            raw,
+            payload,
+        }))
+    }
+}
