@@ -1,0 +1,64 @@
+//! What can be wrong with a format file.
+
+/// A `format` file that cannot be used at all.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A line that every format file has is not there.
+    #[error("format file without a `{0}` line")]
+    Missing(&'static str),
+    /// A `field:` line that does not read as one.
+    #[error("line {line} of the format of {event}: cannot read the field `{text}`")]
+    Field {
+        /// Name of the event.
+        event: String,
+        /// Line number, from 1.
+        line: usize,
+        /// The line.
+        text: String,
+    },
+    /// The number after `ID:` is none.
+    #[error("format of {event}: `{text}` is no event id")]
+    Id {
+        /// Name of the event.
+        event: String,
+        /// What stands there.
+        text: String,
+    },
+}
+
+/// Why a `print fmt` could not be compiled. Such an event is still printed, field by field; tell
+/// the user once per event.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Warning {
+    /// A helper that Linux perf 6.1 does not know either.
+    #[error("print fmt calls the unknown helper {0}()")]
+    UnknownHelper(String),
+    /// Something else stands where a token was expected.
+    #[error("print fmt has `{found}` where {expected} was expected")]
+    Unexpected {
+        /// What belongs there.
+        expected: &'static str,
+        /// What stands there; empty at the end of the text.
+        found: String,
+    },
+    /// An operator that has no meaning at its place.
+    #[error("print fmt has the operator `{0}` at a place where it means nothing")]
+    Operator(String),
+    /// A table of flags or symbols with an entry that is no constant.
+    #[error("print fmt has a table entry that is not a constant")]
+    NotConstant,
+    /// A field that the format file does not list.
+    #[error("print fmt names the unknown field {0}")]
+    UnknownField(String),
+    /// More conversions than arguments.
+    #[error("print fmt has too few arguments")]
+    TooFewArguments,
+    /// A conversion such as `%lllld`.
+    #[error("print fmt has the conversion `{0}`, which is too long or malformed")]
+    Conversion(String),
+    /// Parentheses or operators nested beyond any real event.
+    #[error("print fmt is nested too deeply")]
+    TooDeep,
+}

@@ -1,0 +1,196 @@
+//! The attrs that we would open against those that `perf record` opened, as `perf evlist -v` lists them.
+#![expect(clippy::print_stderr, reason = "a skipped test says why")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rperf_events::{
+    Catalogue, EventSpec, RecordOptions, Sampling, Target, default_event, fallback_to_cpu_clock,
+    parse, record_events,
+};
+use rperf_wire::{Attr, AttrText};
+
+/// One command line: perf's words and what they mean to us.
+struct Case {
+    events: &'static str,
+    words: &'static str,
+    options: RecordOptions,
+}
+
+fn case(events: &'static str, words: &'static str, target: Target) -> Case {
+    let has = |word: &str| words.split(' ').any(|given| given == word);
+    let number = |option: &str| {
+        let mut given = words.split(' ').skip_while(|word| *word != option);
+        given.nth(1).and_then(|text| text.parse().ok())
+    };
+    let sampling = match (number("-F"), number("-c")) {
+        (Some(frequency), _) => Sampling::Frequency(frequency),
+        (_, Some(period)) => Sampling::Period(period),
+        _ => Sampling::Default,
+    };
+    Case {
+        events,
+        words,
+        options: RecordOptions {
+            target,
+            sampling,
+            callchain: has("-g"),
+        },
+    }
+}
+
+fn cases() -> Vec<Case> {
+    use Target::{Cpus, Processes, Threads, Workload};
+    let mut cases = vec![
+        case("", "", Workload),
+        case("", "-g", Workload),
+        case("", "-a", Cpus),
+        case("", "-a -g -F 99", Cpus),
+        case("", "-a -g -c 100000", Cpus),
+        case("", "-c 100000 -g", Workload),
+        case("", "-p SLEEPER", Processes),
+        case("", "-C 0", Cpus),
+        case("cpu-clock", "-t SLEEPER", Threads),
+        case("cpu-clock", "-p SLEEPER -g", Processes),
+        case("cpu-clock", "-C 0", Cpus),
+        case("cpu-clock", "-a", Cpus),
+        case("cpu-clock", "-a -F 99", Cpus),
+        case("cpu-clock,cs", "", Workload),
+        case("cpu-clock,cs", "-c 100000", Workload),
+        case("cpu-clock,cs", "-a -g", Cpus),
+        case("cpu-clock,cs", "-p SLEEPER -g", Processes),
+        case("cpu-clock,cs", "-t SLEEPER -F 999", Threads),
+        case("cs,page-faults,minor-faults,migrations", "-g", Workload),
+        case("cs:S,page-faults", "", Workload),
+        case("cs:S,page-faults:S", "", Workload),
+        case("cs:S,page-faults", "-a", Cpus),
+        case("dummy", "", Workload),
+        case("dummy", "-a", Cpus),
+        case("dummy,cpu-clock", "-a", Cpus),
+        case("cpu-clock,dummy", "-a", Cpus),
+        case("bpf-output", "", Workload),
+        case("bpf-output", "-a", Cpus),
+        case("cgroup-switches", "-g", Workload),
+    ];
+    // In one recording, since each costs perf a second.
+    cases.push(case(
+        "cs:u,cs:k,cs:h,cs:uk,cs:uh,cs:kh,cs:G,cs:H,cs:HG,cs:uG,cs:Gu,cs:p,cs:pp,cs:ppp,cs:P,cs:up,cs:Pp,cs:pG,\
+         cs:D,cs:I,cs:W,cs:e,cs:uHIe",
+        "",
+        Workload,
+    ));
+    cases.push(case(
+        "cycles,cpu-cycles:u,cycles:k,cycles:h,cycles:uk,cycles:G,cycles:HG,cycles:uG,cycles:P,cycles:D,cycles:I",
+        "",
+        Workload,
+    ));
+    cases.push(case("cs:S", "", Workload));
+    cases
+}
+
+/// `name: key: value, …` for each event, as evlist prints it.
+fn ours(case: &Case, has_pmu: bool) -> Vec<String> {
+    let mut specs: Vec<EventSpec> = if case.events.is_empty() {
+        vec![default_event(true)]
+    } else {
+        parse(case.events, &Catalogue::default()).unwrap()
+    };
+    if !has_pmu {
+        for spec in &mut specs {
+            if let Some(clock) = fallback_to_cpu_clock(spec) {
+                *spec = clock;
+            }
+        }
+    }
+    record_events(&specs, &case.options)
+        .iter()
+        .map(|event| {
+            let text = AttrText {
+                attr: &event.attr,
+                size: u32::try_from(Attr::SIZE).unwrap(),
+                separator: ": ",
+            };
+            format!("{}: {text}", event.spec.name)
+        })
+        .collect()
+}
+
+fn theirs(case: &Case, sleeper: u32, file: &Path) -> Option<Vec<String>> {
+    let words = case.words.replace("SLEEPER", &sleeper.to_string());
+    let mut record = Command::new("perf");
+    record.args(["record", "-B", "-o"]).arg(file);
+    if !case.events.is_empty() {
+        record.args(["-e", case.events]);
+    }
+    record
+        .args(words.split(' ').filter(|word| !word.is_empty()))
+        .args(["sleep", "0.01"]);
+    let output = record.output().ok()?;
+    if !output.status.success() {
+        eprintln!("{words}: {}", String::from_utf8_lossy(&output.stderr));
+        return None;
+    }
+    let listed = Command::new("perf")
+        .args(["evlist", "-v", "-i"])
+        .arg(file)
+        .output()
+        .ok()?;
+    let text = String::from_utf8_lossy(&listed.stdout);
+    Some(
+        text.lines()
+            .filter(|line| line.contains(", size: "))
+            .map(str::to_owned)
+            .collect(),
+    )
+}
+
+fn sleeper() -> Child {
+    Command::new("sleep")
+        .arg("60")
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// Why the comparison cannot run here.
+fn obstacle() -> Option<&'static str> {
+    let version = Command::new("perf").arg("--version").output();
+    let version = version.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    if !version.is_ok_and(|text| text.starts_with("perf version 6.1.")) {
+        return Some("perf 6.1 is not installed");
+    }
+    let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?;
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let root = status.lines().any(|line| line.starts_with("Uid:\t0\t"));
+    (!root && paranoid.trim() != "-1").then_some("system-wide recording is not allowed")
+}
+
+#[test]
+fn attrs_are_those_of_perf_bit_for_bit() {
+    if let Some(reason) = obstacle() {
+        eprintln!("skipped: {reason}");
+        return;
+    }
+    let has_pmu = Path::new("/sys/bus/event_source/devices/cpu").exists();
+    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+        .join(format!("attrs-{}.data", std::process::id()));
+    let mut target = sleeper();
+    let mut wrong = Vec::new();
+    for case in cases() {
+        let expected = theirs(&case, target.id(), &file).expect("perf records this line");
+        let opened = ours(&case, has_pmu);
+        if opened != expected {
+            wrong.push(format!(
+                "record -e '{}' {}\n perf {expected:#?}\n ours {opened:#?}",
+                case.events, case.words
+            ));
+        }
+    }
+    target.kill().unwrap();
+    target.wait().unwrap();
+    for name in [file.clone(), file.with_extension("data.old")] {
+        // Whether the last recording left a backup is perf's affair.
+        drop(std::fs::remove_file(name));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
