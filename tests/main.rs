@@ -1,1 +1,4 @@
+//! The tests that run the binary or look at the whole tree; one binary, so that it links once.
 
+mod commands;
+mod tidy;

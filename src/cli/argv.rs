@@ -315,3 +315,6 @@ fn display(found: &Found<'_>) -> String {
         format!("--{long}")
     }
 }
+
+#[cfg(test)]
+mod tests;

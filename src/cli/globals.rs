@@ -84,7 +84,7 @@ pub(crate) fn parse(program: Program, words: &[OsString]) -> Result<(Globals, Ta
             }
             ("--html-path", _) => {
                 return Err(CliError::usage(format!(
-                    "there is no HTML manual; '{program} help COMMAND' prints it"
+                    "--html-path: there is no HTML manual; '{program} help COMMAND' prints it"
                 )));
             }
             (option, _) if option.starts_with('-') => {

@@ -118,10 +118,8 @@ pub(crate) fn list_options(command: &Command) -> String {
 /// The manual text of a command.
 pub(crate) fn manual(context: &Context, entry: &Entry, command: &Command) -> Result<(), CliError> {
     let program = context.program;
-    let mut text = format!(
-        "NAME\n       {program}-{} - {}\n\nSYNOPSIS\n",
-        entry.name, entry.summary
-    );
+    let name = wrap(&format!("{program}-{} - {}", entry.name, entry.summary), 7);
+    let mut text = format!("NAME\n{name}\nSYNOPSIS\n");
     text.push_str(&usage(program, entry, "       ").replace("   or: ", "       "));
     text.push('\n');
     if let Some(about) = command.get_long_about() {
@@ -205,30 +203,27 @@ fn matches_keyword(arg: &Arg, keyword: &str) -> bool {
             .is_some_and(|help| contains(&help.to_string()))
 }
 
-/// Fills paragraphs to the manual's width; a line that begins with a blank is kept as it is.
+/// Fills paragraphs to the manual's width; one that begins with blanks keeps them as its own indentation.
 fn wrap(text: &str, indent: usize) -> String {
     let mut out = String::new();
     for paragraph in text.lines() {
-        if paragraph.is_empty() || paragraph.starts_with(' ') {
-            line(
-                &mut out,
-                format_args!("{}", format!("{:indent$}{paragraph}", "").trim_end()),
-            );
-            continue;
-        }
-        let mut column = indent;
-        let mut lead = " ".repeat(indent);
-        for word in paragraph.split(' ') {
+        let words = paragraph.trim_start_matches(' ');
+        let margin = " ".repeat(indent + paragraph.len() - words.len());
+        let mut column = 0;
+        for word in words.split(' ').filter(|word| !word.is_empty()) {
             let length = word.chars().count();
-            if column > indent && column + 1 + length > MANUAL_WIDTH {
-                out.push('\n');
-                column = indent;
-                lead = " ".repeat(indent);
+            if column > 0 && column + 1 + length <= MANUAL_WIDTH {
+                out.push(' ');
+                column += 1;
+            } else {
+                if column > 0 {
+                    out.push('\n');
+                }
+                out.push_str(&margin);
+                column = margin.len();
             }
-            out.push_str(&lead);
             out.push_str(word);
-            column += length + usize::from(column > indent);
-            lead = " ".to_owned();
+            column += length;
         }
         out.push('\n');
     }
@@ -238,4 +233,29 @@ fn wrap(text: &str, indent: usize) -> String {
 fn line(text: &mut String, line: std::fmt::Arguments<'_>) {
     // A String takes every write.
     let _ = writeln!(text, "{line}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paragraphs_are_filled_and_keep_their_indentation() {
+        let text = format!(
+            "{}\n  {}\n\nend",
+            "word ".repeat(20).trim_end(),
+            "item ".repeat(17).trim_end()
+        );
+        let filled = wrap(&text, 4);
+        let lines: Vec<&str> = filled.lines().collect();
+        assert!(
+            lines.iter().all(|line| line.len() <= MANUAL_WIDTH),
+            "{filled}"
+        );
+        assert_eq!(lines[0], format!("    {}", "word ".repeat(15).trim_end()));
+        assert_eq!(lines[1], format!("    {}", "word ".repeat(5).trim_end()));
+        assert_eq!(lines[2], format!("      {}", "item ".repeat(15).trim_end()));
+        assert_eq!(lines[3], format!("      {}", "item ".repeat(2).trim_end()));
+        assert_eq!(lines[4..], ["", "    end"]);
+    }
 }

@@ -241,5 +241,9 @@ fn finish(context: &Context, result: Result<Exit, CliError>) -> ExitCode {
 
 /// Ends by a signal where the exit says so; returns the status otherwise.
 fn end(exit: Exit) -> ExitCode {
+    if let Exit::Signal(signal) = exit {
+        rperf_sys::die_by(signal);
+    }
+    // A signal that cannot end this process leaves its number in the status.
     exit.into()
 }

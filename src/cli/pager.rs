@@ -1,4 +1,4 @@
-//! The pager: text for a terminal goes through `PERF_PAGER`, `pager.CMD`, `PAGER` or `less`.
+//! The pager: text for a terminal goes through `pager.CMD`, `PERF_PAGER`, `core.pager`, `PAGER` or the system's own.
 
 use std::ffi::OsString;
 use std::process::{Child, Command, Stdio};
@@ -79,6 +79,15 @@ fn choose(context: &Context, command: &str) -> Option<OsString> {
         .or_else(|| context.var("PERF_PAGER"))
         .or_else(|| context.config.text("core.pager").map(OsString::from))
         .or_else(|| context.var("PAGER"))
-        .unwrap_or_else(|| "less".into());
+        .or_else(|| installed(context))?;
     (program != "cat").then_some(program)
+}
+
+/// The system's own pager, if it has one.
+fn installed(context: &Context) -> Option<OsString> {
+    let path = context.var("PATH")?;
+    let names = ["pager", "less"].into_iter();
+    let mut there =
+        names.filter(|name| std::env::split_paths(&path).any(|folder| folder.join(name).is_file()));
+    there.next().map(OsString::from)
 }

@@ -134,13 +134,13 @@ pub fn real_perf() -> Option<PathBuf> {
 ///
 /// # Panics
 ///
-/// Where `RPERF_NO_SKIP` is set, as in continuous integration: there every test must run.
+/// Where `RPERF_CI` is set, as in continuous integration: there every test must run.
 #[expect(
     clippy::panic,
     reason = "a skipped test is a failure where all must run"
 )]
 pub fn skip(test: &str, reason: &str) {
-    if std::env::var_os("RPERF_NO_SKIP").is_some() {
+    if std::env::var_os("RPERF_CI").is_some() {
         panic!("{test} must not be skipped: {reason}");
     }
     eprintln!("skipped: {test}: {reason}");

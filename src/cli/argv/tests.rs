@@ -1,0 +1,345 @@
+//! The grammar against a small command, and every command's prefixes against perf's own rule.
+
+use super::*;
+use crate::cli::commands::COMMANDS;
+use crate::cli::options::{counter, list, not_yet, number, optional, short_switch, switch, value};
+
+/// A command with one option of each shape.
+fn sample(workload: bool) -> Command {
+    let words = Arg::new("words").num_args(0..);
+    let words = if workload {
+        words.trailing_var_arg(true).allow_hyphen_values(true)
+    } else {
+        words
+    };
+    Command::new("sample")
+        .arg(switch("all-cpus").short('a'))
+        .arg(switch("all-user"))
+        .arg(switch("all-kernel"))
+        .arg(switch("no-inherit").short('i'))
+        .arg(short_switch("g").short('g'))
+        .arg(counter("verbose").short('v'))
+        .arg(value("freq", "n").short('F'))
+        .arg(value("count", "n").short('c').value_parser(number))
+        .arg(value("field-separator", "sep").short('x'))
+        .arg(list("event", "event").short('e'))
+        .arg(
+            value("level", "n")
+                .short('z')
+                .num_args(0..=1)
+                .require_equals(true)
+                .default_missing_value("1"),
+        )
+        .arg(optional("mode", "mode", "graph").short('m'))
+        .arg(not_yet("off-cpu", "use another").short('o'))
+        .arg(words)
+}
+
+fn words(words: &[&str]) -> Vec<OsString> {
+    words.iter().map(OsString::from).collect()
+}
+
+/// What the words become, joined by blanks.
+fn rewritten(workload: bool, line: &str) -> String {
+    match normalise(
+        &sample(workload),
+        &words(&line.split(' ').collect::<Vec<_>>()),
+    ) {
+        Ok(Request::Run(out)) => out.join(OsStr::new(" ")).to_string_lossy().into_owned(),
+        other => format!("{other:?}"),
+    }
+}
+
+fn misuse(line: &str) -> Option<Misuse> {
+    normalise(&sample(true), &words(&line.split(' ').collect::<Vec<_>>())).err()
+}
+
+#[test]
+fn values_are_attached_or_the_next_word() {
+    for line in [
+        "-F99",
+        "-F 99",
+        "--freq=99",
+        "--freq 99",
+        "--fr 99",
+        "--fr=99",
+    ] {
+        assert_eq!(rewritten(true, line), "--freq=99", "{line}");
+    }
+    assert_eq!(
+        rewritten(true, "-x, -x: -x="),
+        "--field-separator=, --field-separator=: --field-separator=="
+    );
+    assert_eq!(
+        rewritten(true, "-x = -F -1"),
+        "--field-separator== --freq=-1"
+    );
+    assert_eq!(rewritten(true, "--freq="), "--freq=");
+}
+
+#[test]
+fn bundles_end_with_the_letter_that_takes_a_value() {
+    assert_eq!(rewritten(true, "-ag"), "--all-cpus -g");
+    assert_eq!(
+        rewritten(true, "-agF99 sleep 1"),
+        "--all-cpus -g --freq=99 -- sleep 1"
+    );
+    assert_eq!(
+        rewritten(true, "-aF 99 sleep"),
+        "--all-cpus --freq=99 -- sleep"
+    );
+    assert_eq!(rewritten(true, "-vvv"), "--verbose --verbose --verbose");
+}
+
+#[test]
+fn optional_values() {
+    assert_eq!(
+        rewritten(false, "-z3 -z --level=5 -z 3"),
+        "--level=3 --level --level=5 --level -- 3"
+    );
+    assert_eq!(
+        rewritten(false, "-m caller -m -a -mflat"),
+        "--mode=caller --mode --all-cpus --mode=flat"
+    );
+    assert_eq!(rewritten(false, "-am caller"), "--all-cpus --mode=caller");
+}
+
+#[test]
+fn negatives_turn_switches_off_and_take_values_back() {
+    assert_eq!(rewritten(true, "--no-all-cpus"), "--all-cpus=false");
+    assert_eq!(rewritten(true, "--no-inherit"), "--no-inherit");
+    assert_eq!(rewritten(true, "--no-no-inherit"), "--no-inherit=false");
+    assert_eq!(rewritten(true, "--inherit"), "--no-inherit=false");
+    assert_eq!(
+        rewritten(
+            true,
+            "-F 99 -a --no-freq -e x --no-event -e y -vv --no-verbose"
+        ),
+        "--all-cpus --event=y"
+    );
+}
+
+#[test]
+fn the_workload_keeps_its_own_options() {
+    assert_eq!(
+        rewritten(true, "-a sleep -a --freq"),
+        "--all-cpus -- sleep -a --freq"
+    );
+    assert_eq!(rewritten(true, "-a -- -h"), "--all-cpus -- -h");
+    assert_eq!(rewritten(true, "-a --"), "--all-cpus");
+    assert_eq!(
+        rewritten(false, "one -a two -F 9"),
+        "--all-cpus --freq=9 -- one two"
+    );
+    assert_eq!(rewritten(false, "-a -"), "--all-cpus -- -");
+}
+
+#[test]
+fn help_is_taken_where_it_stands() {
+    assert_eq!(
+        rewritten(true, "-a -h freq cpu"),
+        r#"Ok(Summary(["freq", "cpu"]))"#
+    );
+    assert_eq!(rewritten(true, "-ah"), "Ok(Summary([]))");
+    assert_eq!(rewritten(true, "--help"), "Ok(Manual)");
+    assert_eq!(rewritten(true, "sleep --help"), "-- sleep --help");
+    assert_eq!(rewritten(true, "-F -h"), "--freq=-h");
+}
+
+#[test]
+fn what_is_not_understood_is_named() {
+    let pair = ["--all-user".to_owned(), "--all-kernel".to_owned()];
+    let ids = ["all-cpus", "all-user", "all-kernel"]
+        .map(str::to_owned)
+        .to_vec();
+    assert_eq!(
+        misuse("--all"),
+        Some(Misuse::Ambiguous {
+            given: "all".to_owned(),
+            pair,
+            ids
+        })
+    );
+    let near = Some("--event".to_owned());
+    assert_eq!(
+        misuse("--evnet x"),
+        Some(Misuse::UnknownOption("evnet".to_owned(), near))
+    );
+    assert_eq!(
+        misuse("-aQ"),
+        Some(Misuse::UnknownSwitch("Q".to_owned(), None))
+    );
+    let two_dashes = Some("--level".to_owned());
+    assert_eq!(
+        misuse("-level"),
+        Some(Misuse::UnknownSwitch("l".to_owned(), two_dashes))
+    );
+    assert_eq!(
+        misuse("-F"),
+        Some(Misuse::NeedsValue("switch `F'".to_owned()))
+    );
+    assert_eq!(
+        misuse("--freq"),
+        Some(Misuse::NeedsValue("option `freq'".to_owned()))
+    );
+    assert_eq!(
+        misuse("--all-cpus=1"),
+        Some(Misuse::TakesNoValue("option `all-cpus'".to_owned()))
+    );
+    let refused = Some(Misuse::NotYet(
+        "--off-cpu".to_owned(),
+        "use another".to_owned(),
+    ));
+    assert_eq!(misuse("--off"), refused);
+    assert_eq!(misuse("-ao5"), refused);
+}
+
+#[test]
+fn underscores_of_old_scripts_are_dashes() {
+    assert_eq!(rewritten(true, "--all_cpus"), "--all-cpus");
+    assert_eq!(rewritten(true, "--no_inherit"), "--no-inherit");
+}
+
+#[test]
+fn words_that_are_no_text_pass_through() {
+    let bytes = OsString::from_vec(b"-F\xff\xfe".to_vec());
+    let name = OsString::from_vec(b"\xff".to_vec());
+    let out = normalise(&sample(true), &[bytes, name.clone()]);
+    assert_eq!(
+        out,
+        Ok(Request::Run(vec![
+            OsString::from_vec(b"--freq=\xff\xfe".to_vec()),
+            "--".into(),
+            name
+        ]))
+    );
+    assert!(normalise(&sample(true), &[OsString::from_vec(b"--\xff".to_vec())]).is_err());
+    assert!(normalise(&sample(true), &[OsString::from_vec(b"-\xff".to_vec())]).is_err());
+}
+
+/// perf's rule for long options, written down on its own: every option counts once, as itself or as its negative.
+fn perf_candidates<'a>(longs: &[&'a str], name: &str) -> Vec<(&'a str, bool)> {
+    let exact = |long: &&'a str| {
+        let negative = format!("no-{long}");
+        if *long == name {
+            Some((*long, false))
+        } else {
+            (negative == name || *long == format!("no-{name}")).then_some((*long, true))
+        }
+    };
+    if let Some(found) = longs.iter().find_map(exact) {
+        return vec![found];
+    }
+    let short = |long: &&'a str| {
+        if long.starts_with(name) {
+            return Some((*long, false));
+        }
+        let negative = format!("no-{long}").starts_with(name)
+            || long.starts_with("no-") && long[3..].starts_with(name);
+        negative.then_some((*long, true))
+    };
+    longs.iter().filter_map(short).collect()
+}
+
+#[test]
+fn every_prefix_that_perf_accepts_means_the_same_here() {
+    let mut tried = 0;
+    for entry in COMMANDS {
+        let command = (entry.build)();
+        let longs: Vec<&str> = options(&command).filter_map(Arg::get_long).collect();
+        for long in &longs {
+            for full in [(*long).to_owned(), format!("no-{long}")] {
+                for end in 1..=full.len() {
+                    let prefix = &full[..end];
+                    let [(meant, negative)] = perf_candidates(&longs, prefix)[..] else {
+                        continue;
+                    };
+                    let found = resolve(&command, prefix)
+                        .map(|found| (found.arg.get_long(), found.negative));
+                    assert_eq!(
+                        found,
+                        Ok((Some(meant), negative)),
+                        "{} --{prefix}",
+                        entry.name
+                    );
+                    tried += 1;
+                }
+            }
+        }
+    }
+    assert!(tried > 1000, "{tried}");
+}
+
+#[test]
+fn spelled_options_reach_clap_in_order() -> Result<(), clap::Error> {
+    let line = [
+        "-ve",
+        "a",
+        "--no-all-cpus",
+        "-ex,y",
+        "-z",
+        "-c0x10",
+        "-aa",
+        "--",
+        "ls",
+        "-l",
+    ];
+    let Ok(Request::Run(out)) = normalise(&sample(true), &words(&line)) else {
+        unreachable!("the line is well formed");
+    };
+    let matches = sample(true)
+        .no_binary_name(true)
+        .args_override_self(true)
+        .try_get_matches_from(out)?;
+    let events: Vec<&String> = matches.get_many("event").into_iter().flatten().collect();
+    assert_eq!(events, ["a", "x,y"]);
+    assert_eq!(matches.get_one::<bool>("all-cpus"), Some(&true));
+    assert_eq!(matches.get_one::<u64>("count"), Some(&16));
+    assert_eq!(
+        matches.get_one::<String>("level").map(String::as_str),
+        Some("1")
+    );
+    assert_eq!(
+        matches.get_many::<String>("words").map(Iterator::count),
+        Some(2)
+    );
+    Ok(())
+}
+
+#[test]
+fn the_declarations_of_every_command_are_sound() {
+    for entry in COMMANDS {
+        let command = (entry.build)();
+        assert_eq!(command.get_name(), entry.name);
+        for arg in options(&command) {
+            let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+            let refused = Shape::of(arg) == Shape::NotYet;
+            assert!(
+                refused || !help.is_empty(),
+                "{} {} has no help",
+                entry.name,
+                spelling(arg)
+            );
+        }
+        command
+            .disable_help_flag(true)
+            .disable_version_flag(true)
+            .debug_assert();
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_words_end_without_panic(line in proptest::collection::vec("(-{0,2}[aFgvxmzo=,hn_]{0,4}|.{0,6})", 0..6)) {
+        let line: Vec<OsString> = line.into_iter().map(OsString::from).collect();
+        for workload in [true, false] {
+            if let Ok(Request::Run(out)) = normalise(&sample(workload), &line) {
+                // Whatever is handed on, clap understands or refuses one value; it never sees an unknown option.
+                let parsed = sample(workload).no_binary_name(true).disable_help_flag(true).args_override_self(true)
+                    .try_get_matches_from(out);
+                let good = parsed.as_ref().err().is_none_or(|error| error.kind() == clap::error::ErrorKind::ValueValidation);
+                proptest::prop_assert!(good, "{:?}", parsed);
+            }
+        }
+    }
+}

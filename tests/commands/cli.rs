@@ -1,0 +1,362 @@
+//! The top level: help, version, lists, the name it goes by, unknown commands, closed pipes.
+
+use std::io::Read as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Command, Stdio};
+
+use rperf_testkit::{Run, Scratch, skip};
+
+use super::{assert_refused, outcome, rperf};
+
+#[test]
+fn without_a_command_the_list_is_printed_and_the_status_is_1() {
+    let bare = outcome(&[]);
+    assert_eq!((bare.status, bare.stderr.as_str()), (1, ""));
+    let lines: Vec<&str> = bare.stdout.lines().collect();
+    assert_eq!(
+        lines[1],
+        " usage: rperf [--version] [--help] [OPTIONS] COMMAND [ARGS]"
+    );
+    assert_eq!(lines[3], " The most commonly used rperf commands are:");
+    assert!(
+        lines
+            .iter()
+            .any(|line| line.starts_with("   record          Run")),
+        "{lines:?}"
+    );
+    assert!(
+        bare.stdout.ends_with(
+            "\n See 'rperf help COMMAND' for more information on a specific command.\n\n"
+        )
+    );
+    for words in [&["help"], &["-h"], &["--help"]] {
+        let help = outcome(words);
+        assert_eq!((help.status, &help.stdout), (0, &bare.stdout), "{words:?}");
+    }
+}
+
+#[test]
+fn a_link_named_perf_speaks_as_perf() {
+    let run = |words| {
+        rperf(words)
+            .arg0("/usr/local/bin/perf")
+            .finish()
+            .expect("the binary starts")
+    };
+    assert!(run(&["help"]).stdout.contains(" usage: perf [--version]"));
+    assert!(run(&["--version"]).stdout.starts_with("perf version "));
+    assert_eq!(
+        run(&["recrod"]).stderr.lines().next(),
+        Some("perf: 'recrod' is not a perf-command. See 'perf --help'.")
+    );
+    assert!(
+        run(&["record", "-h"])
+            .stderr
+            .starts_with("\n Usage: perf record [<options>] [<command>]\n    or: perf record")
+    );
+}
+
+#[test]
+fn manual_texts_are_built_in() {
+    for command in outcome(&["--list-cmds"]).stdout.split_whitespace() {
+        let help = outcome(&["help", command]);
+        assert_eq!((help.status, help.stderr.as_str()), (0, ""), "{command}");
+        assert!(
+            help.stdout
+                .starts_with(&format!("NAME\n       rperf-{command} - ")),
+            "{}",
+            help.stdout
+        );
+        assert!(help.stdout.contains("\nSYNOPSIS\n"), "{}", help.stdout);
+        assert!(
+            help.stdout.lines().all(|line| line.chars().count() <= 80),
+            "{}",
+            help.stdout
+        );
+        assert_eq!(outcome(&[command, "--help"]), help);
+        assert_eq!(outcome(&["--help", command]), help);
+    }
+    let examples = outcome(&["help", "examples"]);
+    assert!(
+        examples
+            .stdout
+            .contains("\n       rperf record -ag -- sleep 10\n"),
+        "{}",
+        examples.stdout
+    );
+}
+
+#[test]
+fn the_summary_goes_to_stderr_and_the_status_is_129() {
+    for command in ["record", "report", "script"] {
+        let help = outcome(&[command, "-h"]);
+        assert_eq!((help.status, help.stdout.as_str()), (129, ""));
+        let options: Vec<&str> = help
+            .stderr
+            .lines()
+            .filter(|line| line.starts_with("    -"))
+            .collect();
+        let letters: Vec<String> = options
+            .iter()
+            .filter_map(|line| line[5..].chars().next())
+            .map(|c| c.to_lowercase().to_string())
+            .collect();
+        assert!(
+            !letters.is_empty() && letters.is_sorted(),
+            "{command}: {letters:?}"
+        );
+        let first_long = help
+            .stderr
+            .find("\n        --")
+            .unwrap_or(help.stderr.len());
+        assert!(
+            !help.stderr[first_long..].contains("\n    -"),
+            "short options stand first: {}",
+            help.stderr
+        );
+    }
+}
+
+#[test]
+fn a_keyword_narrows_the_summary() {
+    let help = outcome(&["record", "-h", "freq"]).stderr;
+    assert!(help.contains("\n    -F, --freq <n|max>    "), "{help}");
+    assert!(!help.contains("--output"), "{help}");
+    let by_text = outcome(&["record", "-h", "frame"]).stderr;
+    assert!(
+        by_text.contains("\n    -g                    "),
+        "{by_text}"
+    );
+}
+
+#[test]
+fn help_after_the_workload_began_belongs_to_it() -> std::io::Result<()> {
+    let scratch = Scratch::new();
+    for words in [
+        &["record", "--", "-h"] as &[&str],
+        &["record", "nosuchprogram", "-h"],
+    ] {
+        let outcome = rperf(words).within(scratch.path()).finish()?;
+        assert!(!outcome.stderr.contains("Usage:"), "{words:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn versions() {
+    let line = format!("rperf version {}\n", env!("CARGO_PKG_VERSION"));
+    for words in [&["--version"] as &[&str], &["-v"], &["version"]] {
+        let version = outcome(words);
+        assert_eq!(
+            (version.status, version.stdout.as_str()),
+            (0, line.as_str()),
+            "{words:?}"
+        );
+    }
+    let full = outcome(&["-vv"]);
+    assert_eq!(outcome(&["version", "--build-options"]), full);
+    let features: Vec<&str> = full.stdout.lines().skip(1).collect();
+    assert!(
+        features
+            .iter()
+            .any(|line| line.contains("libelf: [ on  ]  # ")),
+        "{features:?}"
+    );
+    assert!(
+        features
+            .iter()
+            .all(|line| line.contains(": [ on  ]  # ") || line.contains(": [ OFF ]  # ")),
+        "{features:?}"
+    );
+}
+
+#[test]
+fn lists_for_completion_are_one_line() {
+    let commands = outcome(&["--list-cmds"]).stdout;
+    assert_eq!(commands.lines().count(), 1);
+    for command in ["record", "report", "script", "help", "version"] {
+        assert!(
+            commands.split_whitespace().any(|word| word == command),
+            "{commands}"
+        );
+    }
+    let options = outcome(&["--list-opts"]).stdout;
+    assert!(
+        options
+            .split_whitespace()
+            .any(|word| word == "--buildid-dir"),
+        "{options}"
+    );
+    let options = outcome(&["record", "--list-opts"]).stdout;
+    assert!(
+        options
+            .split_whitespace()
+            .any(|word| word == "--mmap-pages"),
+        "{options}"
+    );
+    assert!(
+        !options.contains("--off-cpu"),
+        "what is refused is not offered: {options}"
+    );
+}
+
+#[test]
+fn unknown_commands_name_the_nearest() {
+    assert_refused(
+        &["recrod"],
+        1,
+        "rperf: 'recrod' is not a perf-command. See 'rperf --help'.\nhint: the nearest command is 'record'\n",
+    );
+    assert_refused(
+        &["xyzzyx"],
+        1,
+        "rperf: 'xyzzyx' is not a perf-command. See 'rperf --help'.\n",
+    );
+    assert_refused(
+        &["help", "xyzzyx"],
+        1,
+        "rperf: 'xyzzyx' is not a perf-command. See 'rperf --help'.\n",
+    );
+}
+
+#[test]
+fn commands_to_come_answer_in_one_line() {
+    for command in [
+        "stat", "top", "annotate", "list", "evlist", "probe", "sched", "trace",
+    ] {
+        let answer = outcome(&[command, "-a", "--nosuch"]);
+        assert_eq!(
+            (answer.status, answer.stdout.as_str()),
+            (129, ""),
+            "{command}"
+        );
+        assert_eq!(answer.stderr.lines().count(), 1, "{}", answer.stderr);
+        assert!(
+            answer
+                .stderr
+                .starts_with(&format!("rperf: '{command}' is not built yet; meanwhile: ")),
+            "{}",
+            answer.stderr
+        );
+    }
+}
+
+#[test]
+fn options_before_the_command() {
+    for words in [
+        &["--buildid-dir", "/tmp", "version"] as &[&str],
+        &["--buildid-dir=/tmp", "--no-pager", "version"],
+        &["--debugfs-dir", "/", "-p", "version"],
+        &["--debug", "verbose=2", "version"],
+    ] {
+        assert_eq!(outcome(words).status, 0, "{words:?}");
+    }
+    let path = outcome(&["--exec-path"]).stdout;
+    assert!(
+        env!("CARGO_BIN_EXE_rperf").starts_with(path.trim_end()),
+        "{path}"
+    );
+    for words in [
+        &["--nosuch"] as &[&str],
+        &["-x", "version"],
+        &["--buildid-dir"],
+        &["--debugfs-dir", "/nonexistent", "version"],
+        &["--debug", "kmaps=1", "version"],
+        &["--exec-path=/x", "version"],
+        &["--html-path"],
+    ] {
+        let refused = outcome(words);
+        assert_eq!(
+            (refused.status, refused.stdout.as_str()),
+            (129, ""),
+            "{words:?}"
+        );
+        assert!(
+            refused
+                .stderr
+                .lines()
+                .next()
+                .is_some_and(|line| line.contains(words[0].split('=').next().unwrap_or_default())),
+            "{}",
+            refused.stderr
+        );
+    }
+}
+
+#[test]
+fn a_closed_pipe_ends_it_silently_as_the_signal_does() -> std::io::Result<()> {
+    let (reader, writer) = std::io::pipe()?;
+    drop(reader);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_rperf"))
+        .args(["help", "record"])
+        .stdin(Stdio::null())
+        .stdout(writer)
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let mut stderr = String::new();
+    if let Some(mut pipe) = child.stderr.take() {
+        pipe.read_to_string(&mut stderr)?;
+    }
+    let status = child.wait()?;
+    assert_eq!(stderr, "");
+    assert_eq!(
+        status.code().or(status.signal().map(|signal| 128 + signal)),
+        Some(141)
+    );
+    Ok(())
+}
+
+#[test]
+fn text_for_a_terminal_goes_through_the_pager() -> std::io::Result<()> {
+    // script(1) gives the command a terminal.
+    let run = |words: &str, pager: &str| {
+        let line = format!("{} {words}", env!("CARGO_BIN_EXE_rperf"));
+        Run::new("script")
+            .args(["-qec", &line, "/dev/null"])
+            .env("PERF_PAGER", pager)
+            .finish()
+    };
+    let Ok(paged) = run("help record", "sed s/^/PAGED:/") else {
+        skip(
+            "text_for_a_terminal_goes_through_the_pager",
+            "there is no script(1)",
+        );
+        return Ok(());
+    };
+    assert!(paged.stdout.starts_with("PAGED:NAME"), "{}", paged.stdout);
+    assert_eq!(paged.status, 0);
+    assert!(
+        run("--no-pager help record", "sed s/^/PAGED:/")?
+            .stdout
+            .starts_with("NAME")
+    );
+    assert!(run("help record", "cat")?.stdout.starts_with("NAME"));
+    assert_eq!(
+        run("help record", "true")?.stdout,
+        "",
+        "the user may leave before the end"
+    );
+    let piped = rperf(&["help", "record"])
+        .env("PERF_PAGER", "sed s/^/PAGED:/")
+        .finish()?;
+    assert!(
+        piped.stdout.starts_with("NAME"),
+        "no pager where stdout is no terminal"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_full_disk_is_an_error() -> std::io::Result<()> {
+    let output = Command::new(env!("CARGO_BIN_EXE_rperf"))
+        .args(["help", "record"])
+        .stdout(std::fs::OpenOptions::new().write(true).open("/dev/full")?)
+        .output()?;
+    assert_eq!(output.status.code(), Some(255));
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        stderr.starts_with("failed to write to the standard output: No space left on device"),
+        "{stderr}"
+    );
+    Ok(())
+}

@@ -1,0 +1,30 @@
+//! The commands as a user runs them: the binary, its streams and its exit status.
+
+mod cli;
+mod cli_config;
+mod cli_input;
+mod cli_options;
+
+use rperf_testkit::{Outcome, Run};
+
+/// The binary in a hermetic environment, with these words after its name.
+pub(crate) fn rperf(words: &[&str]) -> Run {
+    Run::new(env!("CARGO_BIN_EXE_rperf")).args(words)
+}
+
+/// What `words` leave.
+#[track_caller]
+pub(crate) fn outcome(words: &[&str]) -> Outcome {
+    rperf(words).finish().expect("the binary starts")
+}
+
+/// Checks exit status and stderr together; stdout must be empty.
+#[track_caller]
+pub(crate) fn assert_refused(words: &[&str], status: i32, stderr: &str) {
+    let expected = Outcome {
+        status,
+        stdout: String::new(),
+        stderr: stderr.to_owned(),
+    };
+    assert_eq!(outcome(words), expected, "{words:?}");
+}

@@ -1,0 +1,71 @@
+//! The tree against its own rules: code map, layering, dependencies, forgotten files, size, printing, private names.
+
+mod layering;
+mod text;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The root of the project.
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every file below `directory`, as paths from the root; build output and git's own files left out.
+pub(crate) fn files(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut pending = vec![directory.to_path_buf()];
+    while let Some(directory) = pending.pop() {
+        let entries = fs::read_dir(&directory).expect("a directory of the tree can be read");
+        for entry in entries.map(|entry| entry.expect("an entry of the tree can be read")) {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            if name == ".git" || name.starts_with("target") {
+                continue;
+            }
+            if entry.file_type().expect("an entry has a type").is_dir() {
+                pending.push(entry.path());
+            } else {
+                found.push(entry.path());
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// A path as it is shown: from the root.
+pub(crate) fn shown(path: &Path) -> String {
+    path.strip_prefix(root())
+        .unwrap_or(path)
+        .display()
+        .to_string()
+}
+
+/// Fails with one line per finding.
+#[track_caller]
+pub(crate) fn assert_none(rule: &str, findings: &[String]) {
+    assert!(findings.is_empty(), "{rule}:\n  {}", findings.join("\n  "));
+}
+
+#[test]
+fn the_code_map_lists_every_folder_and_nothing_else() {
+    let map = fs::read_to_string(root().join("src/README.md")).expect("src/README.md can be read");
+    let listed: Vec<&str> = map
+        .lines()
+        .filter_map(|line| line.strip_prefix("- `")?.split_once("/`"))
+        .map(|(name, _)| name)
+        .collect();
+    let entries = fs::read_dir(root().join("src")).expect("src can be read");
+    let folders = entries
+        .map(|entry| entry.expect("an entry of src can be read"))
+        .filter(|entry| entry.path().is_dir());
+    let mut folders: Vec<String> = folders
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    folders.sort();
+    assert_eq!(
+        listed, folders,
+        "src/README.md lists each folder of src once, in alphabetical order"
+    );
+}
