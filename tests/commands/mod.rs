@@ -4,6 +4,7 @@ mod cli;
 mod cli_config;
 mod cli_input;
 mod cli_options;
+mod cli_perf;
 
 use rperf_testkit::{Outcome, Run};
 

@@ -33,7 +33,9 @@ const HOSTS: &[&str] = &[
 fn texts() -> Vec<(String, String)> {
     let kinds = ["rs", "md", "toml", "sh", "py", "c", "cpp", "lock", "yml"];
     let is_text = |path: &Path| {
-        let script = path.parent().is_some_and(|folder| folder.ends_with(".ci"));
+        let script = path
+            .parent()
+            .is_some_and(|folder| folder == root().join(".ci"));
         script
             || path
                 .extension()
