@@ -6,6 +6,7 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
+use rperf_perfdata::{Error, PerfData};
 use rperf_sys::MappedFile;
 
 use super::config::effective_uid;
@@ -67,6 +68,27 @@ impl Input {
             .map_err(|error| unreadable(context, &path, given.is_none(), &error))?;
         Ok(Self { path, bytes })
     }
+
+    /// Reads header, events and features; tells of what is damaged and goes on where it can.
+    ///
+    /// # Errors
+    ///
+    /// Status 255: not a recording, or one whose header cannot be understood. The text says where and why.
+    pub(crate) fn parse(&self, context: &Context) -> Result<PerfData<'_>, CliError> {
+        let shown = self.path.display();
+        let data = PerfData::parse(&self.bytes).map_err(|error| match error {
+            Error::PipeMode => CliError::message(255, format!("{shown}: {}", Error::PipeMode))
+                .hint(format!(
+                    "record to a file: '{} record -o FILE'",
+                    context.program
+                )),
+            cause => CliError::message(255, format!("incompatible file format ({shown}): {cause}")),
+        })?;
+        for finding in data.findings() {
+            context.warn(format_args!("{shown}: {finding}"));
+        }
+        Ok(data)
+    }
 }
 
 /// perf reads its standard input where that is a pipe and no file is named.
@@ -74,14 +96,15 @@ fn stdin_is_pipe() -> bool {
     fs::metadata("/proc/self/fd/0").is_ok_and(|metadata| metadata.file_type().is_fifo())
 }
 
+/// Recordings in pipe form are to come.
 fn pipe(context: &Context, what: &str) -> CliError {
+    let program = context.program;
     CliError::message(
         255,
         format!("{what} is a pipe: reading a recording from a pipe is not supported yet"),
     )
     .hint(format!(
-        "write it to a file, '{} record -o FILE', and read that with -i FILE",
-        context.program
+        "write it to a file, '{program} record -o FILE', and read that with -i FILE"
     ))
 }
 

@@ -109,6 +109,18 @@ pub(crate) fn number(word: &str) -> Result<u64, String> {
     parsed.map_err(|_| "expects a numerical value".to_owned())
 }
 
+/// A list of numbers, `1,2,3`, still as text. Blanks within one quoted word are fine; a comma at the end means that the
+/// list went on in the next word, which would be taken for the workload.
+pub(crate) fn number_list(word: &str) -> Result<String, String> {
+    let list = word.trim();
+    if list.is_empty() || list.ends_with(',') {
+        return Err(
+            "needs a list in one word, such as 1,2,3: it may not contain blanks".to_owned(),
+        );
+    }
+    Ok(list.to_owned())
+}
+
 /// The state of a [`switch`]: `None` where neither the option nor its negative was given, or the command has none.
 pub(crate) fn flag(matches: &ArgMatches, id: &str) -> Option<bool> {
     matches.try_get_one::<bool>(id).ok().flatten().copied()

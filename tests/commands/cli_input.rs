@@ -3,7 +3,7 @@
 use std::io;
 use std::os::unix::fs::chown;
 
-use rperf_testkit::{Scratch, skip};
+use rperf_testkit::{Bytes, Scratch, skip};
 
 use super::rperf;
 
@@ -95,6 +95,64 @@ fn a_pipe_is_refused_in_clear_words() -> io::Result<()> {
             assert!(
                 refused.stderr.starts_with("the standard input is a pipe: "),
                 "{}",
+                refused.stderr
+            );
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn foreign_and_cut_files_say_where_and_why() -> io::Result<()> {
+    let scratch = Scratch::new();
+    scratch.write("foreign", "hello, world\n")?;
+    scratch.write("cut", Bytes::new().raw("PERFILE2").u64(104).u64(144).done())?;
+    scratch.write("pipe", Bytes::new().raw("PERFILE2").u64(16).done())?;
+    for reader in READERS {
+        for (name, text) in [
+            (
+                "foreign",
+                "incompatible file format (foreign): not a perf.data file: it begins with",
+            ),
+            (
+                "cut",
+                "incompatible file format (cut): the file ends inside its header: 24 of 104 bytes",
+            ),
+            ("pipe", "pipe: the file is in pipe mode"),
+        ] {
+            let refused = rperf(&[reader, "-i", name])
+                .within(scratch.path())
+                .finish()?;
+            assert_eq!((refused.status, refused.stdout.as_str()), (255, ""));
+            assert!(refused.stderr.starts_with(text), "{}", refused.stderr);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn garbage_after_the_magic_is_refused_without_panic() -> io::Result<()> {
+    let scratch = Scratch::new();
+    for seed in 0..40_u64 {
+        // A sound beginning, then bytes that mean nothing.
+        let mut bytes = Bytes::new().raw("PERFILE2").u64(104).u64(seed % 3 * 68);
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        for _ in 0..seed {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            bytes = bytes.u64(if seed % 2 == 0 { state } else { state % 512 });
+        }
+        scratch.write("garbage", bytes.done())?;
+        for reader in READERS {
+            let refused = rperf(&[reader, "-i", "garbage"])
+                .within(scratch.path())
+                .finish()?;
+            assert_ne!(refused.status, 0, "seed {seed}");
+            assert!(!refused.stderr.is_empty(), "seed {seed}");
+            assert!(
+                !refused.stderr.contains("panicked"),
+                "seed {seed}: {}",
                 refused.stderr
             );
         }

@@ -111,6 +111,20 @@ fn what_perf_has_and_this_has_not_is_refused_by_name_in_one_line() {
 }
 
 #[test]
+fn a_list_in_two_words_is_not_taken_for_the_workload() {
+    for (letter, name) in [("-p", "pid"), ("-t", "tid"), ("-C", "cpu")] {
+        let refused = outcome(&["record", letter, "1,", "2"]);
+        let line = format!(
+            " Error: option `{name}' needs a list in one word, such as 1,2,3: it may not contain blanks: '1,'"
+        );
+        assert_eq!(
+            (refused.status, refused.stderr.lines().next()),
+            (129, Some(line.as_str()))
+        );
+    }
+}
+
+#[test]
 fn old_spellings_are_explained() {
     let line = "'lbr' after -g is taken for the workload, and there is no such program\n";
     let hint = "hint: use `--call-graph lbr`\n";

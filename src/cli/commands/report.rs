@@ -21,6 +21,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
             ),
         );
     }
-    let _input = Input::open(matches, context)?;
+    let input = Input::open(matches, context)?;
+    let _data = input.parse(context)?;
     Err(CliError::message(255, "report is being built"))
 }

@@ -13,6 +13,7 @@ pub(super) use self::args::command;
 /// Prints the samples.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
     args::refuse_script(matches, context)?;
-    let _input = Input::open(matches, context)?;
+    let input = Input::open(matches, context)?;
+    let _data = input.parse(context)?;
     Err(CliError::message(255, "script is being built"))
 }

@@ -7,7 +7,9 @@ use clap::{Arg, ArgMatches, Command};
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::options::{counter, flag, list, not_yet, number, short_switch, switch, value};
+use crate::cli::options::{
+    counter, flag, list, not_yet, number, number_list, short_switch, switch, value,
+};
 
 const ABOUT: &str = "\
 Samples a program, processes, processors or the whole system, and writes the samples to a file (perf.data unless -o names \
@@ -49,9 +51,11 @@ fn targets_and_rate() -> Vec<Arg> {
         not_yet("exclude-perf", "leave it out when reading"),
         value("pid", "pid")
             .short('p')
+            .value_parser(number_list)
             .help("record all threads of these processes (a list: 1,2,3)"),
         value("tid", "tid")
             .short('t')
+            .value_parser(number_list)
             .help("record these threads (a list: 1,2,3)"),
         not_yet("realtime", "start it under 'chrt -f'").short('r'),
         not_yet("no-buffering", ""),
@@ -61,6 +65,7 @@ fn targets_and_rate() -> Vec<Arg> {
             .help("record the whole system, all CPUs"),
         value("cpu", "cpu")
             .short('C')
+            .value_parser(number_list)
             .help("record what runs on these CPUs (a list: 0,2,4-6)"),
         value("count", "n")
             .short('c')

@@ -1,0 +1,184 @@
+//! `rperf script` over recordings made byte by byte; tests/differential.rs compares it with perf over real ones.
+
+mod recording;
+
+use std::path::{Path, PathBuf};
+
+use rperf_testkit::{Scratch, assert_golden};
+
+use self::recording::{MISC_EXEC, MISC_USER, Recording, Sampled};
+use super::{outcome, rperf};
+use crate::tidy::root;
+
+const KERNEL: u64 = (-128_i64).cast_unsigned();
+const USER: u64 = (-512_i64).cast_unsigned();
+const GUEST: u64 = (-2048_i64).cast_unsigned();
+
+/// Everything about threads, names, orders and chains that does not depend on the machine.
+fn odd_recording() -> Vec<u8> {
+    let mut file = Recording::new();
+    let program = (0x0040_0000, 0x1000, 0x1000);
+    let sample = |ids, time, chain: &'static [u64]| Sampled { ids, time, chain };
+    file.comm(0, (10, 10), "first", 0);
+    file.mmap(10, program, "/nonexistent/program", 0);
+    file.sample(sample((10, 10), 1_000_999_999, &[USER, 0x0040_0010, 0x0040_0ff0]));
+    // Older than the one before: order is time.
+    file.sample(sample((10, 10), 1_000_000_000, &[USER, 0x0040_0020]));
+    // Before any marker: user space. An address without mapping. One after the end.
+    file.sample(sample((10, 10), 1_001_000_001, &[0x0040_0020, USER, 0x9999_0000, 0x0040_1000]));
+    // A marker of a guest condemns the chain; an empty one is no frame.
+    file.sample(sample((10, 10), 1_002_000_000, &[USER, 0x0040_0010, GUEST, 0x0040_0020]));
+    file.sample(sample((10, 10), 1_003_000_000, &[]));
+    // Names: a thread nobody introduced, one that inherits, one whose process starts another program.
+    file.sample(sample((77, 78), 1_004_000_000, &[USER, 0x0040_0010]));
+    file.fork((10, 10), (10, 11), 1_005_000_000);
+    file.sample(sample((10, 11), 1_006_000_000, &[USER, 0x0040_0010]));
+    file.comm(MISC_EXEC | MISC_USER, (10, 10), "second", 1_007_000_000);
+    file.sample(sample((10, 10), 1_008_000_000, &[USER, 0x0040_0010]));
+    // A new mapping covers part of the old one.
+    file.mmap(10, (0x0040_0800, 0x400, 0), "/nonexistent/library.so", 1_009_000_000);
+    let split = &[USER, 0x0040_07ff, 0x0040_0800, 0x0040_0bff, 0x0040_0c00];
+    file.sample(sample((10, 10), 1_010_000_000, split));
+    // Two at one time keep the order of the file; a name that needs all its columns; the idle task.
+    file.comm(0, (123_456, 123_456), "fifteen letters", 1_010_000_000);
+    file.sample(sample((123_456, 123_456), 1_011_000_000, &[USER, 0x0040_0010]));
+    file.sample(sample((0, 0), 1_011_000_000, &[KERNEL, 0x8000_0000_0000_0000]));
+    file.finish()
+}
+
+fn golden(name: &str) -> PathBuf {
+    root().join("tests/golden/script").join(name)
+}
+
+/// Runs `script` on a file of these bytes in a folder of its own.
+fn script(bytes: &[u8], words: &[&str]) -> rperf_testkit::Outcome {
+    let scratch = Scratch::new();
+    scratch.write("perf.data", bytes).expect("a file can be written");
+    rperf(&[&["script"], words].concat())
+        .within(scratch.path())
+        .finish()
+        .expect("the binary starts")
+}
+
+/// Compares stdout with the golden file and demands silence and success.
+#[track_caller]
+fn assert_script(words: &[&str], name: &str) {
+    let found = script(&odd_recording(), words);
+    assert_eq!((found.status, found.stderr.as_str()), (0, ""), "{words:?}");
+    assert_golden(&golden(name), &found.stdout);
+}
+
+#[test]
+fn the_odd_recording() {
+    assert_script(&[], "default.txt");
+    assert_script(&["-F", "comm,pid,tid,time,event"], "line.txt");
+    assert_script(&["-F", "ip,sym,dso"], "frames.txt");
+}
+
+/// The golden files hold what perf prints, where there is one.
+#[test]
+fn the_odd_recording_under_perf() {
+    let Some(perf) = rperf_testkit::real_perf() else {
+        return rperf_testkit::skip("the_odd_recording_under_perf", "there is no perf");
+    };
+    let scratch = Scratch::new();
+    scratch
+        .write("perf.data", odd_recording())
+        .expect("a file can be written");
+    for (words, name) in [
+        (&[][..], "default.txt"),
+        (&["-F", "comm,pid,tid,time,event"], "line.txt"),
+        (&["-F", "ip,sym,dso"], "frames.txt"),
+    ] {
+        let found = rperf_testkit::Run::new(&perf)
+            .args([&["script", "-f"], words].concat())
+            .within(scratch.path())
+            .finish()
+            .expect("perf starts");
+        assert_eq!(found.status, 0, "{}", found.stderr);
+        assert_golden(&golden(name), &found.stdout);
+    }
+}
+
+#[test]
+fn a_cut_recording_prints_what_is_whole_and_fails() {
+    let whole = odd_recording();
+    let complete = script(&whole, &[]).stdout;
+    for cut in [1, 8, 40, 77] {
+        let found = script(&whole[..whole.len() - cut], &[]);
+        assert_eq!(found.status, 255, "{cut}: {}", found.stderr);
+        assert!(complete.starts_with(&found.stdout), "{cut}: {}", found.stdout);
+        assert!(found.stdout.contains("first"), "{cut}: {}", found.stdout);
+        assert!(found.stderr.contains("perf.data"), "{cut}: {}", found.stderr);
+    }
+}
+
+#[test]
+fn foreign_files_are_refused_in_one_line() {
+    for (bytes, cause) in [
+        (&b"#!/bin/sh\necho\n"[..], "not a perf.data file"),
+        (&b"PERFILE2"[..], "ends inside its header"),
+    ] {
+        let found = script(bytes, &[]);
+        assert_eq!((found.status, found.stdout.as_str()), (255, ""));
+        assert!(found.stderr.starts_with("perf.data: "), "{}", found.stderr);
+        assert!(found.stderr.contains(cause), "{}", found.stderr);
+    }
+}
+
+#[test]
+fn an_unknown_field_lists_the_known_ones() {
+    let found = script(&odd_recording(), &["-F", "comm,nosuch"]);
+    assert_eq!(found.status, 129);
+    assert!(
+        found.stderr.starts_with("Invalid field requested.\n'nosuch' is none of comm,tid,pid,"),
+        "{}",
+        found.stderr
+    );
+    let found = script(&odd_recording(), &["-F", "brstack"]);
+    assert_eq!(found.status, 129);
+    assert!(
+        found.stderr.starts_with("field 'brstack' is not supported yet\n"),
+        "{}",
+        found.stderr
+    );
+}
+
+#[test]
+fn a_closed_pipe_is_silent() {
+    let scratch = Scratch::new();
+    let mut file = Recording::new();
+    for time in 0..20_000 {
+        file.sample(Sampled {
+            ids: (1, 1),
+            time,
+            chain: &[USER, 1, 2, 3],
+        });
+    }
+    scratch
+        .write("perf.data", file.finish())
+        .expect("a file can be written");
+    let line = format!("{} script | head -n 1", Path::new(env!("CARGO_BIN_EXE_rperf")).display());
+    let found = rperf_testkit::Run::new("sh")
+        .args(["-c", &line])
+        .within(scratch.path())
+        .finish()
+        .expect("a shell starts");
+    assert_eq!(found.stdout, "   :1     1     0.000000:     250000 cpu-clock: \n".trim_start());
+    assert_eq!(found.stderr, "");
+}
+
+#[test]
+fn no_recording_says_what_to_do() {
+    let scratch = Scratch::new();
+    let found = rperf(&["script"])
+        .within(scratch.path())
+        .finish()
+        .expect("the binary starts");
+    assert_eq!(found.status, 255);
+    assert_eq!(
+        found.stderr,
+        "failed to open perf.data: No such file or directory  (try 'perf record' first)\n"
+    );
+    assert_eq!(outcome(&["script", "-F"]).status, 129);
+}
