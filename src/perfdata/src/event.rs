@@ -90,3 +90,14 @@ fn section_of<'a>(file: &'a [u8], what: &'static str, section: Section) -> Resul
         file: file.len(),
     })
 }
+
+/// The attrs of all events in the room of the largest, and the size of that room in bytes.
+pub(crate) fn encode_attrs(events: &[EventDesc], endian: Endian) -> (Vec<Vec<u8>>, usize) {
+    let mut attrs: Vec<Vec<u8>> = events
+        .iter()
+        .map(|event| event.attr.encode(endian))
+        .collect();
+    let room = attrs.iter().map(Vec::len).max().unwrap_or(Attr::SIZE);
+    attrs.iter_mut().for_each(|attr| attr.resize(room, 0));
+    (attrs, room)
+}

@@ -1,6 +1,6 @@
 //! The first 104 bytes of a file.
 
-use rperf_wire::{Cursor, DecodeError, Endian};
+use rperf_wire::{Cursor, DecodeError, Encoder, Endian};
 
 use crate::{Error, FeatureId};
 
@@ -28,6 +28,11 @@ impl Section {
             offset: at.u64("section offset")?,
             size: at.u64("section size")?,
         })
+    }
+
+    pub(crate) fn encode(self, to: &mut Encoder<'_>) {
+        to.u64(self.offset);
+        to.u64(self.size);
     }
 
     /// The bytes, if all of them are in the file.
@@ -98,6 +103,23 @@ impl FileHeader {
         let bitmap: [u8; 32] = at.array("features").map_err(cut)?;
         header.features = features(&bitmap, endian);
         Ok(header)
+    }
+
+    /// The 104 bytes.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = match self.endian {
+            Endian::Little => MAGIC.to_vec(),
+            Endian::Big => MAGIC_BIG.to_vec(),
+        };
+        let mut to = Encoder::new(&mut bytes, self.endian);
+        to.u64(self.size);
+        to.u64(self.attr_size);
+        for section in [self.attrs, self.data, self.event_types] {
+            section.encode(&mut to);
+        }
+        self.features.iter().for_each(|word| to.u64(*word));
+        bytes
     }
 
     /// Whether the bit of this feature is set.

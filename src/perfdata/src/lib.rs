@@ -17,10 +17,12 @@ pub mod feature;
 mod header;
 mod reader;
 mod records;
+mod writer;
 
 pub use error::{Error, Finding};
 pub use event::EventDesc;
-pub use feature::{FeatureId, Features};
+pub use feature::{FeatureId, FeatureSet, Features};
 pub use header::{FileHeader, Section};
 pub use reader::PerfData;
 pub use records::{RecordAt, Records};
+pub use writer::{Finished, Output, WriteError, Writer};

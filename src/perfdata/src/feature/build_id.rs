@@ -1,6 +1,10 @@
 //! BUILD_ID: a run of records, each the build-id of one file that samples hit.
 
-use rperf_wire::{Cursor, DecodeError, Endian, Misc, RawRecord, RecordHeader, until_nul};
+use rperf_wire::{
+    Cursor, DecodeError, Encoder, Endian, Misc, RawRecord, RecordHeader, RecordKind, until_nul,
+};
+
+use super::text;
 
 /// One file's build-id (`struct perf_record_header_build_id`).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +21,7 @@ pub struct BuildIdEntry {
     pub filename: String,
 }
 
+/// 20 bytes of build-id, one of its size, three of padding.
 const BUILD_ID_ROOM: usize = 24;
 
 impl BuildIdEntry {
@@ -42,6 +47,28 @@ impl BuildIdEntry {
             bytes = bytes.get(size..).unwrap_or_default();
         }
         Ok(entries)
+    }
+
+    /// Appends the entries as records with their size given. A path that no record can hold is left out.
+    pub(crate) fn encode_list(entries: &[Self], to: &mut Encoder<'_>) {
+        for entry in entries {
+            let name = entry.filename.as_bytes();
+            let room = (name.len() + 1).next_multiple_of(text::ALIGN);
+            let fixed = RecordHeader::SIZE + size_of::<i32>() + BUILD_ID_ROOM;
+            let Ok(size) = u16::try_from(fixed + room) else {
+                continue;
+            };
+            let header = RecordHeader {
+                kind: RecordKind(0),
+                misc: Misc(entry.misc.0 | Misc::BUILD_ID_SIZE.0),
+                size,
+            };
+            header.encode(to);
+            to.u32(entry.pid.cast_unsigned());
+            to.bytes(&entry.build_id);
+            to.bytes(&[entry.size.min(20), 0, 0, 0]);
+            to.padded_str(name, text::ALIGN);
+        }
     }
 
     /// Recorders of before 2.6.35 wrote no pid, so that everything stands four bytes earlier and the

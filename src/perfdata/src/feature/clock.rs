@@ -1,6 +1,9 @@
 //! CLOCK_DATA: what the timestamps' clock said when the time of day was known.
 
-use rperf_wire::{Cursor, DecodeError};
+use rperf_wire::{Cursor, DecodeError, Encoder};
+
+/// The only version of the section.
+const VERSION: u32 = 1;
 
 /// One moment on two clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,5 +24,12 @@ impl ClockData {
             wall_clock: at.u64("wall clock time")?,
             clockid_time: at.u64("clockid time")?,
         })
+    }
+
+    pub(crate) fn encode(&self, to: &mut Encoder<'_>) {
+        to.u32(VERSION);
+        to.u32(self.clockid);
+        to.u64(self.wall_clock);
+        to.u64(self.clockid_time);
     }
 }

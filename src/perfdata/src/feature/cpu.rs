@@ -1,6 +1,6 @@
 //! CPUs: how many, where they sit, what caches they share.
 
-use rperf_wire::{Cursor, DecodeError};
+use rperf_wire::{Cursor, DecodeError, Encoder};
 
 use super::text;
 
@@ -20,6 +20,11 @@ impl NrCpus {
             online: at.u32("cpus online")?,
             available,
         })
+    }
+
+    pub(crate) fn encode(self, to: &mut Encoder<'_>) {
+        to.u32(self.available);
+        to.u32(self.online);
     }
 }
 
@@ -77,7 +82,27 @@ impl CpuTopology {
         }
         Ok(topology)
     }
+
+    /// Dies are written where any CPU has one.
+    pub(crate) fn encode(&self, to: &mut Encoder<'_>) {
+        text::put_list(to, &self.core_siblings);
+        text::put_list(to, &self.thread_siblings);
+        for place in &self.cpus {
+            to.u32(place.core.cast_unsigned());
+            to.u32(place.socket.cast_unsigned());
+        }
+        if self.cpus.iter().all(|place| place.die.is_none()) {
+            return;
+        }
+        text::put_list(to, &self.die_siblings);
+        for place in &self.cpus {
+            to.u32(place.die.unwrap_or(-1).cast_unsigned());
+        }
+    }
 }
+
+/// The only version of CACHE.
+const CACHE_VERSION: u32 = 1;
 
 /// One cache of CACHE.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,5 +140,19 @@ impl Cache {
                 })
             })
             .collect()
+    }
+
+    pub(crate) fn encode_list(caches: &[Self], to: &mut Encoder<'_>) {
+        to.u32(CACHE_VERSION);
+        text::put_count(to, caches.len());
+        for cache in caches {
+            to.u32(cache.level);
+            to.u32(cache.line_size);
+            to.u32(cache.sets);
+            to.u32(cache.ways);
+            text::put(to, &cache.kind);
+            text::put(to, &cache.size);
+            text::put(to, &cache.map);
+        }
     }
 }

@@ -1,10 +1,10 @@
 //! EVENT_DESC: attrs, ids and names of the events once more.
 
-use rperf_wire::{Cursor, DecodeError, Endian};
+use rperf_wire::{Cursor, DecodeError, Encoder, Endian};
 
 use super::text;
 use crate::EventDesc;
-use crate::event::decode_attr;
+use crate::event::{decode_attr, encode_attrs};
 
 pub(crate) fn decode(at: &mut Cursor<'_>, endian: Endian) -> Result<Vec<EventDesc>, DecodeError> {
     let count = at.u32("event count")?;
@@ -18,4 +18,16 @@ pub(crate) fn decode(at: &mut Cursor<'_>, endian: Endian) -> Result<Vec<EventDes
             Ok(EventDesc { attr, ids, name })
         })
         .collect()
+}
+
+pub(crate) fn encode(events: &[EventDesc], to: &mut Encoder<'_>) {
+    let (attrs, attr_size) = encode_attrs(events, to.endian());
+    text::put_count(to, events.len());
+    text::put_count(to, attr_size);
+    for (event, attr) in events.iter().zip(attrs) {
+        to.bytes(&attr);
+        text::put_count(to, event.ids.len());
+        text::put(to, &event.name);
+        event.ids.iter().for_each(|id| to.u64(*id));
+    }
 }

@@ -1,6 +1,6 @@
 //! Memory: the nodes with their sizes, and which physical blocks belong to which.
 
-use rperf_wire::{Cursor, DecodeError};
+use rperf_wire::{Cursor, DecodeError, Encoder};
 
 use super::text;
 
@@ -31,7 +31,20 @@ impl NumaNode {
             })
             .collect()
     }
+
+    pub(crate) fn encode_list(nodes: &[Self], to: &mut Encoder<'_>) {
+        text::put_count(to, nodes.len());
+        for node in nodes {
+            to.u32(node.node);
+            to.u64(node.total);
+            to.u64(node.free);
+            text::put(to, &node.cpus);
+        }
+    }
 }
+
+/// The only version of MEM_TOPOLOGY.
+const VERSION: u64 = 1;
 
 /// MEM_TOPOLOGY.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +75,21 @@ impl MemoryTopology {
             .map(|_| MemoryNode::decode(at))
             .collect::<Result<_, _>>()?;
         Ok(Self { block_size, nodes })
+    }
+
+    pub(crate) fn encode(&self, to: &mut Encoder<'_>) {
+        to.u64(VERSION);
+        to.u64(self.block_size);
+        to.u64(self.nodes.len() as u64);
+        for node in &self.nodes {
+            to.u64(node.node);
+            to.u64(node.size);
+            // The bitmap says its length once more.
+            to.u64(node.size);
+            let words = usize::try_from(node.size.div_ceil(64)).unwrap_or(usize::MAX);
+            let bits = node.blocks.iter().copied().chain(std::iter::repeat(0));
+            bits.take(words).for_each(|word| to.u64(word));
+        }
     }
 }
 

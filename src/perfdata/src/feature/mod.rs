@@ -10,6 +10,7 @@ mod id;
 mod memory;
 mod pmu;
 mod sections;
+mod set;
 mod text;
 
 pub use build_id::BuildIdEntry;
@@ -19,3 +20,4 @@ pub use id::FeatureId;
 pub use memory::{MemoryNode, MemoryTopology, NumaNode};
 pub use pmu::{Compressed, GroupDesc, HybridPmu, PmuCapabilities, PmuMapping};
 pub use sections::Features;
+pub use set::FeatureSet;

@@ -1,6 +1,6 @@
 //! PMUs and events: numbers, capabilities, groups, compression.
 
-use rperf_wire::{Cursor, DecodeError};
+use rperf_wire::{Cursor, DecodeError, Encoder};
 
 use super::text;
 
@@ -24,6 +24,14 @@ impl PmuMapping {
                 })
             })
             .collect()
+    }
+
+    pub(crate) fn encode_list(pmus: &[Self], to: &mut Encoder<'_>) {
+        text::put_count(to, pmus.len());
+        for pmu in pmus {
+            to.u32(pmu.kind);
+            text::put(to, &pmu.name);
+        }
     }
 }
 
@@ -50,6 +58,15 @@ impl GroupDesc {
                 })
             })
             .collect()
+    }
+
+    pub(crate) fn encode_list(groups: &[Self], to: &mut Encoder<'_>) {
+        text::put_count(to, groups.len());
+        for group in groups {
+            text::put(to, &group.name);
+            to.u32(group.leader);
+            to.u32(group.members);
+        }
     }
 }
 

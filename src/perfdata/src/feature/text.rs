@@ -1,7 +1,10 @@
 //! Strings of feature sections: a 32-bit length, then the bytes, NUL, and zeros up to that length,
 //! a multiple of 64 in what perf writes.
 
-use rperf_wire::{Cursor, DecodeError, until_nul};
+use rperf_wire::{Cursor, DecodeError, Encoder, until_nul};
+
+/// What perf rounds the room of a string up to, in bytes.
+pub(crate) const ALIGN: usize = 64;
 
 /// Takes one string. What is not UTF-8 is replaced.
 pub(crate) fn take(at: &mut Cursor<'_>) -> Result<String, DecodeError> {
@@ -14,4 +17,24 @@ pub(crate) fn take(at: &mut Cursor<'_>) -> Result<String, DecodeError> {
 pub(crate) fn take_list(at: &mut Cursor<'_>) -> Result<Vec<String>, DecodeError> {
     let count = at.u32("string count")?;
     (0..count).map(|_| take(at)).collect()
+}
+
+/// Appends one string in its padded room.
+pub(crate) fn put(to: &mut Encoder<'_>, text: &str) {
+    let room = (text.len() + 1).next_multiple_of(ALIGN);
+    to.u32(u32::try_from(room).unwrap_or(u32::MAX));
+    to.padded_str(text.as_bytes(), ALIGN);
+}
+
+/// Appends a 32-bit count and that many strings.
+pub(crate) fn put_list<T: AsRef<str>>(to: &mut Encoder<'_>, texts: &[T]) {
+    put_count(to, texts.len());
+    for text in texts {
+        put(to, text.as_ref());
+    }
+}
+
+/// Appends a 32-bit count.
+pub(crate) fn put_count(to: &mut Encoder<'_>, count: usize) {
+    to.u32(u32::try_from(count).unwrap_or(u32::MAX));
 }

@@ -1,0 +1,155 @@
+//! Feature sections to be written.
+
+use std::collections::BTreeMap;
+
+use rperf_wire::{Encoder, Endian};
+
+use super::{
+    BuildIdEntry, Cache, ClockData, CpuTopology, FeatureId, GroupDesc, MemoryTopology, NrCpus,
+    NumaNode, PmuMapping, event_desc, text,
+};
+use crate::EventDesc;
+
+/// Encoded feature sections by number; what is not set does not appear in the file. Setting a feature
+/// again replaces it.
+#[derive(Debug, Clone)]
+pub struct FeatureSet {
+    sections: BTreeMap<FeatureId, Vec<u8>>,
+    endian: Endian,
+}
+
+impl FeatureSet {
+    /// No features, for a file of this byte order.
+    #[must_use]
+    pub fn new(endian: Endian) -> Self {
+        Self {
+            sections: BTreeMap::new(),
+            endian,
+        }
+    }
+
+    /// The sections in the order of the file.
+    pub fn sections(&self) -> impl Iterator<Item = (FeatureId, &[u8])> {
+        self.sections
+            .iter()
+            .map(|(feature, bytes)| (*feature, bytes.as_slice()))
+    }
+
+    fn set(&mut self, feature: FeatureId, encode: impl FnOnce(&mut Encoder<'_>)) -> &mut Self {
+        let mut bytes = Vec::new();
+        encode(&mut Encoder::new(&mut bytes, self.endian));
+        self.sections.insert(feature, bytes);
+        self
+    }
+
+    /// Build-ids of mapped files.
+    pub fn build_ids(&mut self, entries: &[BuildIdEntry]) -> &mut Self {
+        self.set(FeatureId::BUILD_ID, |to| {
+            BuildIdEntry::encode_list(entries, to);
+        })
+    }
+
+    /// Name of the machine.
+    pub fn hostname(&mut self, name: &str) -> &mut Self {
+        self.set(FeatureId::HOSTNAME, |to| text::put(to, name))
+    }
+
+    /// Release of the kernel.
+    pub fn os_release(&mut self, release: &str) -> &mut Self {
+        self.set(FeatureId::OSRELEASE, |to| text::put(to, release))
+    }
+
+    /// Version of the recorder.
+    pub fn version(&mut self, version: &str) -> &mut Self {
+        self.set(FeatureId::VERSION, |to| text::put(to, version))
+    }
+
+    /// Architecture as uname(2) says it.
+    pub fn arch(&mut self, arch: &str) -> &mut Self {
+        self.set(FeatureId::ARCH, |to| text::put(to, arch))
+    }
+
+    /// Number of CPUs; CPU_TOPOLOGY must describe as many as are available.
+    pub fn nr_cpus(&mut self, cpus: NrCpus) -> &mut Self {
+        self.set(FeatureId::NRCPUS, |to| cpus.encode(to))
+    }
+
+    /// Name of the CPU.
+    pub fn cpudesc(&mut self, name: &str) -> &mut Self {
+        self.set(FeatureId::CPUDESC, |to| text::put(to, name))
+    }
+
+    /// Vendor, family, model and stepping of the CPU, `AuthenticAMD,25,1,1`.
+    pub fn cpuid(&mut self, cpuid: &str) -> &mut Self {
+        self.set(FeatureId::CPUID, |to| text::put(to, cpuid))
+    }
+
+    /// Memory in kB.
+    pub fn total_mem(&mut self, kilobytes: u64) -> &mut Self {
+        self.set(FeatureId::TOTAL_MEM, |to| to.u64(kilobytes))
+    }
+
+    /// The recorder's command line, word by word, its path first.
+    pub fn cmdline<T: AsRef<str>>(&mut self, words: &[T]) -> &mut Self {
+        self.set(FeatureId::CMDLINE, |to| text::put_list(to, words))
+    }
+
+    /// Attrs, ids and names of the events.
+    pub fn event_desc(&mut self, events: &[EventDesc]) -> &mut Self {
+        self.set(FeatureId::EVENT_DESC, |to| event_desc::encode(events, to))
+    }
+
+    /// Cores, sockets and dies.
+    pub fn cpu_topology(&mut self, topology: &CpuTopology) -> &mut Self {
+        self.set(FeatureId::CPU_TOPOLOGY, |to| topology.encode(to))
+    }
+
+    /// NUMA nodes with their memory.
+    pub fn numa_topology(&mut self, nodes: &[NumaNode]) -> &mut Self {
+        self.set(FeatureId::NUMA_TOPOLOGY, |to| {
+            NumaNode::encode_list(nodes, to);
+        })
+    }
+
+    /// Numbers and names of PMUs.
+    pub fn pmu_mappings(&mut self, pmus: &[PmuMapping]) -> &mut Self {
+        self.set(FeatureId::PMU_MAPPINGS, |to| {
+            PmuMapping::encode_list(pmus, to);
+        })
+    }
+
+    /// Groups of events.
+    pub fn group_desc(&mut self, groups: &[GroupDesc]) -> &mut Self {
+        self.set(FeatureId::GROUP_DESC, |to| {
+            GroupDesc::encode_list(groups, to);
+        })
+    }
+
+    /// Caches of the CPUs.
+    pub fn cache(&mut self, caches: &[Cache]) -> &mut Self {
+        self.set(FeatureId::CACHE, |to| Cache::encode_list(caches, to))
+    }
+
+    /// Times of the first and the last sample in nanoseconds.
+    pub fn sample_time(&mut self, first: u64, last: u64) -> &mut Self {
+        self.set(FeatureId::SAMPLE_TIME, |to| {
+            to.u64(first);
+            to.u64(last);
+        })
+    }
+
+    /// Physical memory blocks of the nodes.
+    pub fn mem_topology(&mut self, topology: &MemoryTopology) -> &mut Self {
+        self.set(FeatureId::MEM_TOPOLOGY, |to| topology.encode(to))
+    }
+
+    /// Resolution of the timestamps' clock in nanoseconds.
+    pub fn clockid(&mut self, resolution: u64) -> &mut Self {
+        self.set(FeatureId::CLOCKID, |to| to.u64(resolution))
+    }
+
+    /// Relation of the timestamps' clock to the time of day.
+    pub fn clock_data(&mut self, data: &ClockData) -> &mut Self {
+        self.set(FeatureId::CLOCK_DATA, |to| data.encode(to))
+    }
+}

@@ -1,0 +1,276 @@
+//! Writing a file while it is recorded.
+//!
+//! The header is complete from the first byte on except for the size of the data, so that a recording
+//! that is killed stays readable up to its last whole record. A full disk ends the data at a record's
+//! border, and [`Writer::finish`] then still closes the file.
+
+use std::fs::File;
+use std::io::{self, Cursor, Seek, SeekFrom, Write};
+
+use rperf_wire::{Encoder, Endian, RawRecord};
+
+use crate::event::encode_attrs;
+use crate::header::Section;
+use crate::{EventDesc, FeatureSet, FileHeader};
+
+/// Where a recording goes: a file, or memory in tests.
+pub trait Output: Write + Seek {
+    /// Cuts or extends the output to `size` bytes.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn set_size(&mut self, size: u64) -> io::Result<()>;
+}
+
+impl Output for File {
+    fn set_size(&mut self, size: u64) -> io::Result<()> {
+        self.set_len(size)
+    }
+}
+
+impl Output for Cursor<Vec<u8>> {
+    fn set_size(&mut self, size: u64) -> io::Result<()> {
+        let size = usize::try_from(size).map_err(io::Error::other)?;
+        self.get_mut().resize(size, 0);
+        Ok(())
+    }
+}
+
+/// Why a recording could not be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The header could not be written.
+    #[error("cannot write the header")]
+    Header(#[source] io::Error),
+    /// Records could not be written: often a full disk. [`Writer::finish`] makes what was kept readable.
+    #[error("cannot write at offset {offset}; {kept} bytes of whole records are kept")]
+    Data {
+        /// Where writing stopped, from the file's start.
+        offset: u64,
+        /// Bytes of whole records that are in the file.
+        kept: u64,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// Records came after a failure.
+    #[error("the recording ended at offset {offset} after a failed write")]
+    Ended {
+        /// End of the data, from the file's start.
+        offset: u64,
+    },
+}
+
+/// What a finished file holds.
+#[derive(Debug)]
+pub struct Finished {
+    /// Bytes of records.
+    pub data_bytes: u64,
+    /// Bytes of the whole file.
+    pub file_bytes: u64,
+    /// Why the feature sections are missing, if they are. The records are readable without.
+    pub features_lost: Option<io::Error>,
+}
+
+/// Writes one file: header, records as they come, features at the end.
+#[derive(Debug)]
+pub struct Writer<W> {
+    output: W,
+    header: FileHeader,
+    /// A write failed, and the data were cut.
+    ended: bool,
+}
+
+impl<W: Output> Writer<W> {
+    /// Writes the header, the ids and the attrs in this machine's byte order.
+    ///
+    /// # Errors
+    /// [`WriteError::Header`].
+    pub fn new(output: W, events: &[EventDesc]) -> Result<Self, WriteError> {
+        Self::with_endian(output, events, Endian::NATIVE)
+    }
+
+    /// The same for a file of another byte order.
+    ///
+    /// # Errors
+    /// [`WriteError::Header`].
+    pub fn with_endian(
+        mut output: W,
+        events: &[EventDesc],
+        endian: Endian,
+    ) -> Result<Self, WriteError> {
+        let (header, front) = front(events, endian);
+        let mut written = output.seek(SeekFrom::Start(0)).map(|_| ());
+        written = written.and_then(|()| output.write_all(&front));
+        written.map_err(WriteError::Header)?;
+        Ok(Self {
+            output,
+            header,
+            ended: false,
+        })
+    }
+
+    /// Bytes of records written so far.
+    #[must_use]
+    pub fn data_bytes(&self) -> u64 {
+        self.header.data.size
+    }
+
+    /// Bytes of the file so far.
+    #[must_use]
+    pub fn file_bytes(&self) -> u64 {
+        self.header.data.end()
+    }
+
+    /// Appends whole records with one write.
+    ///
+    /// # Errors
+    /// [`WriteError::Data`] when not all of them could be written: the file is cut behind the last
+    /// whole record, and takes no more.
+    pub fn write_data(&mut self, records: &[u8]) -> Result<(), WriteError> {
+        if self.ended {
+            return Err(WriteError::Ended {
+                offset: self.file_bytes(),
+            });
+        }
+        let mut rest = records;
+        while !rest.is_empty() {
+            let stopped = match self.output.write(rest) {
+                Ok(0) => io::ErrorKind::WriteZero.into(),
+                Ok(count) => {
+                    rest = rest.get(count..).unwrap_or_default();
+                    continue;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => error,
+            };
+            let written = records.len() - rest.len();
+            return Err(self.end(records.get(..written).unwrap_or(records), stopped));
+        }
+        self.header.data.size += records.len() as u64;
+        Ok(())
+    }
+
+    /// Ends the data behind the last whole record of the part that was written.
+    fn end(&mut self, written: &[u8], source: io::Error) -> WriteError {
+        let offset = self.file_bytes() + written.len() as u64;
+        self.header.data.size += whole_records(written, self.header.endian) as u64;
+        self.ended = true;
+        WriteError::Data {
+            offset,
+            kept: self.header.data.size,
+            source,
+        }
+    }
+
+    /// Appends the feature sections and completes the header. Where there is no room for the features
+    /// the file is closed without them.
+    ///
+    /// # Errors
+    /// [`WriteError::Header`]: the file then reads as that of a killed recorder.
+    pub fn finish(mut self, features: &FeatureSet) -> Result<(Finished, W), WriteError> {
+        let end = self.file_bytes();
+        let (table, bytes) = feature_sections(features, end, self.header.endian);
+        let mut file_bytes = end + bytes.len() as u64;
+        let features_lost = self.append(end, &bytes).err();
+        if features_lost.is_none() {
+            self.header.features = table;
+        } else {
+            file_bytes = end;
+        }
+        self.complete(file_bytes).map_err(WriteError::Header)?;
+        let finished = Finished {
+            data_bytes: self.header.data.size,
+            file_bytes,
+            features_lost,
+        };
+        Ok((finished, self.output))
+    }
+
+    fn append(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.output.seek(SeekFrom::Start(offset))?;
+        self.output.write_all(bytes)
+    }
+
+    fn complete(&mut self, file_bytes: u64) -> io::Result<()> {
+        self.output.set_size(file_bytes)?;
+        let header = self.header.encode();
+        self.append(0, &header)?;
+        self.output.flush()
+    }
+}
+
+/// Everything before the data, with a data size and a bitmap of 0, as in a killed recording.
+fn front(events: &[EventDesc], endian: Endian) -> (FileHeader, Vec<u8>) {
+    let (attrs, room) = encode_attrs(events, endian);
+    let mut ids = Vec::new();
+    let mut descriptions = Vec::new();
+    for (event, attr) in events.iter().zip(attrs) {
+        let section = Section {
+            offset: (FileHeader::SIZE + ids.len()) as u64,
+            size: (event.ids.len() * size_of::<u64>()) as u64,
+        };
+        let mut to = Encoder::new(&mut ids, endian);
+        event.ids.iter().for_each(|id| to.u64(*id));
+        descriptions.extend_from_slice(&attr);
+        section.encode(&mut Encoder::new(&mut descriptions, endian));
+    }
+    let attrs = Section {
+        offset: (FileHeader::SIZE + ids.len()) as u64,
+        size: descriptions.len() as u64,
+    };
+    let header = FileHeader {
+        endian,
+        size: FileHeader::SIZE as u64,
+        attr_size: (room + Section::SIZE) as u64,
+        attrs,
+        data: Section {
+            offset: attrs.end(),
+            size: 0,
+        },
+        event_types: Section::default(),
+        features: [0; 4],
+    };
+    let mut bytes = header.encode();
+    bytes.extend_from_slice(&ids);
+    bytes.extend_from_slice(&descriptions);
+    (header, bytes)
+}
+
+/// The bitmap, and the table of sections with the sections behind it.
+fn feature_sections(features: &FeatureSet, offset: u64, endian: Endian) -> ([u64; 4], Vec<u8>) {
+    let mut bitmap = [0; 4];
+    let mut bytes = Vec::new();
+    let table = features.sections().count() * Section::SIZE;
+    let mut start = offset + table as u64;
+    let mut to = Encoder::new(&mut bytes, endian);
+    for (feature, content) in features.sections() {
+        if let Some(word) = bitmap.get_mut(usize::from(feature.0 / 64)) {
+            *word |= 1 << (feature.0 % 64);
+        }
+        let section = Section {
+            offset: start,
+            size: content.len() as u64,
+        };
+        section.encode(&mut to);
+        start = section.end();
+    }
+    for (_, content) in features.sections() {
+        to.bytes(content);
+    }
+    (bitmap, bytes)
+}
+
+/// Bytes of `bytes`, which begins with a record, up to the end of the last whole one.
+fn whole_records(bytes: &[u8], endian: Endian) -> usize {
+    let mut end = 0;
+    while let Some((_, size)) = RawRecord::split(bytes.get(end..).unwrap_or_default(), endian) {
+        end += size;
+    }
+    end
+}
+
+#[cfg(test)]
+#[path = "writer_tests.rs"]
+mod tests;

@@ -1,0 +1,167 @@
+use rperf_wire::{Attr, EventType, Misc, RecordHeader, RecordKind, SampleType};
+
+use super::*;
+use crate::PerfData;
+
+/// Memory that takes only so many bytes, as a disk does.
+#[derive(Debug)]
+struct Disk {
+    memory: Cursor<Vec<u8>>,
+    room: u64,
+}
+
+impl Write for Disk {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.room.saturating_sub(self.memory.position())).unwrap();
+        if left == 0 && !bytes.is_empty() {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.memory.write(&bytes[..bytes.len().min(left)])
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seek for Disk {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.memory.seek(to)
+    }
+}
+
+impl Output for Disk {
+    fn set_size(&mut self, size: u64) -> io::Result<()> {
+        self.memory.set_size(size)
+    }
+}
+
+fn events() -> Vec<EventDesc> {
+    let attr = Attr {
+        kind: EventType::SOFTWARE,
+        sample_period: 4000,
+        sample_type: SampleType::IP | SampleType::IDENTIFIER,
+        ..Attr::default()
+    };
+    let wide = Attr {
+        config3: 7,
+        ..attr.clone()
+    };
+    vec![
+        EventDesc {
+            attr,
+            ids: vec![10, 11],
+            name: "clock".to_owned(),
+        },
+        EventDesc {
+            attr: wide,
+            ids: vec![12],
+            name: "other".to_owned(),
+        },
+    ]
+}
+
+/// A record of 24 bytes.
+fn record(number: u64, endian: Endian) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut to = Encoder::new(&mut bytes, endian);
+    let header = RecordHeader {
+        kind: RecordKind::LOST,
+        misc: Misc(0),
+        size: 24,
+    };
+    header.encode(&mut to);
+    to.u64(number);
+    to.u64(number);
+    bytes
+}
+
+fn chunk(count: u64) -> Vec<u8> {
+    (0..count)
+        .flat_map(|number| record(number, Endian::NATIVE))
+        .collect()
+}
+
+fn features() -> FeatureSet {
+    let mut features = FeatureSet::new(Endian::NATIVE);
+    features.hostname("machine").event_desc(&events());
+    features
+}
+
+#[test]
+fn the_reader_finds_what_was_written_in_both_byte_orders() {
+    for endian in [Endian::Little, Endian::Big] {
+        let mut writer = Writer::with_endian(Cursor::new(Vec::new()), &events(), endian).unwrap();
+        writer.write_data(&record(1, endian)).unwrap();
+        writer.write_data(&[]).unwrap();
+        writer.write_data(&record(2, endian)).unwrap();
+        let mut features = FeatureSet::new(endian);
+        features.hostname("machine").event_desc(&events());
+        let (finished, output) = writer.finish(&features).unwrap();
+        let bytes = output.into_inner();
+        assert_eq!(finished.data_bytes, 48);
+        assert_eq!(finished.file_bytes, bytes.len() as u64);
+        let file = PerfData::parse(&bytes).unwrap();
+        assert!(file.findings().is_empty(), "{:?}", file.findings());
+        assert_eq!(
+            (file.endian(), file.events()),
+            (endian, events().as_slice())
+        );
+        assert_eq!(file.records().filter_map(Result::ok).count(), 2);
+        assert_eq!(file.features().hostname().as_deref(), Some("machine"));
+    }
+}
+
+#[test]
+fn a_killed_recording_reads_to_its_end() {
+    let mut writer = Writer::new(Cursor::new(Vec::new()), &events()).unwrap();
+    writer.write_data(&chunk(3)).unwrap();
+    let bytes = writer.output.into_inner();
+    let file = PerfData::parse(&bytes).unwrap();
+    assert_eq!(file.records().filter_map(Result::ok).count(), 3);
+    assert_eq!(file.findings(), [crate::Finding::Unfinished]);
+}
+
+/// At every size of the disk: what was kept is whole, and the file says so.
+#[test]
+fn a_full_disk_keeps_whole_records() {
+    let (front, _) = front(&events(), Endian::NATIVE);
+    let start = front.data.offset;
+    for room in start..start + 24 * 5 {
+        let disk = Disk {
+            memory: Cursor::new(Vec::new()),
+            room,
+        };
+        let mut writer = Writer::new(disk, &events()).unwrap();
+        writer.write_data(&chunk(1)).ok();
+        let error = writer.write_data(&chunk(4)).unwrap_err();
+        let whole = (room - start) / 24;
+        assert_eq!(writer.data_bytes(), whole * 24);
+        match error {
+            WriteError::Data { offset, kept, .. } => assert_eq!((offset, kept), (room, whole * 24)),
+            WriteError::Ended { offset } => assert_eq!(offset, start),
+            WriteError::Header(_) => panic!("the header was written"),
+        }
+        let (finished, disk) = writer.finish(&features()).unwrap();
+        assert!(finished.features_lost.is_some());
+        let bytes = disk.memory.into_inner();
+        assert_eq!(finished.file_bytes, bytes.len() as u64);
+        if whole > 0 {
+            let file = PerfData::parse(&bytes).unwrap();
+            assert_eq!(file.records().filter_map(Result::ok).count() as u64, whole);
+            assert!(file.findings().is_empty());
+        }
+    }
+}
+
+#[test]
+fn a_disk_too_small_for_the_header_is_an_error() {
+    let disk = Disk {
+        memory: Cursor::new(Vec::new()),
+        room: 200,
+    };
+    assert!(matches!(
+        Writer::new(disk, &events()),
+        Err(WriteError::Header(_))
+    ));
+}
