@@ -39,65 +39,109 @@ pub(crate) enum Task {
 
 /// Reads the words after the program's name up to the command.
 pub(crate) fn parse(program: Program, words: &[OsString]) -> Result<(Globals, Task), CliError> {
-    let mut globals = Globals::default();
-    let mut rest = words.iter();
-    while let Some(word) = rest.next() {
-        let (name, attached) = split(word);
-        let mut value = |what: &str| match attached {
-            Some(value) => Ok(value.to_owned()),
-            None => rest
-                .next()
-                .cloned()
-                .ok_or_else(|| misuse(program, format!("No {what} given for {name}."))),
+    let mut reader = Reader {
+        program,
+        words: words.iter(),
+        globals: Globals::default(),
+    };
+    while let Some(word) = reader.words.next() {
+        let task = if word.as_bytes().starts_with(b"-") {
+            reader.option(word)?
+        } else {
+            Some(Task::Command(word.clone(), reader.rest()))
         };
-        let task = match (name.as_str(), attached.is_some()) {
-            ("-h" | "--help", false) => Task::Command("help".into(), rest.cloned().collect()),
-            ("-v" | "--version", false) => Task::Command("version".into(), rest.cloned().collect()),
-            ("-vv", false) => Task::Command("version".into(), vec!["--build-options".into()]),
-            ("--list-cmds", false) => Task::ListCommands,
-            ("--list-opts", false) => Task::ListOptions,
-            ("--exec-path", false) => Task::ExecPath,
-            ("-p" | "--paginate", false) => {
-                globals.paging = Paging::Always;
-                continue;
-            }
-            ("--no-pager", false) => {
-                globals.paging = Paging::Never;
-                continue;
-            }
+        if let Some(task) = task {
+            return Ok((reader.globals, task));
+        }
+    }
+    Ok((reader.globals, Task::Nothing))
+}
+
+/// One run over the words.
+struct Reader<'a> {
+    program: Program,
+    words: std::slice::Iter<'a, OsString>,
+    globals: Globals,
+}
+
+impl Reader<'_> {
+    /// One option; a task where it asks for one itself.
+    fn option(&mut self, word: &OsStr) -> Result<Option<Task>, CliError> {
+        let (name, attached) = split(word);
+        let task = match (name.as_str(), attached) {
+            ("-h" | "--help", None) => Task::Command("help".into(), self.rest()),
+            ("-v" | "--version", None) => Task::Command("version".into(), self.rest()),
+            ("-vv", None) => Task::Command("version".into(), vec!["--build-options".into()]),
+            ("--list-cmds", None) => Task::ListCommands,
+            ("--list-opts", None) => Task::ListOptions,
+            ("--exec-path", None) => Task::ExecPath,
+            _ => return self.setting(word, &name, attached).map(|()| None),
+        };
+        Ok(Some(task))
+    }
+
+    /// An option that says how the command runs.
+    fn setting(
+        &mut self,
+        word: &OsStr,
+        name: &str,
+        attached: Option<&OsStr>,
+    ) -> Result<(), CliError> {
+        let program = self.program;
+        match (name, attached) {
+            ("-p" | "--paginate", None) => self.globals.paging = Paging::Always,
+            ("--no-pager", None) => self.globals.paging = Paging::Never,
             ("--buildid-dir", _) => {
-                globals.buildid_dir = Some(PathBuf::from(value("directory")?));
-                continue;
+                self.globals.buildid_dir = Some(self.value(name, "directory", attached)?.into());
             }
             ("--debugfs-dir", _) => {
-                globals.debugfs_dir = Some(existing_directory(value("directory")?)?);
-                continue;
+                self.globals.debugfs_dir = Some(existing_directory(self.value(
+                    name,
+                    "directory",
+                    attached,
+                )?)?);
             }
             ("--debug", _) => {
-                globals.verbose = debug(program, &value("variable")?)?;
-                continue;
+                self.globals.verbose = debug(program, &self.value(name, "variable", attached)?)?
             }
-            ("--exec-path", true) => {
+            ("--exec-path", _) => {
                 return Err(CliError::usage(format!(
                     "--exec-path takes no directory: {program} is one program"
                 )));
             }
             ("--html-path", _) => {
+                let instead = format!("'{program} help COMMAND' prints it");
                 return Err(CliError::usage(format!(
-                    "--html-path: there is no HTML manual; '{program} help COMMAND' prints it"
+                    "--html-path: there is no HTML manual; {instead}"
                 )));
             }
-            (option, _) if option.starts_with('-') => {
+            _ => {
                 return Err(misuse(
                     program,
                     format!("Unknown option: {}", word.display()),
                 ));
             }
-            _ => Task::Command(word.clone(), rest.cloned().collect()),
-        };
-        return Ok((globals, task));
+        }
+        Ok(())
     }
-    Ok((globals, Task::Nothing))
+
+    /// The value of an option: attached, or the next word.
+    fn value(
+        &mut self,
+        name: &str,
+        what: &str,
+        attached: Option<&OsStr>,
+    ) -> Result<OsString, CliError> {
+        let value = attached
+            .map(OsStr::to_owned)
+            .or_else(|| self.words.next().cloned());
+        value.ok_or_else(|| misuse(self.program, format!("No {what} given for {name}.")))
+    }
+
+    /// The words not read yet.
+    fn rest(&self) -> Vec<OsString> {
+        self.words.as_slice().to_vec()
+    }
 }
 
 /// Cuts `--name=value` in two.
