@@ -11,6 +11,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use rperf_sys::effective_user;
+
 use super::context::variable;
 
 /// The file of the whole system.
@@ -118,12 +120,7 @@ pub(crate) fn boolean(value: &str) -> Option<bool> {
 /// Whether the file belongs to root or to the user who runs this: another user's file could redirect what we write.
 fn owned_by_user(path: &Path) -> io::Result<bool> {
     let owner = fs::metadata(path)?.uid();
-    Ok(owner == 0 || owner == effective_uid())
-}
-
-/// The effective user, as `/proc/self` is owned by.
-pub(crate) fn effective_uid() -> u32 {
-    fs::metadata("/proc/self").map_or(u32::MAX, |metadata| metadata.uid())
+    Ok(owner == 0 || owner == effective_user())
 }
 
 #[cfg(test)]

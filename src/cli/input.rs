@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
 use rperf_perfdata::{Error, PerfData};
-use rperf_sys::MappedFile;
+use rperf_sys::{MappedFile, effective_user};
 
-use super::config::effective_uid;
 use super::context::Context;
 use super::error::CliError;
 use super::options::flag;
@@ -51,7 +50,7 @@ impl Input {
             ));
         }
         let owner = metadata.uid();
-        if owner != 0 && owner != effective_uid() && flag(matches, "force") != Some(true) {
+        if owner != 0 && owner != effective_user() && flag(matches, "force") != Some(true) {
             return Err(CliError::message(
                 255,
                 format!("File {shown} not owned by current user or root (use -f to override)"),
