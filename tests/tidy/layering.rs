@@ -103,6 +103,34 @@ fn crates_use_only_what_lies_below_them() {
 }
 
 #[test]
+fn every_folder_is_a_crate_of_the_workspace() {
+    let folders = fs::read_dir(root().join("src")).expect("src can be read");
+    let folders = folders.map(|entry| entry.expect("an entry of src can be read").path());
+    let folders: BTreeSet<String> = folders
+        .filter(|path| path.is_dir() && !path.ends_with("cli"))
+        .filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()))
+        .collect();
+    let crates: BTreeSet<String> = packages()
+        .iter()
+        .filter_map(|package| name(package).strip_prefix("rperf-").map(str::to_owned))
+        .collect();
+    assert_eq!(
+        folders, crates,
+        "plain `cargo test` runs what the workspace lists"
+    );
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).expect("Cargo.toml can be read");
+    let (_, default) = manifest
+        .split_once("default-members")
+        .expect("default-members are listed");
+    let findings: Vec<String> = crates
+        .iter()
+        .filter(|name| !default.contains(&format!("\"src/{name}\"")))
+        .cloned()
+        .collect();
+    assert_none("not among the default members", &findings);
+}
+
+#[test]
 fn every_dependency_has_its_reason() {
     let text = fs::read_to_string(root().join("docs/architecture.md"))
         .expect("docs/architecture.md can be read");
