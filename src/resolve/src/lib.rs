@@ -1,1 +1,15 @@
-//! rperf-resolve.
+//! From sampled addresses to named frames: the time-indexed World joined with the symbol tables of its objects.
+//!
+//! A [`Resolver`] is shared by all threads of an analysis. It reads an object's symbols when the first frame falls
+//! into it, and demangles a name when it is first shown; both happen once, behind locks that cost readers a load.
+//!
+//! The answers are those of Linux perf 6.1: which mode an address of a callchain is looked up in, what a broken
+//! callchain is worth, which address an object's frame shows.
+
+mod chain;
+mod frame;
+mod object;
+mod resolver;
+
+pub use frame::{Frame, Level, Place, SymbolId};
+pub use resolver::{Finding, Resolver};

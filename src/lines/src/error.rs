@@ -1,0 +1,103 @@
+//! What can be wrong with a choice of fields.
+
+use crate::{EventClass, Field, Fields};
+
+/// Why fields can't be printed. The wording is perf 6.1's where it has one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A word that is no field.
+    #[error("Invalid field requested.")]
+    UnknownField {
+        /// The word.
+        field: String,
+    },
+    /// A field of perf that is not built yet.
+    #[error("field '{field}' is not supported yet")]
+    Unsupported {
+        /// The word.
+        field: String,
+    },
+    /// A word before the colon that is no class of events.
+    #[error("Invalid event type in field string.")]
+    UnknownClass {
+        /// The word.
+        prefix: String,
+    },
+    /// `-F ''`.
+    #[error("Cannot set fields to 'none' for all event types.")]
+    Empty,
+    /// `-F +time,comm`.
+    #[error("Cannot mix +-field with overridden fields")]
+    Mixed,
+    /// A field that samples of the class named before the colon never have.
+    #[error("'{}' not valid for {class} events.", field.name())]
+    NotOfClass {
+        /// The field.
+        field: Field,
+        /// The class.
+        class: EventClass,
+    },
+    /// `-F trace:…` for a recording without tracepoints.
+    #[error("{class} events do not exist. Remove corresponding -F option to proceed.")]
+    NoSuchEvents {
+        /// The class.
+        class: EventClass,
+    },
+    /// A field that was asked for and was not recorded.
+    #[error(
+        "Samples for '{event}' event do not have {attribute} attribute set. Cannot print '{}' field.",
+        field.name()
+    )]
+    NotRecorded {
+        /// The event's name.
+        event: String,
+        /// The sample type's name, as perf writes it.
+        attribute: &'static str,
+        /// The field.
+        field: Field,
+    },
+    /// The payload of a tracepoint.
+    #[error("the fields of tracepoint {event} can't be formatted yet")]
+    TraceToCome {
+        /// The event's name.
+        event: String,
+    },
+    /// Symbols are wanted of samples without any address.
+    #[error(
+        "Display of symbols requested but neither sample IP nor sample address\navailable. \
+         Hence, no addresses to convert to symbols."
+    )]
+    NoAddressForSymbols,
+    /// Objects are wanted of samples without any address.
+    #[error("Display of DSO requested but no address to convert.")]
+    NoAddressForDso,
+    /// `symoff` without `sym`. perf's text lacks the blank.
+    #[error("Display of offsets requested but symbol is notselected.")]
+    OffsetWithoutSymbol,
+}
+
+impl Error {
+    /// Whether the words are at fault (status 129), not what they are applied to.
+    #[must_use]
+    pub fn is_usage(&self) -> bool {
+        matches!(
+            self,
+            Self::UnknownField { .. }
+                | Self::Unsupported { .. }
+                | Self::UnknownClass { .. }
+                | Self::Empty
+                | Self::Mixed
+                | Self::NotOfClass { .. }
+        )
+    }
+
+    /// The fields that `-F` takes, where that helps.
+    #[must_use]
+    pub fn valid_fields(&self) -> Option<String> {
+        matches!(self, Self::UnknownField { .. } | Self::Unsupported { .. }).then(|| {
+            let names: Vec<_> = Fields::ALL.iter().map(Field::name).collect();
+            names.join(",")
+        })
+    }
+}

@@ -1,0 +1,174 @@
+//! The fields of a line, and sets of them.
+
+/// One field of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Field {
+    /// The thread's name.
+    Comm,
+    /// Thread id.
+    Tid,
+    /// Process id.
+    Pid,
+    /// Timestamp.
+    Time,
+    /// CPU number.
+    Cpu,
+    /// Event name.
+    Event,
+    /// A tracepoint's fields, formatted.
+    Trace,
+    /// Instruction pointer, or the callchain.
+    Ip,
+    /// Symbol names of addresses.
+    Sym,
+    /// Objects of addresses.
+    Dso,
+    /// Data address.
+    Addr,
+    /// Offsets behind symbol names.
+    Symoff,
+    /// Events since the sample before.
+    Period,
+}
+
+/// Fields of perf 6.1 that are refused by name.
+const TO_COME: [&str; 25] = [
+    "srcline",
+    "iregs",
+    "uregs",
+    "brstack",
+    "brstacksym",
+    "flags",
+    "data_src",
+    "weight",
+    "bpf-output",
+    "brstackinsn",
+    "brstackinsnlen",
+    "brstackoff",
+    "callindent",
+    "insn",
+    "insnlen",
+    "synth",
+    "phys_addr",
+    "metric",
+    "misc",
+    "srccode",
+    "ipc",
+    "tod",
+    "data_page_size",
+    "code_page_size",
+    "ins_lat",
+];
+
+impl Field {
+    /// The word for it in `-F`.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Comm => "comm",
+            Self::Tid => "tid",
+            Self::Pid => "pid",
+            Self::Time => "time",
+            Self::Cpu => "cpu",
+            Self::Event => "event",
+            Self::Trace => "trace",
+            Self::Ip => "ip",
+            Self::Sym => "sym",
+            Self::Dso => "dso",
+            Self::Addr => "addr",
+            Self::Symoff => "symoff",
+            Self::Period => "period",
+        }
+    }
+
+    /// The field called `name`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Fields::ALL.into_iter().find(|field| field.name() == name)
+    }
+
+    /// Whether perf 6.1 has a field of that name that is not built yet.
+    #[must_use]
+    pub fn is_to_come(name: &str) -> bool {
+        TO_COME.contains(&name)
+    }
+}
+
+/// A set of fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Fields(u16);
+
+impl Fields {
+    /// Every field, in the order in which help lists them.
+    pub const ALL: [Field; 13] = [
+        Field::Comm,
+        Field::Tid,
+        Field::Pid,
+        Field::Time,
+        Field::Cpu,
+        Field::Event,
+        Field::Trace,
+        Field::Ip,
+        Field::Sym,
+        Field::Dso,
+        Field::Addr,
+        Field::Symoff,
+        Field::Period,
+    ];
+
+    /// The set of `fields`.
+    #[must_use]
+    pub const fn of(fields: &[Field]) -> Self {
+        let mut set = Self(0);
+        let mut index = 0;
+        while index < fields.len() {
+            set.0 |= 1 << fields[index] as u16;
+            index += 1;
+        }
+        set
+    }
+
+    /// Whether `field` is in the set.
+    #[inline]
+    #[must_use]
+    pub const fn has(self, field: Field) -> bool {
+        self.0 & 1 << field as u16 != 0
+    }
+
+    /// Puts `field` in, or takes it out.
+    pub const fn set(&mut self, field: Field, present: bool) {
+        if present {
+            self.0 |= 1 << field as u16;
+        } else {
+            self.0 &= !(1 << field as u16);
+        }
+    }
+
+    /// Whether there is no field in it.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_has_its_bit_and_its_name() {
+        let mut set = Fields::default();
+        for field in Fields::ALL {
+            assert!(!set.has(field), "{field:?}");
+            set.set(field, true);
+            assert!(set.has(field), "{field:?}");
+            assert_eq!(Field::from_name(field.name()), Some(field));
+            assert!(!Field::is_to_come(field.name()));
+        }
+        assert_eq!(set, Fields::of(&Fields::ALL));
+        set.set(Field::Dso, false);
+        assert!(!set.has(Field::Dso) && set.has(Field::Addr));
+        assert_eq!(Field::from_name("nosuch"), None);
+        assert!(Field::is_to_come("brstack"));
+    }
+}

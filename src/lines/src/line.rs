@@ -1,0 +1,109 @@
+//! One sample as plain data.
+
+use rperf_replay::Sample;
+use rperf_resolve::{Frame, Place, Resolver};
+
+/// What the start of a line shows. Fields that the sample lacks have the values that perf shows for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Line<'a> {
+    /// The thread's name at the time.
+    pub comm: &'a str,
+    /// Process id; `u32::MAX` (-1) where there is none.
+    pub pid: u32,
+    /// Thread id; `u32::MAX` (-1) where there is none.
+    pub tid: u32,
+    /// CPU; `u32::MAX` (-1) where there is none.
+    pub cpu: u32,
+    /// Nanoseconds; `u64::MAX` where there is none.
+    pub time: u64,
+    /// Events since the sample before.
+    pub period: u64,
+}
+
+/// An address and its names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spot<'a> {
+    /// The address as sampled.
+    pub ip: u64,
+    /// The address as stacks show it: inside the object for user space, as sampled for the kernel.
+    pub in_stack: u64,
+    /// The symbol, if there is one.
+    pub symbol: Option<Named<'a>>,
+    /// The object's name, if there is an object.
+    pub object: Option<&'a str>,
+}
+
+/// A symbol with an offset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Named<'a> {
+    /// Its name as shown.
+    pub name: &'a str,
+    /// Bytes from its start.
+    pub offset: u64,
+}
+
+/// Makes [`Line`]s and [`Spot`]s of samples and frames.
+pub struct Lines<'r, 'w> {
+    resolver: &'r Resolver<'w>,
+}
+
+impl<'r, 'w> Lines<'r, 'w> {
+    /// Lines with the names that `resolver` finds.
+    #[must_use]
+    pub fn new(resolver: &'r Resolver<'w>) -> Self {
+        Self { resolver }
+    }
+
+    /// Where and when `sample` was taken.
+    #[must_use]
+    pub fn place(sample: &Sample<'_>) -> Place {
+        Place {
+            machine: sample.machine(),
+            pid: sample.pid,
+            order: sample.order,
+        }
+    }
+
+    /// The start of the line of `sample`.
+    #[must_use]
+    pub fn line(&self, sample: &Sample<'_>) -> Line<'w> {
+        let world = self.resolver.world();
+        let comm = world.comm_at(sample.pid, sample.tid, sample.order);
+        Line {
+            comm: world.comm(comm),
+            pid: sample.pid,
+            tid: sample.tid,
+            cpu: sample.cpu,
+            time: sample.wire.time.unwrap_or(u64::MAX),
+            period: sample.period,
+        }
+    }
+
+    /// The names of `frame`.
+    #[must_use]
+    pub fn spot(&self, frame: &Frame) -> Spot<'r> {
+        let world = self.resolver.world();
+        let mapping = frame.mapping.map(|mapping| world.mapping(mapping));
+        let dso = frame.dso.map(|dso| world.dso(dso));
+        let in_kernel = dso.is_none_or(|dso| dso.is_kernel());
+        let symbol = frame.symbol.and_then(|id| {
+            let symbol = self.resolver.symbol(id)?;
+            let offset = frame.address.wrapping_sub(symbol.start);
+            // perf takes an address behind the symbol's end for one that is not relative to the mapping yet.
+            let base = match frame.address < symbol.end {
+                true => 0,
+                false => mapping.map_or(0, |mapping| mapping.start),
+            };
+            Some(Named {
+                name: self.resolver.symbol_name(id),
+                offset: offset.wrapping_sub(base),
+            })
+        });
+        Spot {
+            ip: frame.ip,
+            in_stack: if in_kernel { frame.ip } else { frame.address },
+            symbol,
+            object: dso.map(|dso| dso.name.as_str()),
+        }
+    }
+}

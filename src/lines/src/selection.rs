@@ -1,0 +1,312 @@
+//! Which fields are printed for which events: the defaults, `-F`, and what the recording has.
+
+use rperf_wire::{Attr, SampleType};
+
+use crate::{Error, EventClass, Field, Fields};
+
+/// What a default line shows.
+const COMMON: [Field; 10] = [
+    Field::Comm,
+    Field::Tid,
+    Field::Cpu,
+    Field::Time,
+    Field::Event,
+    Field::Ip,
+    Field::Sym,
+    Field::Symoff,
+    Field::Dso,
+    Field::Period,
+];
+const TRACEPOINT: [Field; 6] = [
+    Field::Comm,
+    Field::Tid,
+    Field::Cpu,
+    Field::Time,
+    Field::Event,
+    Field::Trace,
+];
+
+/// Something to say about `-F` that stops nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Warning {
+    /// A later `-F` replaces an earlier one.
+    #[error("Overriding previous field request for all events.")]
+    OverridesAll,
+    /// A later `-F` replaces an earlier one for this class.
+    #[error("Overriding previous field request for {0} events.")]
+    Overrides(EventClass),
+}
+
+/// The fields of one class of events.
+#[derive(Debug, Clone, Copy)]
+struct Choice {
+    fields: Fields,
+    /// Those named in `-F`: it is an error if the recording lacks one.
+    asked: Fields,
+    /// Whether any `-F` spoke of this class, and whether one did so without naming it.
+    user_set: bool,
+    wildcard: bool,
+}
+
+/// The fields of all classes.
+#[derive(Debug, Clone)]
+pub struct Selection {
+    choices: [Choice; EventClass::ALL.len()],
+    warnings: Vec<Warning>,
+}
+
+impl Default for Selection {
+    fn default() -> Self {
+        Self {
+            choices: EventClass::ALL.map(|class| Choice {
+                fields: match class {
+                    EventClass::Tracepoint => Fields::of(&TRACEPOINT),
+                    EventClass::Raw => {
+                        let mut fields = Fields::of(&COMMON);
+                        fields.set(Field::Addr, true);
+                        fields
+                    }
+                    _ => Fields::of(&COMMON),
+                },
+                asked: Fields::default(),
+                user_set: false,
+                wildcard: false,
+            }),
+            warnings: Vec::new(),
+        }
+    }
+}
+
+/// How the words of one list relate to what is chosen already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Change {
+    Default,
+    Set,
+    Add,
+    Remove,
+}
+
+impl Selection {
+    /// Applies one argument of `-F`: `comm,ip`, `+addr,-dso`, `sw:ip,sym`.
+    ///
+    /// # Errors
+    ///
+    /// Words that are no fields or no class, fields that are not built, `+` and `-` mixed with plain words.
+    pub fn apply(&mut self, list: &str) -> Result<(), Error> {
+        let (class, words) = match list.split_once(':') {
+            Some((prefix, words)) => {
+                let class = EventClass::from_prefix(prefix).ok_or_else(|| Error::UnknownClass {
+                    prefix: prefix.to_owned(),
+                })?;
+                (Some(class), words)
+            }
+            None if list.is_empty() => return Err(Error::Empty),
+            None => (None, list),
+        };
+        if !words.contains(['+', '-']) {
+            self.clear(class);
+        }
+        let mut change = Change::Default;
+        for word in words.split(',').filter(|word| !word.is_empty()) {
+            let (next, name) = match word.as_bytes().first() {
+                Some(b'+') => (Change::Add, &word[1..]),
+                Some(b'-') => (Change::Remove, &word[1..]),
+                _ => (Change::Set, word),
+            };
+            let mixes = match next {
+                Change::Set => !matches!(change, Change::Set | Change::Default),
+                _ => change == Change::Set,
+            };
+            if mixes {
+                return Err(Error::Mixed);
+            }
+            change = next;
+            self.change(class, name, change != Change::Remove)?;
+        }
+        Ok(())
+    }
+
+    /// What there is to say about the lists that were applied.
+    #[must_use]
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
+    /// The fields of events with this attr.
+    #[must_use]
+    pub fn fields(&self, attr: &Attr) -> Fields {
+        self.of(EventClass::of(attr.kind)).fields
+    }
+
+    /// Compares the choice with what the events have: takes out what no `-F` named and the first event of its class
+    /// lacks, and gives tracepoints with callchains their frames.
+    ///
+    /// # Errors
+    ///
+    /// A field that was asked for and not recorded; a class asked for without events; fields that make no sense alone.
+    pub fn check<'a>(
+        &mut self,
+        events: impl Iterator<Item = (&'a Attr, &'a str)> + Clone,
+    ) -> Result<(), Error> {
+        for class in EventClass::ALL {
+            let first = events
+                .clone()
+                .find(|(attr, _)| EventClass::of(attr.kind) == class);
+            let choice = self.choice(class);
+            match first {
+                None if choice.user_set && !choice.wildcard && class != EventClass::Synthesized => {
+                    return Err(Error::NoSuchEvents { class });
+                }
+                Some((attr, name)) if !choice.fields.is_empty() => choice.check(attr, name)?,
+                _ => {}
+            }
+        }
+        self.refuse_trace(events.clone())?;
+        let tracepoint_chains = events
+            .filter(|(attr, _)| EventClass::of(attr.kind) == EventClass::Tracepoint)
+            .any(|(attr, _)| attr.sample_type.contains(SampleType::CALLCHAIN));
+        let choice = self.choice(EventClass::Tracepoint);
+        if tracepoint_chains && !choice.user_set {
+            for field in [Field::Ip, Field::Sym, Field::Symoff, Field::Dso] {
+                choice.fields.set(field, true);
+            }
+        }
+        Ok(())
+    }
+
+    /// Payloads of tracepoints are not formatted yet: better no line than one without what it is about.
+    fn refuse_trace<'a>(
+        &self,
+        mut events: impl Iterator<Item = (&'a Attr, &'a str)>,
+    ) -> Result<(), Error> {
+        if !self.of(EventClass::Tracepoint).fields.has(Field::Trace) {
+            return Ok(());
+        }
+        match events.find(|(attr, _)| EventClass::of(attr.kind) == EventClass::Tracepoint) {
+            Some((_, event)) => Err(Error::TraceToCome {
+                event: event.to_owned(),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    fn of(&self, class: EventClass) -> &Choice {
+        &self.choices[class.index()]
+    }
+
+    fn choice(&mut self, class: EventClass) -> &mut Choice {
+        &mut self.choices[class.index()]
+    }
+
+    /// Forgets the defaults, or an earlier choice, of one class or of all.
+    fn clear(&mut self, class: Option<EventClass>) {
+        match class {
+            Some(class) => {
+                if self.of(class).user_set {
+                    self.warnings.push(Warning::Overrides(class));
+                }
+                let choice = self.choice(class);
+                choice.fields = Fields::default();
+                choice.user_set = true;
+                choice.wildcard = false;
+            }
+            None => {
+                if self.choices.iter().any(|choice| choice.user_set) {
+                    self.warnings.push(Warning::OverridesAll);
+                }
+                for choice in &mut self.choices {
+                    choice.fields = Fields::default();
+                    choice.user_set = true;
+                    choice.wildcard = true;
+                }
+            }
+        }
+    }
+
+    fn change(&mut self, class: Option<EventClass>, name: &str, add: bool) -> Result<(), Error> {
+        let field = Field::from_name(name).ok_or_else(|| {
+            let field = name.to_owned();
+            match Field::is_to_come(name) {
+                true => Error::Unsupported { field },
+                false => Error::UnknownField { field },
+            }
+        })?;
+        match class {
+            Some(class) if !is_valid(field, class) => {
+                return Err(Error::NotOfClass { field, class });
+            }
+            Some(class) => {
+                let choice = self.choice(class);
+                choice.fields.set(field, add);
+                choice.user_set = true;
+                choice.wildcard = true;
+            }
+            None => {
+                for class in EventClass::ALL {
+                    if is_valid(field, class) {
+                        let choice = self.choice(class);
+                        choice.fields.set(field, add);
+                        choice.asked.set(field, add);
+                        choice.user_set = true;
+                        choice.wildcard = true;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether samples of this class can have the field at all.
+fn is_valid(field: Field, class: EventClass) -> bool {
+    field != Field::Trace || class == EventClass::Tracepoint
+}
+
+impl Choice {
+    fn check(&mut self, attr: &Attr, event: &str) -> Result<(), Error> {
+        let addresses = [SampleType::IP, SampleType::ADDR];
+        let no_address = !addresses.iter().any(|bit| attr.sample_type.contains(*bit));
+        self.need(attr, event, Field::Ip, (SampleType::IP, "IP"))?;
+        self.need(attr, event, Field::Addr, (SampleType::ADDR, "ADDR"))?;
+        if self.fields.has(Field::Sym) && no_address {
+            return Err(Error::NoAddressForSymbols);
+        }
+        if self.fields.has(Field::Symoff) && !self.fields.has(Field::Sym) {
+            return Err(Error::OffsetWithoutSymbol);
+        }
+        if self.fields.has(Field::Dso) && no_address {
+            return Err(Error::NoAddressForDso);
+        }
+        for field in [Field::Tid, Field::Pid] {
+            self.need(attr, event, field, (SampleType::TID, "TID"))?;
+        }
+        self.need(attr, event, Field::Time, (SampleType::TIME, "TIME"))?;
+        self.need(attr, event, Field::Cpu, (SampleType::CPU, "CPU"))
+    }
+
+    /// Drops `field` where the event lacks it, unless it was asked for.
+    fn need(
+        &mut self,
+        attr: &Attr,
+        event: &str,
+        field: Field,
+        (bit, attribute): (SampleType, &'static str),
+    ) -> Result<(), Error> {
+        if !self.fields.has(field) || attr.sample_type.contains(bit) {
+            return Ok(());
+        }
+        if self.asked.has(field) {
+            return Err(Error::NotRecorded {
+                event: event.to_owned(),
+                attribute,
+                field,
+            });
+        }
+        self.fields.set(field, false);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,170 @@
+use rperf_wire::EventType;
+
+use super::*;
+
+fn attr(kind: EventType, bits: &[SampleType]) -> Attr {
+    Attr {
+        kind,
+        sample_type: bits
+            .iter()
+            .fold(SampleType::default(), |all, bit| all.with(*bit, true)),
+        ..Attr::default()
+    }
+}
+
+fn clock() -> Attr {
+    let bits = [
+        SampleType::IP,
+        SampleType::TID,
+        SampleType::TIME,
+        SampleType::PERIOD,
+    ];
+    attr(EventType::SOFTWARE, &bits)
+}
+
+fn applied(lists: &[&str]) -> Result<Selection, Error> {
+    let mut selection = Selection::default();
+    for list in lists {
+        selection.apply(list)?;
+    }
+    Ok(selection)
+}
+
+/// The names of the fields left for `attr` after `lists` and the check.
+fn fields(lists: &[&str], attr: &Attr) -> Result<Vec<&'static str>, Error> {
+    let mut selection = applied(lists)?;
+    selection.check([(attr, "an-event")].into_iter())?;
+    let left = selection.fields(attr);
+    let names = Fields::ALL.iter().filter(|field| left.has(**field));
+    Ok(names.map(Field::name).collect())
+}
+
+#[test]
+fn defaults_lose_what_was_not_recorded() {
+    let all = [
+        "comm", "tid", "time", "event", "ip", "sym", "dso", "symoff", "period",
+    ];
+    assert_eq!(fields(&[], &clock()).unwrap(), all);
+    let mut with_cpu = clock();
+    with_cpu.sample_type = with_cpu.sample_type.with(SampleType::CPU, true);
+    assert!(fields(&[], &with_cpu).unwrap().contains(&"cpu"));
+}
+
+#[test]
+fn lists_replace_add_and_take_away() {
+    assert_eq!(fields(&["comm,ip"], &clock()).unwrap(), ["comm", "ip"]);
+    assert_eq!(fields(&["comm,,ip,"], &clock()).unwrap(), ["comm", "ip"]);
+    assert_eq!(
+        fields(&["comm", "pid,time"], &clock()).unwrap(),
+        ["pid", "time"]
+    );
+    assert_eq!(
+        fields(&["comm", "+pid", "-comm"], &clock()).unwrap(),
+        ["pid"]
+    );
+    assert_eq!(fields(&["sw:ip"], &clock()).unwrap(), ["ip"]);
+    assert!(
+        fields(&["-ip,-sym,-symoff,-dso,+pid"], &clock())
+            .unwrap()
+            .contains(&"pid")
+    );
+    assert_eq!(
+        fields(&["comm,trace"], &clock()).unwrap(),
+        ["comm"],
+        "no software event has it"
+    );
+}
+
+#[test]
+fn what_was_asked_for_must_be_there() {
+    let error = fields(&["comm,cpu"], &clock()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "Samples for 'an-event' event do not have CPU attribute set. Cannot print 'cpu' field."
+    );
+    assert!(!error.is_usage());
+    assert_eq!(
+        fields(&["sw:comm,cpu"], &clock()).unwrap(),
+        ["comm"],
+        "behind a class it is dropped in silence"
+    );
+    assert_eq!(
+        fields(&["symoff"], &clock()),
+        Err(Error::OffsetWithoutSymbol)
+    );
+    let bare = attr(EventType::SOFTWARE, &[SampleType::TID]);
+    assert_eq!(fields(&["sym"], &bare), Err(Error::NoAddressForSymbols));
+    assert_eq!(fields(&["dso"], &bare), Err(Error::NoAddressForDso));
+    assert_eq!(
+        fields(&["hw:"], &clock()),
+        Err(Error::NoSuchEvents {
+            class: EventClass::Hardware
+        })
+    );
+}
+
+#[test]
+fn words_are_refused_by_name() {
+    let refused = |list: &str| {
+        let error = applied(&[list]).unwrap_err();
+        assert!(error.is_usage(), "{error}");
+        error.to_string()
+    };
+    assert_eq!(refused("comm,nosuch"), "Invalid field requested.");
+    assert_eq!(
+        refused("comm,brstack"),
+        "field 'brstack' is not supported yet"
+    );
+    assert_eq!(refused("x:comm"), "Invalid event type in field string.");
+    assert_eq!(
+        refused(""),
+        "Cannot set fields to 'none' for all event types."
+    );
+    assert_eq!(
+        refused("hw:trace"),
+        "'trace' not valid for hardware events."
+    );
+    for mixed in ["+time,comm", "comm,+time", "comm,-time"] {
+        assert_eq!(refused(mixed), "Cannot mix +-field with overridden fields");
+    }
+    let list = applied(&["nosuch"]).unwrap_err().valid_fields().unwrap();
+    assert!(list.starts_with("comm,tid,pid,time,cpu"), "{list}");
+}
+
+#[test]
+fn repeated_lists_are_mentioned() {
+    let warnings = |lists: &[&str]| -> Vec<String> {
+        let selection = applied(lists).unwrap();
+        selection
+            .warnings()
+            .iter()
+            .map(Warning::to_string)
+            .collect()
+    };
+    assert!(warnings(&["comm"]).is_empty());
+    assert_eq!(
+        warnings(&["comm", "time"]),
+        ["Overriding previous field request for all events."]
+    );
+    assert_eq!(
+        warnings(&["sw:comm", "sw:time"]),
+        ["Overriding previous field request for software events."]
+    );
+}
+
+#[test]
+fn tracepoints_wait_for_their_format() {
+    let tracepoint = attr(
+        EventType::TRACEPOINT,
+        &[SampleType::IP, SampleType::TIME, SampleType::CALLCHAIN],
+    );
+    let error = fields(&[], &tracepoint).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the fields of tracepoint an-event can't be formatted yet"
+    );
+    assert_eq!(
+        fields(&["-trace"], &tracepoint).unwrap(),
+        ["comm", "time", "event"]
+    );
+}

@@ -1,0 +1,123 @@
+//! Callchains: which entries are frames, and in which mode each is looked up.
+
+use rperf_wire::{
+    CpuMode, PERF_CONTEXT_HV, PERF_CONTEXT_KERNEL, PERF_CONTEXT_MAX, PERF_CONTEXT_USER, U64s,
+};
+
+/// What one entry of a callchain means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Entry {
+    Address,
+    Mode(CpuMode),
+    /// A marker that no callchain of the host has: the chain is corrupted.
+    Bogus,
+}
+
+impl Entry {
+    #[inline]
+    fn of(value: u64) -> Self {
+        if value < PERF_CONTEXT_MAX {
+            return Self::Address;
+        }
+        match value {
+            PERF_CONTEXT_HV => Self::Mode(CpuMode::Hypervisor),
+            PERF_CONTEXT_KERNEL => Self::Mode(CpuMode::Kernel),
+            PERF_CONTEXT_USER => Self::Mode(CpuMode::User),
+            _ => Self::Bogus,
+        }
+    }
+}
+
+/// Calls `frame(mode, address)` for each frame, innermost first, and stops after `max_stack` of them.
+///
+/// As in perf 6.1, addresses before the first marker are user addresses whatever the sample's own mode, and a marker
+/// that belongs to no host context condemns the whole chain: the answer is `false` then, and the frames delivered so
+/// far are to be dropped. Markers behind the last frame that counts are not looked at.
+pub(crate) fn walk(chain: U64s<'_>, max_stack: usize, mut frame: impl FnMut(CpuMode, u64)) -> bool {
+    let mut mode = CpuMode::User;
+    let mut count = 0;
+    for value in chain.iter() {
+        if count >= max_stack {
+            break;
+        }
+        match Entry::of(value) {
+            Entry::Address => {
+                count += 1;
+                frame(mode, value);
+            }
+            Entry::Mode(switched) => mode = switched,
+            Entry::Bogus => return false,
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use rperf_wire::{Endian, PERF_CONTEXT_GUEST, PERF_CONTEXT_GUEST_USER};
+
+    use super::*;
+
+    fn frames(chain: &[u64], max_stack: usize) -> Option<Vec<(CpuMode, u64)>> {
+        let bytes: Vec<u8> = chain.iter().flat_map(|v| v.to_le_bytes()).collect();
+        let mut frames = Vec::new();
+        walk(U64s::new(&bytes, Endian::Little), max_stack, |mode, ip| {
+            frames.push((mode, ip));
+        })
+        .then_some(frames)
+    }
+
+    #[test]
+    fn markers_switch_the_mode_and_are_no_frames() {
+        let chain = [
+            PERF_CONTEXT_KERNEL,
+            0xffff_ffff_8100_0000,
+            PERF_CONTEXT_USER,
+            0x4000,
+            PERF_CONTEXT_HV,
+            7,
+        ];
+        let expected = vec![
+            (CpuMode::Kernel, 0xffff_ffff_8100_0000),
+            (CpuMode::User, 0x4000),
+            (CpuMode::Hypervisor, 7),
+        ];
+        assert_eq!(frames(&chain, 127), Some(expected));
+    }
+
+    #[test]
+    fn before_the_first_marker_everything_is_user_space() {
+        let kernel_address = 0xffff_ffff_8100_0000;
+        assert_eq!(
+            frames(&[kernel_address, PERF_CONTEXT_KERNEL, kernel_address], 127),
+            Some(vec![
+                (CpuMode::User, kernel_address),
+                (CpuMode::Kernel, kernel_address)
+            ])
+        );
+    }
+
+    #[test]
+    fn a_foreign_marker_condemns_the_chain() {
+        for marker in [
+            PERF_CONTEXT_GUEST,
+            PERF_CONTEXT_GUEST_USER,
+            PERF_CONTEXT_MAX,
+            u64::MAX,
+        ] {
+            assert_eq!(frames(&[PERF_CONTEXT_USER, 1, marker, 2], 127), None);
+        }
+        assert_eq!(
+            frames(&[PERF_CONTEXT_USER, 1, PERF_CONTEXT_GUEST], 1),
+            Some(vec![(CpuMode::User, 1)]),
+            "not reached"
+        );
+    }
+
+    #[test]
+    fn the_limit_counts_frames_alone() {
+        let chain = [PERF_CONTEXT_KERNEL, 1, PERF_CONTEXT_USER, 2, 3];
+        assert_eq!(frames(&chain, 2).map(|frames| frames.len()), Some(2));
+        assert_eq!(frames(&chain, 0), Some(Vec::new()));
+    }
+}

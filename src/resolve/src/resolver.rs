@@ -1,0 +1,187 @@
+//! The [`Resolver`]: looks addresses up, loads what it needs for it.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use rperf_replay::{Dso, DsoId, DsoKind, MappingId, World};
+use rperf_symbol::{FileBytes, Files, SearchPaths, Symbol, SymbolTable};
+use rperf_wire::{CpuMode, U64s};
+
+use crate::chain;
+use crate::frame::{Frame, Level, Place, SymbolId};
+use crate::object::{Object, Sources};
+
+/// Addresses from here on are the kernel's, on every 64-bit machine that perf runs on.
+const KERNEL_START: u64 = 1 << 63;
+
+/// Something about an object's symbols that the user may want to know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Finding<'a> {
+    /// The object.
+    pub dso: DsoId,
+    /// What was found.
+    pub what: &'a rperf_symbol::Finding,
+}
+
+/// Names addresses of one recording. Shared by reference between threads; loads each object at its first hit.
+pub struct Resolver<'w> {
+    world: &'w World,
+    files: &'w dyn Files,
+    paths: SearchPaths,
+    vdso: Option<FileBytes>,
+    /// By [`DsoId`].
+    objects: Box<[OnceLock<Object>]>,
+}
+
+impl<'w> Resolver<'w> {
+    /// A resolver for the addresses of `world`, reading symbols with `files` where `paths` says.
+    #[must_use]
+    pub fn new(world: &'w World, files: &'w dyn Files, paths: SearchPaths) -> Self {
+        Self {
+            world,
+            files,
+            paths,
+            vdso: None,
+            objects: world.dsos().iter().map(|_| OnceLock::new()).collect(),
+        }
+    }
+
+    /// Names `[vdso]` frames after `image`, the running kernel's, where the build-id cache has no copy of the recorded one.
+    #[must_use]
+    pub fn with_vdso(self, image: Option<FileBytes>) -> Self {
+        Self {
+            vdso: image,
+            ..self
+        }
+    }
+
+    /// The World that the frames' ids belong to.
+    #[must_use]
+    pub fn world(&self) -> &'w World {
+        self.world
+    }
+
+    /// What is at `ip`, looked up in `mode` alone. Modes other than kernel and user of a machine know no mappings.
+    #[must_use]
+    pub fn locate(&self, at: Place, mode: CpuMode, ip: u64) -> Frame {
+        self.world
+            .lookup(at.machine, mode, at.pid, at.order, ip)
+            .map_or(Frame::unknown(ip, mode.into()), |mapping| {
+                self.in_mapping(mapping, ip, mode.into())
+            })
+    }
+
+    /// What is at the data address `addr` of a sample taken in `mode`: an address that the mode knows nothing of is
+    /// tried on the other side of the border between kernel and user space.
+    #[must_use]
+    pub fn locate_data(&self, at: Place, mode: CpuMode, addr: u64) -> Frame {
+        let frame = self.locate(at, mode, addr);
+        let kernel = addr >= KERNEL_START;
+        let other = match mode {
+            CpuMode::User if kernel => CpuMode::Kernel,
+            CpuMode::Kernel if !kernel => CpuMode::User,
+            CpuMode::GuestUser if kernel => CpuMode::GuestKernel,
+            CpuMode::GuestKernel if !kernel => CpuMode::GuestUser,
+            _ => return frame,
+        };
+        match frame.mapping {
+            Some(_) => frame,
+            None => self.locate(at, other, addr),
+        }
+    }
+
+    /// Appends the frames of `chain` to `out`, innermost first, at most `max_stack` of them. A corrupted chain adds none.
+    pub fn callchain(&self, at: Place, chain: U64s<'_>, max_stack: usize, out: &mut Vec<Frame>) {
+        let start = out.len();
+        let whole = chain::walk(chain, max_stack, |mode, ip| {
+            out.push(self.locate(at, mode, ip));
+        });
+        if !whole {
+            out.truncate(start);
+        }
+    }
+
+    /// Calls `frame(mode, address)` for each frame of `chain`, innermost first, at most `max_stack` of them, without
+    /// looking anything up. `false` for a corrupted chain, of which no frame counts.
+    pub fn walk(chain: U64s<'_>, max_stack: usize, frame: impl FnMut(CpuMode, u64)) -> bool {
+        chain::walk(chain, max_stack, frame)
+    }
+
+    /// The frame of `ip` in a mapping that is already known; does not depend on time.
+    #[must_use]
+    pub fn in_mapping(&self, mapping: MappingId, ip: u64, level: Level) -> Frame {
+        let mapped = self.world.mapping(mapping);
+        let address = mapped.object_address(ip);
+        let dso = mapped.dso;
+        let index = self
+            .object(dso)
+            .and_then(|object| object.table.find(address));
+        Frame {
+            ip,
+            address,
+            mapping: Some(mapping),
+            dso: Some(dso),
+            symbol: index.map(|index| SymbolId { dso, index }),
+            level,
+        }
+    }
+
+    /// The name of a symbol as perf shows it, demangled.
+    #[must_use]
+    pub fn symbol_name(&self, symbol: SymbolId) -> &str {
+        self.object(symbol.dso)
+            .map_or("", |object| object.name(symbol.index))
+    }
+
+    /// Start and end of a symbol, in the terms of [`Frame::address`]; `None` for an id that another resolver made.
+    #[must_use]
+    pub fn symbol(&self, symbol: SymbolId) -> Option<&Symbol> {
+        let table = &self.object(symbol.dso)?.table;
+        (symbol.index.as_usize() < table.len()).then(|| table.get(symbol.index))
+    }
+
+    /// The file that an object's symbols came from, if it was asked for any and has some.
+    #[must_use]
+    pub fn source(&self, dso: DsoId) -> Option<&Path> {
+        let object = self.objects.get(dso.0 as usize)?.get()?;
+        (!object.table.is_empty()).then_some(object.source.as_path())
+    }
+
+    /// What there is to say about the objects that were loaded so far.
+    pub fn findings(&self) -> impl Iterator<Item = Finding<'_>> {
+        self.objects.iter().enumerate().flat_map(|(index, place)| {
+            let findings = place.get().map_or(&[][..], |object| &object.findings);
+            let dso = DsoId(u32::try_from(index).unwrap_or(u32::MAX));
+            findings.iter().map(move |what| Finding { dso, what })
+        })
+    }
+
+    /// The symbols of an object, read now if this is the first time that they are wanted.
+    fn object(&self, dso: DsoId) -> Option<&Object> {
+        let place = self.objects.get(dso.0 as usize)?;
+        Some(place.get_or_init(|| self.load(dso)))
+    }
+
+    fn load(&self, id: DsoId) -> Object {
+        let dso = self.world.dso(id);
+        if dso.kind == DsoKind::KernelModule
+            && let Some(table) = self.listed_module(dso)
+        {
+            return Object::new(table, PathBuf::new(), Vec::new());
+        }
+        let sources = Sources {
+            files: self.files,
+            paths: &self.paths,
+            vdso: self.vdso.as_ref(),
+        };
+        sources.load(dso)
+    }
+
+    /// The symbols of a module in the kernel's own listing, which names those of all modules.
+    fn listed_module(&self, module: &Dso) -> Option<SymbolTable> {
+        let is_kernel = |dso: &Dso| dso.kind == DsoKind::Kernel && dso.machine == module.machine;
+        let kernel = self.world.dsos().iter().position(is_kernel)?;
+        let kernel = self.object(DsoId(u32::try_from(kernel).ok()?))?;
+        kernel.module(&module.name)
+    }
+}
