@@ -1,1 +1,19 @@
-//! rperf-replay.
+//! From the records of a recording to samples that know where they were taken.
+//!
+//! Two passes over the mapped file. Pass 1 ([`Replay::open`]) walks record headers, keeps the few
+//! records that change state and builds the [`World`], which answers "what was mapped there, then".
+//! Pass 2 hands samples to the consumer: [`Replay::fold`] in any order on all cores, or
+//! [`Replay::ordered`] rendered on all cores and delivered in order of time. There is no global sort
+//! of records and no mutable state that samples wait for.
+
+mod drive;
+mod dso;
+mod ids;
+mod sample;
+mod world;
+
+pub use drive::{Flow, Fold, Render, Take};
+pub use dso::{Dso, DsoKind, Mapping};
+pub use ids::{CommId, DsoId, EventIndex, Machine, MappingId, Order};
+pub use sample::Sample;
+pub use world::{Epoch, World, WorldBuilder};

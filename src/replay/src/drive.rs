@@ -1,0 +1,54 @@
+//! The two ways through a recording: what a consumer implements.
+
+use crate::{Sample, World};
+
+/// Order-free: every worker owns one, stretches of the file are folded in parallel, then merged in
+/// file order.
+pub trait Fold: Send {
+    /// Takes in one sample. Called in file order within a stretch.
+    fn sample(&mut self, world: &World, sample: &Sample<'_>);
+
+    /// Takes in what `later`, which saw a later stretch of the file, has folded.
+    fn merge(&mut self, later: Self);
+}
+
+/// Time-ordered, first stage: runs in parallel over blocks of consecutive samples.
+///
+/// One `Out` holds what a whole block renders to, so that a thousand lines of text cost one
+/// allocation and one hand-over between threads.
+pub trait Render: Sync {
+    /// What a block of samples renders to.
+    type Out: Default + Send;
+    /// What a worker keeps between samples: buffers, caches.
+    type Scratch: Default;
+
+    /// Appends one sample to the block's output.
+    fn render(
+        &self,
+        world: &World,
+        sample: &Sample<'_>,
+        scratch: &mut Self::Scratch,
+        out: &mut Self::Out,
+    );
+}
+
+/// Time-ordered, second stage: serial, blocks come in order. It should only concatenate or fold.
+pub trait Take<Out> {
+    /// Takes the next block.
+    fn take(&mut self, out: Out) -> Flow;
+}
+
+impl<Out, F: FnMut(Out) -> Flow> Take<Out> for F {
+    fn take(&mut self, out: Out) -> Flow {
+        self(out)
+    }
+}
+
+/// Whether more is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    /// Go on.
+    Continue,
+    /// No more, please: the reader of the output has gone.
+    Stop,
+}

@@ -1,0 +1,106 @@
+//! What the file name of an MMAP record stands for.
+
+use crate::DsoKind;
+
+const MAP_HUGETLB: u32 = 0x40000;
+const PROT_EXEC: u32 = 4;
+const VDSO_NAMES: [&str; 3] = ["[vdso]", "[vdso32]", "[vdsox32]"];
+
+/// A file name with what it means.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Named {
+    /// Name of the dso.
+    pub(crate) name: String,
+    /// What it is.
+    pub(crate) kind: DsoKind,
+    /// Whether addresses stay as they are.
+    pub(crate) identity: bool,
+}
+
+/// A mapping of a process.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct UserMapping<'a> {
+    pub(crate) filename: &'a str,
+    pub(crate) prot: u32,
+    pub(crate) flags: u32,
+    pub(crate) pid: u32,
+}
+
+impl UserMapping<'_> {
+    /// Names it as perf does: executable memory without a file belongs to `/tmp/perf-PID.map`.
+    pub(crate) fn name(&self) -> Named {
+        let fileless = is_anonymous(self.filename)
+            || self.flags & MAP_HUGETLB != 0
+            || is_special_memory(self.filename);
+        let (name, kind) = if fileless && self.prot & PROT_EXEC != 0 && self.pid != 0 {
+            let name = format!("/tmp/perf-{}.map", self.pid);
+            (name, DsoKind::PerfMap(self.pid))
+        } else if fileless {
+            (self.filename.to_owned(), DsoKind::Memory)
+        } else if VDSO_NAMES.contains(&self.filename) {
+            (self.filename.to_owned(), DsoKind::Vdso)
+        } else {
+            (self.filename.to_owned(), DsoKind::User)
+        };
+        Named {
+            name,
+            kind,
+            identity: fileless,
+        }
+    }
+}
+
+fn is_anonymous(filename: &str) -> bool {
+    filename == "//anon"
+        || filename.starts_with("/dev/zero")
+        || filename.starts_with("/anon_hugepage")
+}
+
+fn is_special_memory(filename: &str) -> bool {
+    filename.starts_with("[stack") || filename.starts_with("/SYSV") || filename == "[heap]"
+}
+
+/// The bracketed name of a kernel module, from the path of its file or its own name; `None` if it
+/// is no module.
+pub(crate) fn module_name(path: &str) -> Option<String> {
+    const NOT_MODULES: [&str; 6] = [
+        "[kernel.kallsyms]",
+        "[guest.kernel.kallsyms",
+        "[vdso]",
+        "[vdso32]",
+        "[vdsox32]",
+        "[vsyscall]",
+    ];
+    let file = path.rsplit('/').next().unwrap_or(path);
+    if file.starts_with('[') {
+        let module = !NOT_MODULES.iter().any(|other| file.starts_with(other));
+        return module.then(|| file.to_owned());
+    }
+    let plain = ["gz", "xz"]
+        .iter()
+        .find_map(|extension| file.strip_suffix(extension)?.strip_suffix('.'))
+        .unwrap_or(file);
+    let (stem, extension) = plain.rsplit_once('.')?;
+    let is_module = !stem.is_empty() && extension.starts_with("ko");
+    is_module.then(|| format!("[{}]", stem.replace('-', "_")))
+}
+
+/// The name in a kernel's own MMAP record, taken apart: `[kernel.kallsyms]_text`.
+pub(crate) struct KernelName<'a> {
+    /// Name of the dso.
+    pub(crate) dso: &'a str,
+    /// The symbol whose address is in `pgoff`.
+    pub(crate) symbol: &'a str,
+}
+
+/// Recognises the kernel itself (and not its modules) in an MMAP record.
+pub(crate) fn kernel_name(filename: &str) -> Option<KernelName<'_>> {
+    let rest = filename.strip_prefix('[')?;
+    let known = rest.starts_with("kernel.kallsyms") || rest.starts_with("guest.kernel.kallsyms");
+    if !known {
+        return None;
+    }
+    let end = filename.find(']').map_or(filename.len(), |at| at + 1);
+    let (dso, symbol) = filename.split_at_checked(end)?;
+    Some(KernelName { dso, symbol })
+}
