@@ -6,14 +6,27 @@
 //! [`Replay::ordered`] rendered on all cores and delivered in order of time. There is no global sort
 //! of records and no mutable state that samples wait for.
 
+mod diagnostics;
 mod drive;
 mod dso;
+mod error;
+mod events;
+mod fold;
 mod ids;
+mod ordered;
+mod replay;
+mod rounds;
 mod sample;
+mod scan;
+mod timeline;
 mod world;
 
+pub use diagnostics::{Bad, Diagnostics};
 pub use drive::{Flow, Fold, Render, Take};
 pub use dso::{Dso, DsoKind, Mapping};
+pub use error::Error;
 pub use ids::{CommId, DsoId, EventIndex, Machine, MappingId, Order};
+pub use replay::Replay;
+pub use rounds::Rounds;
 pub use sample::Sample;
 pub use world::{Epoch, World, WorldBuilder};

@@ -9,9 +9,9 @@ mod space;
 mod threads;
 
 pub use builder::WorldBuilder;
-pub use epoch::Epoch;
 pub(crate) use comms::Comms;
 use dsos::Dsos;
+pub use epoch::Epoch;
 use rperf_wire::CpuMode;
 use rustc_hash::FxHashMap;
 use space::{Space, SpaceId};

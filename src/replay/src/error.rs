@@ -1,0 +1,16 @@
+//! Why a recording cannot be replayed.
+
+/// Why a recording cannot be replayed. Offsets count from the file's start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Records are compressed.
+    #[error("record at offset {offset} is compressed (COMPRESSED), which is not read yet")]
+    Compressed {
+        /// Where the record stands.
+        offset: u64,
+    },
+    /// No thread could be started.
+    #[error("cannot start a thread")]
+    Spawn(#[source] std::io::Error),
+}

@@ -1,0 +1,162 @@
+//! Which event a record belongs to, and how its fields lie.
+
+use rperf_perfdata::{EventDesc, PerfData};
+use rperf_wire::{
+    AttrFlags, DecodeError, Endian, RawRecord, RecordKind, SampleIdLayout, SampleLayout, SampleType,
+};
+use rustc_hash::FxHashMap;
+
+use crate::{EventIndex, Order, Sample};
+
+/// The events of a file, ready for decoding.
+#[derive(Debug)]
+pub(crate) struct EventTable {
+    endian: Endian,
+    events: Vec<Event>,
+    by_id: FxHashMap<u64, EventIndex>,
+    /// Whether records other than samples have a trailer.
+    trailers: bool,
+}
+
+#[derive(Debug)]
+struct Event {
+    layout: SampleLayout,
+    trailer: SampleIdLayout,
+    /// Stands in for a period that samples don't record.
+    period: u64,
+}
+
+/// What pass 1 wants to know of a sample.
+pub(crate) struct Glance {
+    pub(crate) event: EventIndex,
+    pub(crate) time: Option<u64>,
+}
+
+impl EventTable {
+    pub(crate) fn new(data: &PerfData<'_>) -> Self {
+        let events = data.events();
+        let mut by_id = FxHashMap::default();
+        for (index, event) in (0..).zip(events) {
+            by_id.extend(event.ids.iter().map(|id| (*id, EventIndex(index))));
+        }
+        let first = events.first();
+        Self {
+            endian: data.endian(),
+            events: events.iter().map(Event::new).collect(),
+            by_id,
+            trailers: first.is_some_and(|event| {
+                let flags = event.attr.flags;
+                flags.contains(AttrFlags::SAMPLE_ID_ALL)
+            }),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.events.len()
+    }
+
+    /// The event of an id. As in perf, the first one stands in for records that perf made up (id 0).
+    #[inline]
+    fn of_id(&self, id: u64) -> Option<EventIndex> {
+        match self.by_id.get(&id) {
+            Some(event) => Some(*event),
+            None if id == 0 || !self.trailers => Some(EventIndex(0)),
+            None => None,
+        }
+    }
+
+    /// The event of a sample; `None` for an id that the header does not know. All events of a file
+    /// keep the id at the same place, or it could not be found.
+    #[inline]
+    fn of_sample(&self, body: &[u8]) -> Option<EventIndex> {
+        if self.events.len() == 1 {
+            return Some(EventIndex(0));
+        }
+        match self.events.first()?.layout.id(body, self.endian) {
+            Some(id) => self.of_id(id),
+            None => Some(EventIndex(0)),
+        }
+    }
+
+    fn event(&self, index: EventIndex) -> Option<&Event> {
+        self.events.get(index.0 as usize)
+    }
+
+    /// Event and time of a sample; `None` for an id that the header does not know.
+    #[inline]
+    pub(crate) fn glance(&self, body: &[u8]) -> Option<Glance> {
+        let event = self.of_sample(body)?;
+        let time = self.event(event)?.layout.time(body, self.endian);
+        Some(Glance {
+            event,
+            time: time.filter(is_time),
+        })
+    }
+
+    /// Time of a record that is not a sample.
+    pub(crate) fn record_time(&self, raw: &RawRecord<'_>) -> Option<u64> {
+        if !self.trailers || raw.kind.0 >= RecordKind::USER_TYPE_START {
+            return None;
+        }
+        let trailer = self.trailer(raw.body)?;
+        trailer.time(raw.body, self.endian).filter(is_time)
+    }
+
+    /// The trailer's layout: with IDENTIFIER its last word tells the event.
+    fn trailer(&self, body: &[u8]) -> Option<&SampleIdLayout> {
+        let first = self.events.first()?;
+        if self.events.len() == 1 || !first.has(SampleType::IDENTIFIER) {
+            return Some(&first.trailer);
+        }
+        let id = self.endian.u64_at(body, body.len().checked_sub(8)?)?;
+        let event = self.event(self.of_id(id)?)?;
+        Some(&event.trailer)
+    }
+
+    /// Decodes a sample; `None` for an id that the header does not know.
+    #[inline]
+    pub(crate) fn sample<'a>(
+        &self,
+        raw: &RawRecord<'a>,
+        order: impl FnOnce(Option<u64>) -> Order,
+    ) -> Result<Option<Sample<'a>>, DecodeError> {
+        let Some(index) = self.of_sample(raw.body) else {
+            return Ok(None);
+        };
+        let Some(event) = self.event(index) else {
+            return Ok(None);
+        };
+        let wire = event.layout.decode(raw.body, self.endian)?;
+        let (pid, tid) = wire.pid_tid.unwrap_or((u32::MAX, u32::MAX));
+        Ok(Some(Sample {
+            event: index,
+            order: order(wire.time.filter(is_time)),
+            misc: raw.misc,
+            pid,
+            tid,
+            cpu: wire.cpu.unwrap_or(u32::MAX),
+            period: wire.period.unwrap_or(event.period),
+            body: raw.body,
+            wire,
+        }))
+    }
+}
+
+impl Event {
+    fn new(desc: &EventDesc) -> Self {
+        Self {
+            layout: SampleLayout::new(&desc.attr),
+            trailer: SampleIdLayout::new(desc.attr.sample_type),
+            period: desc.attr.sample_period,
+        }
+    }
+
+    fn has(&self, field: SampleType) -> bool {
+        self.layout.sample_type().contains(field)
+    }
+}
+
+/// 0 and ~0 are how records without a time come.
+fn is_time(time: &u64) -> bool {
+    *time != 0 && *time != u64::MAX
+}

@@ -1,0 +1,116 @@
+//! A recording, opened: the World and two ways through the samples.
+
+use std::sync::{Mutex, PoisonError};
+
+use rperf_perfdata::{PerfData, Records};
+use rperf_wire::{Endian, RawRecord};
+
+use crate::diagnostics::Bad;
+use crate::events::EventTable;
+use crate::scan::{Scan, Slice, scan};
+use crate::{Diagnostics, Error, Order, Sample, World};
+
+/// A recording after pass 1.
+#[derive(Debug)]
+pub struct Replay<'a> {
+    data: &'a PerfData<'a>,
+    pub(crate) events: EventTable,
+    pub(crate) scan: Scan,
+    bad_samples: Mutex<Bad>,
+}
+
+impl<'a> Replay<'a> {
+    /// Pass 1: walks all record headers and builds the World.
+    ///
+    /// # Errors
+    /// [`Error::Compressed`] for a recording whose records can't be seen. A damaged tail is no error
+    /// but [`Diagnostics::end`].
+    pub fn open(data: &'a PerfData<'a>) -> Result<Self, Error> {
+        let events = EventTable::new(data);
+        let scan = scan(data, &events)?;
+        Ok(Self {
+            data,
+            events,
+            scan,
+            bad_samples: Mutex::default(),
+        })
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn data(&self) -> &'a PerfData<'a> {
+        self.data
+    }
+
+    /// Processes and mappings by time.
+    #[must_use]
+    pub fn world(&self) -> &World {
+        &self.scan.world
+    }
+
+    /// What was lost, late or broken. Broken samples are known after [`Replay::fold`] or
+    /// [`Replay::ordered`].
+    #[must_use]
+    pub fn diagnostics(&self) -> Diagnostics {
+        Diagnostics {
+            bad_samples: self.bad().clone(),
+            ..self.scan.diagnostics.clone()
+        }
+    }
+
+    /// How many samples each event has, in the order of [`PerfData::events`].
+    #[must_use]
+    pub fn sample_counts(&self) -> &[u64] {
+        &self.scan.samples
+    }
+
+    pub(crate) fn bad(&self) -> std::sync::MutexGuard<'_, Bad> {
+        self.bad_samples
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn endian(&self) -> Endian {
+        self.data.endian()
+    }
+
+    /// The bytes of the data from a file offset on.
+    pub(crate) fn from(&self, position: u64) -> &'a [u8] {
+        let offset = position.wrapping_sub(self.data.data_offset());
+        let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+        self.data.data().get(offset..).unwrap_or_default()
+    }
+
+    /// The records of a slice.
+    pub(crate) fn records(&self, slice: &Slice) -> Records<'a> {
+        let bytes = self.from(slice.start);
+        let size = usize::try_from(slice.end - slice.start).unwrap_or(usize::MAX);
+        Records::new(
+            bytes.get(..size).unwrap_or(bytes),
+            slice.start,
+            self.endian(),
+        )
+    }
+
+    /// Decodes a sample. `Ok(None)` for one of an unknown event, which pass 1 has counted.
+    #[inline]
+    pub(crate) fn sample(
+        &self,
+        raw: &RawRecord<'a>,
+        position: u64,
+    ) -> Result<Option<Sample<'a>>, rperf_wire::DecodeError> {
+        self.events.sample(raw, |time| Order {
+            time: time.unwrap_or_else(|| self.limit(position)),
+            position,
+        })
+    }
+
+    /// The flush limit at a file offset.
+    #[cold]
+    pub(crate) fn limit(&self, position: u64) -> u64 {
+        let rounds = &self.scan.rounds;
+        let before = rounds.partition_point(|round| round.position < position);
+        let last = before.checked_sub(1).and_then(|last| rounds.get(last));
+        last.map_or(0, |round| round.limit)
+    }
+}

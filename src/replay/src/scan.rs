@@ -1,0 +1,206 @@
+//! Pass 1: one serial walk over record headers.
+
+use rperf_perfdata::{PerfData, RecordAt};
+use rperf_wire::{Endian, LostSamples, RawRecord, Record, RecordKind};
+
+use crate::events::EventTable;
+use crate::{Diagnostics, Error, Order, Rounds, World, WorldBuilder};
+
+/// A stretch of the data that begins and ends at record borders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Slice {
+    /// File offset of the first record.
+    pub(crate) start: u64,
+    /// File offset behind the last record.
+    pub(crate) end: u64,
+    /// Bytes of samples in it: the work it makes.
+    pub(crate) weight: u64,
+}
+
+/// A FINISHED_ROUND record and up to where it delivers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Round {
+    pub(crate) position: u64,
+    pub(crate) limit: u64,
+}
+
+/// What pass 1 finds.
+#[derive(Debug)]
+pub(crate) struct Scan {
+    pub(crate) world: World,
+    pub(crate) diagnostics: Diagnostics,
+    /// Samples of each event.
+    pub(crate) samples: Vec<u64>,
+    pub(crate) slices: Vec<Slice>,
+    pub(crate) rounds: Vec<Round>,
+}
+
+/// Slices are cut when they have this many bytes.
+const SLICE_SIZE: u64 = 256 << 10;
+/// Kinds below this are counted in an array.
+const COMMON_KINDS: usize = 128;
+
+struct Scanner<'e, 'a> {
+    events: &'e EventTable,
+    endian: Endian,
+    order: Rounds,
+    /// Records that change the World, sorted later.
+    state: Vec<(Order, RawRecord<'a>)>,
+    kinds: Vec<u64>,
+    diagnostics: Diagnostics,
+    samples: Vec<u64>,
+    slices: Vec<Slice>,
+    open: Slice,
+    rounds: Vec<Round>,
+}
+
+/// Walks all records of a file.
+///
+/// # Errors
+/// [`Error::Compressed`]: what is inside is not seen.
+pub(crate) fn scan(data: &PerfData<'_>, events: &EventTable) -> Result<Scan, Error> {
+    let start = data.data_offset();
+    let mut scanner = Scanner {
+        events,
+        endian: data.endian(),
+        order: Rounds::new(),
+        state: Vec::new(),
+        kinds: vec![0; COMMON_KINDS],
+        diagnostics: Diagnostics::default(),
+        samples: vec![0; events.len()],
+        slices: Vec::new(),
+        open: Slice {
+            start,
+            end: start,
+            weight: 0,
+        },
+        rounds: Vec::new(),
+    };
+    let mut records = data.records();
+    while let Some(record) = records.next() {
+        match record {
+            Ok(record) => scanner.record(&record, records.position())?,
+            Err(error) => scanner.diagnostics.end = Some(error),
+        }
+    }
+    Ok(scanner.finish(data))
+}
+
+impl<'a> Scanner<'_, 'a> {
+    fn record(&mut self, at: &RecordAt<'a>, end: u64) -> Result<(), Error> {
+        let kind = at.raw.kind;
+        match self.kinds.get_mut(kind.0 as usize) {
+            Some(count) => *count += 1,
+            None => self.diagnostics.unknown_kinds += 1,
+        }
+        self.diagnostics.records += 1;
+        if kind == RecordKind::SAMPLE {
+            self.sample(at, end - at.position);
+        } else {
+            self.other(at)?;
+        }
+        self.open.end = end;
+        if end - self.open.start >= SLICE_SIZE {
+            self.cut();
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn sample(&mut self, at: &RecordAt<'a>, size: u64) {
+        self.open.weight += size;
+        let Some(glance) = self.events.glance(at.raw.body) else {
+            self.diagnostics.unknown_ids += 1;
+            return;
+        };
+        self.order.order(glance.time, at.position);
+        if let Some(count) = self.samples.get_mut(glance.event.0 as usize) {
+            *count += 1;
+        }
+    }
+
+    fn other(&mut self, at: &RecordAt<'a>) -> Result<(), Error> {
+        let raw = &at.raw;
+        match raw.kind {
+            RecordKind::FINISHED_ROUND => {
+                self.order.finish_round();
+                self.rounds.push(Round {
+                    position: at.position,
+                    limit: self.order.limit(),
+                });
+                return Ok(());
+            }
+            RecordKind::COMPRESSED | RecordKind::COMPRESSED2 => {
+                return Err(Error::Compressed {
+                    offset: at.position,
+                });
+            }
+            RecordKind(kind) if kind >= RecordKind::USER_TYPE_START => return Ok(()),
+            _ => {}
+        }
+        let time = self.events.record_time(raw);
+        let order = self.order.order(time, at.position);
+        if WorldBuilder::wants(raw.kind) {
+            self.state.push((order, *raw));
+        } else if matches!(raw.kind, RecordKind::LOST | RecordKind::LOST_SAMPLES) {
+            self.lost(at);
+        }
+        Ok(())
+    }
+
+    fn lost(&mut self, at: &RecordAt<'a>) {
+        match Record::decode(&at.raw, self.endian) {
+            Ok(Record::Lost(lost)) => {
+                self.diagnostics.lost_chunks += 1;
+                let sum = &mut self.diagnostics.lost_records;
+                *sum = sum.saturating_add(lost.lost);
+            }
+            Ok(Record::LostSamples(LostSamples { lost })) => {
+                let sum = &mut self.diagnostics.lost_samples;
+                *sum = sum.saturating_add(lost);
+            }
+            Ok(_) => {}
+            Err(error) => self.diagnostics.bad_records.add(at.position, error),
+        }
+    }
+
+    fn cut(&mut self) {
+        let end = self.open.end;
+        let next = Slice {
+            start: end,
+            end,
+            weight: 0,
+        };
+        self.slices.push(std::mem::replace(&mut self.open, next));
+    }
+
+    fn finish(mut self, data: &PerfData<'_>) -> Scan {
+        if self.open.end > self.open.start {
+            self.cut();
+        }
+        let mut diagnostics = self.diagnostics;
+        let kinds = (0..).map(RecordKind).zip(self.kinds);
+        diagnostics.kinds = kinds.filter(|(_, count)| *count > 0).collect();
+        let unnamed = diagnostics
+            .kinds
+            .iter()
+            .filter(|(kind, _)| kind.name().is_none());
+        diagnostics.unknown_kinds += unnamed.map(|(_, count)| count).sum::<u64>();
+        diagnostics.out_of_order = self.order.late();
+        let mut builder = WorldBuilder::new(self.endian);
+        builder.build_ids(&data.features().build_ids());
+        self.state.sort_by_key(|(order, _)| *order);
+        for (order, raw) in &self.state {
+            if let Err(error) = builder.push(*order, raw) {
+                diagnostics.bad_records.add(order.position, error);
+            }
+        }
+        Scan {
+            world: builder.finish(),
+            diagnostics,
+            samples: self.samples,
+            slices: self.slices,
+            rounds: self.rounds,
+        }
+    }
+}

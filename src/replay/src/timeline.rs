@@ -1,0 +1,85 @@
+//! The order index: where the samples are, in order of time, a window at a time.
+
+use rperf_perfdata::Records;
+use rperf_wire::RecordKind;
+
+use crate::{Order, Replay};
+
+/// Walks the file and gives out blocks of samples in order. What a FINISHED_ROUND completes is
+/// sorted and given out, so memory is bounded by the rounds, at 16 bytes for a sample; only if
+/// records came late is the whole file sorted at once.
+pub(crate) struct Timeline<'r, 'a> {
+    replay: &'r Replay<'a>,
+    records: Records<'a>,
+    rounds: std::slice::Iter<'r, crate::scan::Round>,
+    /// Samples read and not given out; sorted up to `complete`.
+    window: Vec<Order>,
+    /// Samples at the front of the window that can be given out.
+    complete: usize,
+    given: usize,
+    ended: bool,
+}
+
+/// Samples of a block.
+const BLOCK: usize = 1024;
+
+impl<'r, 'a> Timeline<'r, 'a> {
+    pub(crate) fn new(replay: &'r Replay<'a>) -> Self {
+        Self {
+            replay,
+            records: replay.data().records(),
+            rounds: replay.scan.rounds.iter(),
+            window: Vec::new(),
+            complete: 0,
+            given: 0,
+            ended: false,
+        }
+    }
+
+    /// Reads up to the next point where something is complete.
+    fn refill(&mut self) {
+        self.window.drain(..self.given);
+        self.given = 0;
+        let mut limit = 0;
+        let in_rounds = self.replay.scan.diagnostics.out_of_order == 0;
+        loop {
+            let Some(Ok(record)) = self.records.next() else {
+                self.ended = true;
+                break;
+            };
+            if record.raw.kind == RecordKind::SAMPLE {
+                if let Some(glance) = self.replay.events.glance(record.raw.body) {
+                    let position = record.position;
+                    let time = glance.time.unwrap_or_else(|| self.replay.limit(position));
+                    self.window.push(Order { time, position });
+                }
+            } else if record.raw.kind == RecordKind::FINISHED_ROUND {
+                limit = self.rounds.next().map_or(limit, |round| round.limit);
+                // Small rounds are gathered: a block should be worth handing over.
+                if in_rounds && self.window.len() >= BLOCK {
+                    break;
+                }
+            }
+        }
+        self.window.sort();
+        self.complete = if self.ended {
+            self.window.len()
+        } else {
+            self.window.partition_point(|order| order.time <= limit)
+        };
+    }
+}
+
+impl Iterator for Timeline<'_, '_> {
+    type Item = Vec<Order>;
+
+    fn next(&mut self) -> Option<Vec<Order>> {
+        while self.given == self.complete && !self.ended {
+            self.refill();
+        }
+        let end = self.complete.min(self.given + BLOCK);
+        let block = self.window.get(self.given..end).unwrap_or_default();
+        self.given = end;
+        (!block.is_empty()).then(|| block.to_vec())
+    }
+}
