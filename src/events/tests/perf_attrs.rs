@@ -1,13 +1,13 @@
 //! The attrs that we would open against those that `perf record` opened, as `perf evlist -v` lists them.
-#![expect(clippy::print_stderr, reason = "a skipped test says why")]
 
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::Command;
 
 use rperf_events::{
     Catalogue, EventSpec, RecordOptions, Sampling, Target, default_event, fallback_to_cpu_clock,
     parse, record_events,
 };
+use rperf_testkit::{Run, Scratch, real_perf, skip};
 use rperf_wire::{Attr, AttrText};
 
 /// One command line: perf's words and what they mean to us.
@@ -115,49 +115,37 @@ fn ours(case: &Case, has_pmu: bool) -> Vec<String> {
         .collect()
 }
 
-fn theirs(case: &Case, sleeper: u32, file: &Path) -> Option<Vec<String>> {
+fn theirs(case: &Case, sleeper: u32, file: &Path) -> Vec<String> {
     let words = case.words.replace("SLEEPER", &sleeper.to_string());
-    let mut record = Command::new("perf");
-    record.args(["record", "-B", "-o"]).arg(file);
-    if !case.events.is_empty() {
-        record.args(["-e", case.events]);
-    }
-    record
+    let events = Some(case.events).filter(|events| !events.is_empty());
+    let record = Run::new("perf")
+        .args(["record", "-B", "-o"])
+        .args([file])
+        .args(events.iter().flat_map(|events| ["-e", *events]))
         .args(words.split(' ').filter(|word| !word.is_empty()))
         .args(["sleep", "0.01"]);
-    let output = record.output().ok()?;
-    if !output.status.success() {
-        eprintln!("{words}: {}", String::from_utf8_lossy(&output.stderr));
-        return None;
-    }
-    let listed = Command::new("perf")
+    let recorded = record.finish().unwrap();
+    assert_eq!(recorded.status, 0, "{words}: {}", recorded.stderr);
+    let listed = Run::new("perf")
         .args(["evlist", "-v", "-i"])
-        .arg(file)
-        .output()
-        .ok()?;
-    let text = String::from_utf8_lossy(&listed.stdout);
-    Some(
-        text.lines()
-            .filter(|line| line.contains(", size: "))
-            .map(str::to_owned)
-            .collect(),
-    )
-}
-
-fn sleeper() -> Child {
-    Command::new("sleep")
-        .arg("60")
-        .stdin(Stdio::null())
-        .spawn()
-        .unwrap()
+        .args([file])
+        .finish()
+        .unwrap();
+    let lines = listed
+        .stdout
+        .lines()
+        .filter(|line| line.contains(", size: "));
+    lines.map(str::to_owned).collect()
 }
 
 /// Why the comparison cannot run here.
 fn obstacle() -> Option<&'static str> {
-    let version = Command::new("perf").arg("--version").output();
-    let version = version.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-    if !version.is_ok_and(|text| text.starts_with("perf version 6.1.")) {
-        return Some("perf 6.1 is not installed");
+    let Some(perf) = real_perf() else {
+        return Some("no perf here");
+    };
+    let version = Run::new(perf).args(["--version"]).finish();
+    if !version.is_ok_and(|outcome| outcome.stdout.starts_with("perf version 6.1.")) {
+        return Some("attrs differ in other versions than perf 6.1");
     }
     let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?;
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
@@ -168,29 +156,22 @@ fn obstacle() -> Option<&'static str> {
 #[test]
 fn attrs_are_those_of_perf_bit_for_bit() {
     if let Some(reason) = obstacle() {
-        eprintln!("skipped: {reason}");
-        return;
+        return skip("attrs_are_those_of_perf_bit_for_bit", reason);
     }
     let has_pmu = Path::new("/sys/bus/event_source/devices/cpu").exists();
-    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
-        .join(format!("attrs-{}.data", std::process::id()));
-    let mut target = sleeper();
+    let scratch = Scratch::new();
+    let file = scratch.path().join("perf.data");
+    let mut target = Command::new("sleep").arg("60").spawn().unwrap();
     let mut wrong = Vec::new();
     for case in cases() {
-        let expected = theirs(&case, target.id(), &file).expect("perf records this line");
+        let expected = theirs(&case, target.id(), &file);
         let opened = ours(&case, has_pmu);
         if opened != expected {
-            wrong.push(format!(
-                "record -e '{}' {}\n perf {expected:#?}\n ours {opened:#?}",
-                case.events, case.words
-            ));
+            let line = format!("record -e '{}' {}", case.events, case.words);
+            wrong.push(format!("{line}\n perf {expected:#?}\n ours {opened:#?}"));
         }
     }
     target.kill().unwrap();
     target.wait().unwrap();
-    for name in [file.clone(), file.with_extension("data.old")] {
-        // Whether the last recording left a backup is perf's affair.
-        drop(std::fs::remove_file(name));
-    }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
