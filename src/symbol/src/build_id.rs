@@ -123,3 +123,49 @@ pub(crate) fn build_id_of_image(image: &Image<'_>) -> Option<BuildId> {
             .find_map(|notes| build_id_of_notes(notes, image.endian)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn note(endian: Endianness, kind: u32, owner: &[u8], desc: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for word in [owner.len() as u32, desc.len() as u32, kind] {
+            bytes.extend(match endian {
+                Endianness::Little => word.to_le_bytes(),
+                Endianness::Big => word.to_be_bytes(),
+            });
+        }
+        for part in [owner, desc] {
+            bytes.extend(part);
+            bytes.resize(bytes.len().next_multiple_of(4), 0);
+        }
+        bytes
+    }
+
+    #[test]
+    fn notes_of_others_are_passed_over() {
+        for endian in [Endianness::Little, Endianness::Big] {
+            let mut bytes = note(endian, NOTE_BUILD_ID, b"Xen\0", &[1; 5]);
+            bytes.extend(note(endian, 1, GNU_OWNER, &[2; 16]));
+            bytes.extend(note(endian, NOTE_BUILD_ID, GNU_OWNER, &[0xab; 20]));
+            let id = build_id_of_notes(&bytes, endian).expect("a build-id");
+            assert_eq!(id.to_string(), "ab".repeat(20));
+            assert_eq!(BuildId::from_hex(&id.to_string()), Some(id));
+            for len in 0..bytes.len() {
+                assert_eq!(build_id_of_notes(&bytes[..len], endian), None);
+            }
+        }
+    }
+
+    #[test]
+    fn padding_makes_no_difference() {
+        let short = BuildId::from_bytes(&[5; 8]).expect("a build-id");
+        let mut padded = [0; 20];
+        padded[..8].fill(5);
+        let padded = BuildId::from_bytes(&padded).expect("a build-id");
+        assert!(short.matches(&padded) && short != padded);
+        assert_eq!(BuildId::from_bytes(&[0; 20]), None);
+        assert_eq!(BuildId::from_hex("abc"), None);
+    }
+}

@@ -40,3 +40,51 @@ fn underscores(name: &str) -> usize {
 fn is_syscall_alias(name: &str) -> bool {
     name.starts_with("SyS") || name.starts_with("compat_SyS")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::{NameForm, NameRange};
+
+    fn symbol(size: u64, binding: Binding) -> Symbol {
+        Symbol {
+            start: 16,
+            end: 16 + size,
+            binding,
+            is_function: true,
+            form: NameForm::Plain,
+            name: NameRange::default(),
+        }
+    }
+
+    #[test]
+    fn each_rule_yields_to_the_one_before() {
+        use Binding::{Global, Local, Weak};
+        // Better, worse: what is after the deciding rule speaks for the worse one.
+        let cases = [
+            ((1, Weak, "__a"), (0, Global, "longer")),
+            ((1, Local, "__a"), (1, Weak, "longer")),
+            ((1, Global, "__a"), (1, Local, "longer")),
+            ((1, Global, "_a"), (1, Global, "__longer")),
+            ((1, Global, "longer"), (1, Global, "short")),
+            ((1, Global, "sys_x"), (1, Global, "SyS_x")),
+        ];
+        for (better, worse) in cases {
+            let (b, w) = (symbol(better.0, better.1), symbol(worse.0, worse.1));
+            assert!(
+                keeps_first(&b, &w, || (better.2, worse.2)),
+                "{better:?} {worse:?}"
+            );
+            assert!(
+                !keeps_first(&w, &b, || (worse.2, better.2)),
+                "{worse:?} {better:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn of_equals_the_first_stays() {
+        let one = symbol(1, Binding::Global);
+        assert!(keeps_first(&one, &one, || ("abc", "abd")));
+    }
+}

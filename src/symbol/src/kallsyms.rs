@@ -83,7 +83,8 @@ impl<'a> Iterator for Lines<'a> {
             let (line, rest) = after.split_at(len);
             self.rest = rest.get(1..).unwrap_or_default();
             if let [b' ', kind, b' ', text @ ..] = line
-                && digits > 0
+                && kind.is_ascii_graphic()
+                && (1..=16).contains(&digits)
                 && !text.is_empty()
             {
                 return Some(Line {
@@ -204,4 +205,100 @@ fn split(mut all: SymbolTable, distance: u64) -> (SymbolTable, Vec<ModuleSymbols
     });
     let modules = modules.collect();
     (all, modules)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn names(table: &SymbolTable) -> Vec<(u64, u64, String)> {
+        let named = table
+            .iter()
+            .map(|(at, symbol)| (symbol.start, symbol.end, table.name(at).into_owned()));
+        named.collect()
+    }
+
+    #[test]
+    fn modules_get_tables_of_their_own() {
+        let text = b"1000 T _text\n1010 t last\n100000 t one\t[mod_a]\n100010 T two\t[mod_a]\n200000 t three\t[mod_b]\n";
+        let parsed = parse(text, None);
+        assert_eq!(
+            names(&parsed.kernel),
+            [
+                (0x1000, 0x1010, "_text".into()),
+                (0x1010, 0x3000, "last".into())
+            ]
+        );
+        let [a, b] = parsed.modules.as_slice() else {
+            panic!("two modules")
+        };
+        assert_eq!((&*a.name, &*b.name), ("mod_a", "mod_b"));
+        assert_eq!(
+            names(&a.table),
+            [
+                (0x10_0000, 0x10_0010, "one".into()),
+                (0x10_0010, 0x20_0000, "two".into())
+            ]
+        );
+        assert_eq!(names(&b.table), [(0x20_0000, 0x20_1000, "three".into())]);
+    }
+
+    #[test]
+    fn the_kernel_is_moved_and_modules_are_not() {
+        let text = b"1000 T _text\n1010 t f\n100000 t m\t[mod]\n";
+        let parsed = parse(text, Some(("_text", 0x5000)));
+        assert_eq!(
+            parsed
+                .kernel
+                .find(0x5010)
+                .map(|at| parsed.kernel.raw_name(at)),
+            Some("f")
+        );
+        assert!(
+            parsed
+                .modules
+                .iter()
+                .all(|module| module.table.find(0x10_0000).is_some())
+        );
+        let parsed = parse(text, Some(("_stext", 0x5000)));
+        assert!(parsed.lacks_relocation && parsed.kernel.is_empty());
+    }
+
+    #[test]
+    fn zeros_are_hidden_addresses() {
+        let parsed = parse(
+            b"0000000000000000 T _text\n0000000000000000 t f\n",
+            Some(("_text", 1)),
+        );
+        assert!(parsed.hidden && parsed.kernel.is_empty());
+    }
+
+    /// One line after the other with the tools of the standard library.
+    fn naive(text: &str) -> Vec<(u64, u8, String)> {
+        let parse = |line: &str| {
+            let (address, rest) = line.split_once(' ')?;
+            let (kind, name) = rest.split_once(' ')?;
+            let hexadecimal = address.len() <= 16 && address.chars().all(|c| c.is_ascii_hexdigit());
+            let &[kind] = kind.as_bytes() else {
+                return None;
+            };
+            let address = u64::from_str_radix(address, 16)
+                .ok()
+                .filter(|_| hexadecimal)?;
+            (!name.is_empty()).then(|| (address, kind, name.to_owned()))
+        };
+        text.split('\n').filter_map(parse).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn lines_are_those_of_the_naive_parser(text in "([0-9a-f]{0,16} [A-Za-z]{0,2} [a-z_]{0,9}(\t\\[m\\])?\n|[ 0-9a-zT\n]{0,9}){0,9}") {
+            let quick: Vec<_> = lines(text.as_bytes())
+                .map(|line| (line.address, line.kind, String::from_utf8_lossy(line.text).into_owned()))
+                .collect();
+            prop_assert_eq!(quick, naive(&text));
+        }
+    }
 }

@@ -3,6 +3,9 @@
 use crate::builder::{NewSymbol, TableBuilder};
 use crate::table::{AddressSpace, Binding, NameForm, SymbolTable};
 
+/// Names up to this length are passed over.
+const IGNORED_NAME_LEN: usize = 2;
+
 /// A parsed perf map.
 #[derive(Debug)]
 pub struct PerfMap {
@@ -24,6 +27,10 @@ pub fn parse(text: &[u8]) -> PerfMap {
             bad_lines += 1;
             continue;
         };
+        // perf passes names of one or two letters over, and addresses shown must not depend on the tool.
+        if name.len() <= IGNORED_NAME_LEN {
+            continue;
+        }
         let new = NewSymbol {
             start,
             size,
@@ -60,4 +67,21 @@ fn hexadecimal(text: &[u8]) -> Option<(u64, &[u8])> {
     let (number, rest) = digits.split_at_checked(len)?;
     let number = std::str::from_utf8(number).ok()?;
     Some((u64::from_str_radix(number, 16).ok()?, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_are_none_are_counted() {
+        let map = parse(b"10 8 first\n\nnonsense\n18\n18 8\n0x20 0X8 a name\n30 8 ab\n99999999999999999 1 wide\n");
+        let names: Vec<_> = map
+            .table
+            .iter()
+            .map(|(at, _)| map.table.name(at).into_owned())
+            .collect();
+        assert_eq!(names, ["first", "a name"]);
+        assert_eq!(map.bad_lines, 4);
+    }
 }

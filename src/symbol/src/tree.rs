@@ -288,3 +288,105 @@ impl RedBlack {
         self.set_red(node, false);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::builder::{NewSymbol, TableBuilder};
+    use crate::table::{AddressSpace, Binding, NameForm, SymbolTable};
+
+    fn table(ranges: &[(u64, u64)], mended: bool) -> SymbolTable {
+        let mut builder = TableBuilder::new(false);
+        for &(start, size) in ranges {
+            let new = NewSymbol {
+                start,
+                size,
+                binding: Binding::Global,
+                is_function: true,
+                form: NameForm::Plain,
+            };
+            builder.push(new, format!("{start}_{size}").as_bytes());
+        }
+        if mended {
+            builder.fix_ends(|_, _| false);
+            builder.drop_duplicates();
+        }
+        builder.finish(AddressSpace::Runtime)
+    }
+
+    impl RedBlack {
+        /// Black nodes on each way down from `node`; `None` where ways or colours break the rules.
+        fn black_height(&self, node: u32) -> Option<u32> {
+            if node == NONE {
+                return Some(0);
+            }
+            let Node {
+                child: [left, right],
+                red,
+                ..
+            } = self.node(node);
+            let hangs_well = [left, right]
+                .into_iter()
+                .all(|c| c == NONE || self.parent(c) == node);
+            let colours_well = !red || !(self.is_red(left) || self.is_red(right));
+            let (l, r) = (self.black_height(left)?, self.black_height(right)?);
+            (hangs_well && colours_well && l == r).then_some(l + u32::from(!red))
+        }
+
+        fn in_order(&self, node: u32, into: &mut Vec<u32>) {
+            if node != NONE {
+                self.in_order(self.child(node, 0), into);
+                into.push(node);
+                self.in_order(self.child(node, 1), into);
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn found_symbols_cover_the_address(ranges in prop::collection::vec((0u64..200, 0u64..30), 0..60), mended: bool) {
+            let table = table(&ranges, mended);
+            for address in 0..240 {
+                let covers = |s: &Symbol| s.start == address || (s.start < address && address < s.end);
+                let found = table.find(address).map(|at| *table.get(at));
+                if let Some(found) = found {
+                    prop_assert!(covers(&found));
+                }
+                let candidates = table.iter().filter(|(_, s)| covers(s)).count();
+                if table.tree.is_none() {
+                    prop_assert_eq!(candidates, usize::from(found.is_some()));
+                }
+            }
+        }
+
+        #[test]
+        fn the_tree_keeps_its_rules(starts in prop::collection::vec(0u64..100, 1..80), erased in prop::collection::vec(any::<prop::sample::Index>(), 0..60)) {
+            let ranges: Vec<_> = starts.iter().map(|&start| (start, 1)).collect();
+            let symbols: Vec<Symbol> = {
+                // In order of insertion, unlike the table's.
+                let name = crate::table::NameRange::default();
+                ranges.iter().map(|&(start, size)| Symbol { start, end: start + size, binding: Binding::Global, is_function: true, form: NameForm::Plain, name }).collect()
+            };
+            let mut tree = RedBlack { root: NONE, nodes: vec![LEAF; symbols.len()] };
+            let mut expected: Vec<u32> = Vec::new();
+            for node in 0..symbols.len() as u32 {
+                tree.insert(&symbols, node);
+                expected.push(node);
+                prop_assert!(tree.black_height(tree.root).is_some());
+            }
+            expected.sort_by_key(|&node| symbols[node as usize].start);
+            for index in erased {
+                if expected.is_empty() {
+                    break;
+                }
+                tree.erase(expected.remove(index.index(expected.len())));
+                prop_assert!(tree.black_height(tree.root).is_some());
+                let mut order = Vec::new();
+                tree.in_order(tree.root, &mut order);
+                prop_assert_eq!(&order, &expected);
+            }
+        }
+    }
+}

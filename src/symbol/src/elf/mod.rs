@@ -2,6 +2,8 @@
 
 mod plt;
 mod symbols;
+#[cfg(test)]
+pub(crate) mod tiny;
 
 use object::elf::{
     FileHeader32, FileHeader64, PT_LOAD, PT_NOTE, SHT_DYNSYM, SHT_NOBITS, SHT_SYMTAB,

@@ -241,3 +241,6 @@ pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Finding {
         reason: error.to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,224 @@
+//! Expressions and literals, which occur in template arguments and in `decltype`.
+
+use super::tables::OPERATORS;
+use super::{Id, Node, Parser};
+
+impl<'a> Parser<'a> {
+    pub(super) fn expression(&mut self) -> Option<Id> {
+        self.nested(Self::expression_inner)
+    }
+
+    fn expression_inner(&mut self) -> Option<Id> {
+        match self.rest.as_bytes() {
+            [b'L', ..] => return self.literal(),
+            [b'T', ..] => return self.template_parameter(),
+            [b'0'..=b'9', ..] => return self.name(),
+            _ => {}
+        }
+        self.eat("gs");
+        match self.rest.get(..2)? {
+            "sr" => self.scoped_expression(),
+            "sp" => {
+                self.take(2)?;
+                let pattern = self.expression()?;
+                Some(self.add(Node::Expansion(pattern)))
+            }
+            "fp" | "fL" => self.function_parameter(),
+            "sZ" => {
+                self.take(2)?;
+                let pack = self.expression()?;
+                Some(self.add(Node::PackSize(pack)))
+            }
+            "on" | "dn" => {
+                self.take(2)?;
+                self.name()
+            }
+            "tl" => {
+                self.take(2)?;
+                let class = self.parse_type()?;
+                let values = self.expressions_to_end()?;
+                Some(self.add(Node::Braced(Some(class), values)))
+            }
+            "il" => {
+                self.take(2)?;
+                let values = self.expressions_to_end()?;
+                Some(self.add(Node::Braced(None, values)))
+            }
+            _ => self.operation(),
+        }
+    }
+
+    fn expressions_to_end(&mut self) -> Option<Vec<Id>> {
+        let mut values = Vec::new();
+        while !self.eat("E") {
+            values.push(self.expression()?);
+        }
+        Some(values)
+    }
+
+    /// `sr TYPE NAME [ARGUMENTS]`, or `sr LEVEL+ E NAME [ARGUMENTS]`.
+    fn scoped_expression(&mut self) -> Option<Id> {
+        self.expect("sr")?;
+        let scope = match self.unresolved_levels() {
+            Some(levels) => levels,
+            None => self.parse_type()?,
+        };
+        self.eat("on");
+        let name = self.name_without_arguments()?;
+        let scoped = self.add(Node::Scoped(scope, name));
+        if self.peek() != Some(b'I') {
+            return Some(scoped);
+        }
+        let arguments = self.template_arguments()?;
+        Some(self.add(Node::Template(scoped, arguments)))
+    }
+
+    /// Names, each perhaps with arguments, up to `E`; they can't be substituted for later. Nothing is read if they aren't so.
+    fn unresolved_levels(&mut self) -> Option<Id> {
+        let (rest, known, nodes) = (self.rest, self.substitutions.len(), self.tree.nodes.len());
+        let levels = self.nested(Self::levels);
+        if levels.is_none() {
+            self.rest = rest;
+            self.substitutions.truncate(known);
+            self.tree.nodes.truncate(nodes);
+        }
+        levels
+    }
+
+    fn levels(&mut self) -> Option<Id> {
+        let mut whole: Option<Id> = None;
+        self.eat("N");
+        while !self.eat("E") {
+            let mut level = match self.peek()? {
+                b'0'..=b'9' => self.name_without_arguments()?,
+                b'T' if whole.is_none() => self.template_parameter()?,
+                b'S' if whole.is_none() => self.substitution(false)?,
+                _ => return None,
+            };
+            if let Some(scope) = whole {
+                level = self.add(Node::Scoped(scope, level));
+            }
+            if self.peek() == Some(b'I') {
+                let arguments = self.template_arguments()?;
+                level = self.add(Node::Template(level, arguments));
+            }
+            whole = Some(level);
+        }
+        whole
+    }
+
+    fn name_without_arguments(&mut self) -> Option<Id> {
+        let len = self.number()?;
+        let text = self.take(len)?;
+        Some(self.text(text))
+    }
+
+    fn function_parameter(&mut self) -> Option<Id> {
+        if self.eat("fpT") {
+            return Some(self.text("this"));
+        }
+        if self.eat("fL") {
+            self.number()?;
+            self.expect("p")?;
+        } else {
+            self.expect("fp")?;
+        }
+        self.cv_qualifiers();
+        let number = self.sequence()?;
+        Some(self.add(Node::FunctionParameter(number + 1)))
+    }
+
+    fn operation(&mut self) -> Option<Id> {
+        let code = self.take(2)?;
+        match code {
+            "cv" => return self.cast(),
+            "cl" => {
+                let function = self.expression()?;
+                let arguments = self.expressions_to_end()?;
+                return Some(self.add(Node::Call(function, arguments)));
+            }
+            "st" | "at" | "ti" => {
+                let operand = self.parse_type()?;
+                let word = if code == "st" { "sizeof " } else { "alignof " };
+                return Some(self.add(Node::Wordy(word, operand)));
+            }
+            "sz" | "az" | "nx" => {
+                let operand = self.expression()?;
+                let word = match code {
+                    "sz" => "sizeof ",
+                    "az" => "alignof ",
+                    _ => "noexcept",
+                };
+                return Some(self.add(Node::Wordy(word, operand)));
+            }
+            _ => {}
+        }
+        let (_, symbol, operands) = OPERATORS.into_iter().find(|entry| entry.0 == code)?;
+        match operands {
+            1 => {
+                if matches!(code, "pp" | "mm") {
+                    self.eat("_");
+                }
+                let operand = self.expression()?;
+                Some(self.add(Node::Unary(symbol, operand)))
+            }
+            2 => {
+                let left = self.expression()?;
+                let right = match code {
+                    "dt" | "pt" => self.member_name()?,
+                    _ => self.expression()?,
+                };
+                Some(self.add(Node::Binary(symbol, left, right)))
+            }
+            _ if code == "qu" => {
+                let condition = self.expression()?;
+                let yes = self.expression()?;
+                let no = self.expression()?;
+                Some(self.add(Node::Conditional(condition, yes, no)))
+            }
+            _ => None,
+        }
+    }
+
+    fn member_name(&mut self) -> Option<Id> {
+        if !matches!(self.peek()?, b'0'..=b'9' | b'o' | b'd') {
+            return self.expression();
+        }
+        let name = if self.eat("on") || self.eat("dn") {
+            self.name()?
+        } else {
+            self.name_without_arguments()?
+        };
+        if self.peek() != Some(b'I') {
+            return Some(name);
+        }
+        let arguments = self.template_arguments()?;
+        Some(self.add(Node::Template(name, arguments)))
+    }
+
+    fn cast(&mut self) -> Option<Id> {
+        let target = self.parse_type()?;
+        let values = if self.eat("_") {
+            self.expressions_to_end()?
+        } else {
+            vec![self.expression()?]
+        };
+        Some(self.add(Node::Cast(target, values)))
+    }
+
+    /// `L TYPE VALUE E`, or `L _Z ENCODING E`.
+    pub(super) fn literal(&mut self) -> Option<Id> {
+        self.expect("L")?;
+        if self.eat("_Z") || self.eat("Z") {
+            let entity = self.encoding(false)?;
+            self.expect("E")?;
+            return Some(entity);
+        }
+        let kind = self.parse_type()?;
+        let negative = self.eat("n");
+        let end = self.rest.find('E')?;
+        let digits = self.take(end)?;
+        self.expect("E")?;
+        Some(self.add(Node::Literal(kind, digits, negative)))
+    }
+}

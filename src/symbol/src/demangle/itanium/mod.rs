@@ -1,0 +1,202 @@
+//! C++ names of the Itanium ABI (itanium-cxx-abi.github.io), in the words of GNU's demangler.
+//!
+//! perf 6.1 shows functions without their own parameters, so reading stops behind the name; inside of it (a lambda's function,
+//! template arguments) parameters are shown. Existing crates differ from GNU in spelling (`(unsigned int)4` for `4u`, `_GLOBAL__N_1`
+//! for `(anonymous namespace)`), which would rename a sixth of the symbols of a C++ program.
+
+mod expression;
+mod name;
+mod print;
+mod tables;
+mod types;
+
+/// How deep a name may nest.
+const MAX_DEPTH: u32 = 256;
+
+/// A node's place in [`Tree::nodes`].
+type Id = usize;
+
+/// A name in parts.
+#[derive(Debug, Clone)]
+enum Node<'a> {
+    /// Plain text: an identifier, a builtin type, an operator's name.
+    Text(&'a str),
+    /// `scope::name`.
+    Scoped(Id, Id),
+    /// `function::entity`, declared inside of it.
+    Local(Id, Id),
+    /// `name<arguments>`.
+    Template(Id, Vec<Id>),
+    /// The template parameter of this number.
+    Parameter(usize),
+    /// `{parm#N}`.
+    FunctionParameter(usize),
+    /// A constructor, of the class so called.
+    Constructor(Id),
+    /// A destructor, of the class so called.
+    Destructor(Id),
+    /// `operator TYPE`.
+    Conversion(Id),
+    /// Words before a name: `vtable for `.
+    Special(&'a str, Id),
+    /// `construction vtable for FIRST-in-SECOND`.
+    ConstructionTable(Id, Id),
+    /// `reference temporary #N for NAME`.
+    Temporary(usize, Id),
+    /// `name[abi:tag]`.
+    Tagged(Id, &'a str),
+    /// Words behind a type: ` const`.
+    Qualified(Id, &'a str),
+    /// A type with an attribute of the compiler's own.
+    Attributed(Id, &'a str),
+    /// `*`, `&` or `&&` behind a type.
+    Indirect(Id, &'a str),
+    /// `CLASS::*` behind a type.
+    Member(Id, Id),
+    /// A function's type: what it returns, parameters, qualifiers.
+    Function(Option<Id>, Vec<Id>, Vec<&'a str>),
+    /// Name and function type.
+    Typed(Id, Id),
+    /// Dimension and element.
+    Array(Option<Id>, Id),
+    /// `element __vector(dimension)`.
+    Vector(Id, Id),
+    /// Type and digits.
+    Literal(Id, &'a str, bool),
+    /// A parameter pack's values.
+    Pack(Vec<Id>),
+    /// A pattern repeated for each value of the packs in it.
+    Expansion(Id),
+    /// `{lambda(parameters)#N}`.
+    Lambda(Vec<Id>, usize),
+    /// `{unnamed type#N}`.
+    Unnamed(usize),
+    /// `{default arg#N}`.
+    DefaultArgument(usize, Id),
+    /// `decltype (expression)`.
+    Decltype(Id),
+    /// An operator before its operand.
+    Unary(&'a str, Id),
+    /// An operator between its operands.
+    Binary(&'a str, Id, Id),
+    /// `a?b : c`.
+    Conditional(Id, Id, Id),
+    /// `function(arguments)`.
+    Call(Id, Vec<Id>),
+    /// `(type)(values)`.
+    Cast(Id, Vec<Id>),
+    /// `type{values}`.
+    Braced(Option<Id>, Vec<Id>),
+    /// `word (operand)`.
+    Wordy(&'a str, Id),
+    /// `sizeof...(pack)`, known when printed.
+    PackSize(Id),
+}
+
+/// All nodes of one name.
+struct Tree<'a> {
+    nodes: Vec<Node<'a>>,
+}
+
+impl<'a> Tree<'a> {
+    fn node(&self, id: Id) -> Option<&Node<'a>> {
+        self.nodes.get(id)
+    }
+}
+
+/// Reads a mangled name from the left.
+struct Parser<'a> {
+    rest: &'a str,
+    tree: Tree<'a>,
+    /// What `S_`, `S0_`, … stand for.
+    substitutions: Vec<Id>,
+    /// The last plain name, which a constructor repeats.
+    last_name: Option<Id>,
+    depth: u32,
+    /// Inside the type of a conversion operator, template arguments may belong to the operator.
+    in_conversion: bool,
+}
+
+/// `mangled`, which begins with `_Z`, in source form and without the parameters of the function it names.
+pub(super) fn demangle(mangled: &str) -> Option<String> {
+    if !mangled.is_ascii() {
+        return None;
+    }
+    let mut parser = Parser {
+        rest: mangled.strip_prefix("_Z")?,
+        tree: Tree { nodes: Vec::new() },
+        substitutions: Vec::new(),
+        last_name: None,
+        depth: 0,
+        in_conversion: false,
+    };
+    let name = parser.encoding(true)?;
+    print::print(&parser.tree, name)
+}
+
+impl<'a> Parser<'a> {
+    fn peek(&self) -> Option<u8> {
+        self.rest.bytes().next()
+    }
+
+    /// Takes `prefix` off, if it is there.
+    fn eat(&mut self, prefix: &str) -> bool {
+        match self.rest.strip_prefix(prefix) {
+            Some(rest) => {
+                self.rest = rest;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn expect(&mut self, prefix: &str) -> Option<()> {
+        self.eat(prefix).then_some(())
+    }
+
+    fn take(&mut self, len: usize) -> Option<&'a str> {
+        let (taken, rest) = self.rest.split_at_checked(len)?;
+        self.rest = rest;
+        Some(taken)
+    }
+
+    fn add(&mut self, node: Node<'a>) -> Id {
+        self.tree.nodes.push(node);
+        self.tree.nodes.len() - 1
+    }
+
+    fn text(&mut self, text: &'a str) -> Id {
+        self.add(Node::Text(text))
+    }
+
+    /// Digits of a decimal number, at least one.
+    fn digits(&mut self) -> Option<&'a str> {
+        let len = self.rest.bytes().take_while(u8::is_ascii_digit).count();
+        if len == 0 { None } else { self.take(len) }
+    }
+
+    fn number(&mut self) -> Option<usize> {
+        self.digits()?.parse().ok()
+    }
+
+    /// `_` is 0, `0_` is 1, …
+    fn sequence(&mut self) -> Option<usize> {
+        if self.eat("_") {
+            return Some(0);
+        }
+        let number = self.number()?;
+        self.expect("_")?;
+        number.checked_add(1)
+    }
+
+    /// Runs `read` one level deeper, unless that is too deep.
+    fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+        if self.depth >= MAX_DEPTH {
+            return None;
+        }
+        self.depth += 1;
+        let result = read(self);
+        self.depth -= 1;
+        result
+    }
+}

@@ -1,0 +1,453 @@
+//! Encodings and names.
+
+use super::tables::{OPERATORS, STANDARD};
+use super::{Id, Node, Parser};
+
+impl<'a> Parser<'a> {
+    /// A function, a variable, or something the compiler made. At the `top`, what follows the name is left unread.
+    pub(super) fn encoding(&mut self, top: bool) -> Option<Id> {
+        self.nested(|p| p.encoding_inner(top))
+    }
+
+    fn encoding_inner(&mut self, top: bool) -> Option<Id> {
+        if matches!(self.peek(), Some(b'G' | b'T')) {
+            return self.special_name();
+        }
+        let name = self.name()?;
+        if top {
+            return Some(self.without_qualifiers(name));
+        }
+        if matches!(self.peek(), None | Some(b'E')) {
+            return Some(name);
+        }
+        let returns = self.has_return_type(name);
+        let function = self.bare_function(returns, Vec::new())?;
+        let (name, function) = self.move_qualifiers(name, function);
+        Some(self.add(Node::Typed(name, function)))
+    }
+
+    /// Qualifiers of the function itself go with its parameters.
+    fn without_qualifiers(&mut self, name: Id) -> Id {
+        match self.tree.node(name) {
+            Some(&Node::Qualified(inner, _)) => self.without_qualifiers(inner),
+            Some(&Node::Local(function, entity)) => {
+                let entity = self.without_qualifiers(entity);
+                self.add(Node::Local(function, entity))
+            }
+            _ => name,
+        }
+    }
+
+    /// Puts a member function's qualifiers behind its parameters.
+    fn move_qualifiers(&mut self, name: Id, function: Id) -> (Id, Id) {
+        let mut qualifiers = Vec::new();
+        let mut bare = name;
+        while let Some(&Node::Qualified(inner, word)) = self.tree.node(bare) {
+            qualifiers.insert(0, word);
+            bare = inner;
+        }
+        if let Some(&Node::Local(outer, entity)) = self.tree.node(bare) {
+            let mut inner = entity;
+            while let Some(&Node::Qualified(next, word)) = self.tree.node(inner) {
+                qualifiers.insert(0, word);
+                inner = next;
+            }
+            if inner != entity {
+                bare = self.add(Node::Local(outer, inner));
+            }
+        }
+        if let Some(Node::Function(_, _, own)) = self.tree.nodes.get_mut(function) {
+            own.extend(qualifiers);
+        }
+        (bare, function)
+    }
+
+    /// Template functions have theirs written out, but for constructors, destructors and conversions.
+    fn has_return_type(&self, name: Id) -> bool {
+        match self.tree.node(name) {
+            Some(&Node::Qualified(inner, _)) => self.has_return_type(inner),
+            Some(&Node::Local(_, entity)) => self.has_return_type(entity),
+            Some(Node::Template(name, _)) => !self.is_special_member(*name),
+            _ => false,
+        }
+    }
+
+    fn is_special_member(&self, name: Id) -> bool {
+        match self.tree.node(name) {
+            Some(&Node::Scoped(_, inner) | &Node::Local(_, inner) | &Node::Tagged(inner, _)) => {
+                self.is_special_member(inner)
+            }
+            Some(Node::Constructor(_) | Node::Destructor(_) | Node::Conversion(_)) => true,
+            _ => false,
+        }
+    }
+
+    fn special_name(&mut self) -> Option<Id> {
+        let code = self.take(2)?;
+        let words = match code {
+            "TV" => "vtable for ",
+            "TT" => "VTT for ",
+            "TI" => "typeinfo for ",
+            "TS" => "typeinfo name for ",
+            "TF" => "typeinfo fn for ",
+            "TJ" => "java Class for ",
+            "TA" => {
+                let argument = self.template_argument()?;
+                return Some(self.add(Node::Special("template parameter object for ", argument)));
+            }
+            _ => return self.special_object(code),
+        };
+        let subject = self.parse_type()?;
+        Some(self.add(Node::Special(words, subject)))
+    }
+
+    fn special_object(&mut self, code: &str) -> Option<Id> {
+        let (words, subject) = match code {
+            "Th" => {
+                self.call_offset(b'h')?;
+                ("non-virtual thunk to ", self.encoding(false)?)
+            }
+            "Tv" => {
+                self.call_offset(b'v')?;
+                ("virtual thunk to ", self.encoding(false)?)
+            }
+            "Tc" => {
+                for _ in 0..2 {
+                    let kind = self.take(1)?.bytes().next()?;
+                    self.call_offset(kind)?;
+                }
+                ("covariant return thunk to ", self.encoding(false)?)
+            }
+            "TH" => ("TLS init function for ", self.name()?),
+            "TW" => ("TLS wrapper function for ", self.name()?),
+            "GV" => ("guard variable for ", self.name()?),
+            "GA" => ("hidden alias for ", self.encoding(false)?),
+            "TC" => return self.construction_table(),
+            "GR" => {
+                let name = self.name()?;
+                let number = self.sequence().unwrap_or(0);
+                return Some(self.add(Node::Temporary(number, name)));
+            }
+            "GT" => match self.take(1)? {
+                "n" => ("non-transaction clone for ", self.encoding(false)?),
+                _ => ("transaction clone for ", self.encoding(false)?),
+            },
+            _ => return None,
+        };
+        Some(self.add(Node::Special(words, subject)))
+    }
+
+    fn construction_table(&mut self) -> Option<Id> {
+        let derived = self.parse_type()?;
+        self.number()?;
+        self.expect("_")?;
+        let base = self.parse_type()?;
+        Some(self.add(Node::ConstructionTable(base, derived)))
+    }
+
+    fn call_offset(&mut self, kind: u8) -> Option<()> {
+        let numbers = match kind {
+            b'h' => 1,
+            b'v' => 2,
+            _ => return None,
+        };
+        for _ in 0..numbers {
+            self.eat("n");
+            self.number()?;
+            self.expect("_")?;
+        }
+        Some(())
+    }
+
+    pub(super) fn name(&mut self) -> Option<Id> {
+        self.nested(Self::name_inner)
+    }
+
+    fn name_inner(&mut self) -> Option<Id> {
+        let (name, is_substitution) = match self.peek()? {
+            b'N' => return self.nested_name(),
+            b'Z' => return self.local_name(),
+            b'S' if self.rest.as_bytes().get(1) != Some(&b't') => (self.substitution(false)?, true),
+            b'S' => {
+                self.take(2)?;
+                let std = self.text("std");
+                let name = self.unqualified_name()?;
+                (self.add(Node::Scoped(std, name)), false)
+            }
+            _ => (self.unqualified_name()?, false),
+        };
+        if self.peek() != Some(b'I') {
+            return Some(name);
+        }
+        if !is_substitution {
+            self.substitutions.push(name);
+        }
+        let arguments = self.template_arguments()?;
+        Some(self.add(Node::Template(name, arguments)))
+    }
+
+    fn nested_name(&mut self) -> Option<Id> {
+        self.expect("N")?;
+        let mut words = self.cv_qualifiers();
+        if self.eat("R") {
+            words.push(" &");
+        } else if self.eat("O") {
+            words.push(" &&");
+        }
+        let mut name = self.prefix()?;
+        self.expect("E")?;
+        for word in words {
+            name = self.add(Node::Qualified(name, word));
+        }
+        Some(name)
+    }
+
+    fn prefix(&mut self) -> Option<Id> {
+        let mut whole: Option<Id> = None;
+        loop {
+            let first = self.peek()?;
+            if first == b'E' {
+                return whole;
+            }
+            if first == b'M' && whole.is_some() {
+                self.take(1)?;
+                continue;
+            }
+            whole = Some(match (first, whole) {
+                (b'I', Some(name)) => {
+                    let arguments = self.template_arguments()?;
+                    self.add(Node::Template(name, arguments))
+                }
+                (b'S', None) => self.substitution(true)?,
+                (b'T', None) => self.template_parameter()?,
+                (b'D', None) if self.rest.starts_with("DT") || self.rest.starts_with("Dt") => {
+                    self.parse_type()?
+                }
+                (_, None) => self.unqualified_name()?,
+                (_, Some(scope)) => {
+                    let name = self.unqualified_name()?;
+                    self.add(Node::Scoped(scope, name))
+                }
+            });
+            if first != b'S' && self.peek() != Some(b'E') {
+                self.substitutions.extend(whole);
+            }
+        }
+    }
+
+    fn local_name(&mut self) -> Option<Id> {
+        self.expect("Z")?;
+        let function = self.encoding(false)?;
+        // What the function returns isn't shown.
+        if let Some(&Node::Typed(_, kind)) = self.tree.node(function)
+            && let Some(Node::Function(returns, ..)) = self.tree.nodes.get_mut(kind)
+        {
+            *returns = None;
+        }
+        self.expect("E")?;
+        if self.eat("s") {
+            self.discriminator();
+            let entity = self.text("string literal");
+            return Some(self.add(Node::Local(function, entity)));
+        }
+        let entity = if self.eat("d") {
+            let number = self.sequence()?;
+            let name = self.name()?;
+            self.add(Node::DefaultArgument(number, name))
+        } else {
+            let name = self.name()?;
+            self.discriminator();
+            name
+        };
+        Some(self.add(Node::Local(function, entity)))
+    }
+
+    /// `_3` or `__12_`, which only tells equal names apart.
+    fn discriminator(&mut self) {
+        let before = self.rest;
+        if self.eat("__") {
+            if self.digits().is_none() || !self.eat("_") {
+                self.rest = before;
+            }
+        } else if self.eat("_") && self.digits().is_none() {
+            self.rest = before;
+        }
+    }
+
+    fn unqualified_name(&mut self) -> Option<Id> {
+        let mut name = match self.peek()? {
+            b'0'..=b'9' => self.source_name()?,
+            b'L' => {
+                self.take(1)?;
+                let name = self.source_name()?;
+                self.discriminator();
+                name
+            }
+            b'C' | b'D' if !self.rest.starts_with("DC") => self.constructor_or_destructor()?,
+            b'U' => self.closure_or_unnamed()?,
+            b'a'..=b'z' => self.operator_name()?,
+            _ => return None,
+        };
+        while self.eat("B") {
+            let tag = self.identifier()?;
+            name = self.add(Node::Tagged(name, tag));
+        }
+        Some(name)
+    }
+
+    fn identifier(&mut self) -> Option<&'a str> {
+        let len = self.number()?;
+        self.take(len)
+    }
+
+    fn source_name(&mut self) -> Option<Id> {
+        let text = self.identifier()?;
+        let anonymous = text
+            .strip_prefix("_GLOBAL_")
+            .and_then(|rest| rest.strip_prefix(['.', '_', '$']));
+        let text = match anonymous {
+            Some(rest) if rest.starts_with('N') => "(anonymous namespace)",
+            _ => text,
+        };
+        let name = self.text(text);
+        self.last_name = Some(name);
+        Some(name)
+    }
+
+    fn constructor_or_destructor(&mut self) -> Option<Id> {
+        let class = self.last_name?;
+        match self.take(2)? {
+            "CI" => {
+                self.take(1)?;
+                self.parse_type()?;
+                Some(self.add(Node::Constructor(class)))
+            }
+            "C1" | "C2" | "C3" | "C4" | "C5" => Some(self.add(Node::Constructor(class))),
+            "D0" | "D1" | "D2" | "D4" | "D5" => Some(self.add(Node::Destructor(class))),
+            _ => None,
+        }
+    }
+
+    fn closure_or_unnamed(&mut self) -> Option<Id> {
+        if self.eat("Ut") {
+            let number = self.sequence()?;
+            let name = self.add(Node::Unnamed(number + 1));
+            self.substitutions.push(name);
+            return Some(name);
+        }
+        self.expect("Ul")?;
+        let parameters = self.parameters()?;
+        self.expect("E")?;
+        let number = self.sequence()?;
+        Some(self.add(Node::Lambda(parameters, number + 1)))
+    }
+
+    fn operator_name(&mut self) -> Option<Id> {
+        if self.eat("cv") {
+            let outer = std::mem::replace(&mut self.in_conversion, true);
+            let target = self.parse_type();
+            self.in_conversion = outer;
+            return Some(self.add(Node::Conversion(target?)));
+        }
+        if self.eat("li") {
+            let name = self.source_name()?;
+            return Some(self.add(Node::Special("operator\"\" ", name)));
+        }
+        let code = self.take(2)?;
+        let words = operator_words(code)?;
+        Some(self.text(words))
+    }
+
+    /// `S…`: something said before, or a name of the standard library. `prefix` tells that a constructor may follow.
+    pub(super) fn substitution(&mut self, prefix: bool) -> Option<Id> {
+        self.expect("S")?;
+        if matches!(self.peek()?, b'_' | b'0'..=b'9' | b'A'..=b'Z') {
+            let end = self.rest.find('_')?;
+            let digits = self.take(end)?;
+            self.take(1)?;
+            let number = match digits {
+                "" => 0,
+                digits => usize::from_str_radix(digits, 36).ok()?.checked_add(1)?,
+            };
+            return self.substitutions.get(number).copied();
+        }
+        let code = self.take(1)?.bytes().next()?;
+        let (_, short, long, bare) = STANDARD.into_iter().find(|entry| entry.0 == code)?;
+        let full = prefix && matches!(self.peek(), Some(b'C' | b'D'));
+        if code != b't' {
+            self.last_name = Some(self.text(bare));
+        }
+        let mut name = self.text(if full { long } else { short });
+        if self.peek() == Some(b'B') {
+            while self.eat("B") {
+                let tag = self.identifier()?;
+                name = self.add(Node::Tagged(name, tag));
+            }
+            self.substitutions.push(name);
+        }
+        Some(name)
+    }
+}
+
+/// `operator+`, as a function is called.
+fn operator_words(code: &str) -> Option<&'static str> {
+    Some(match code {
+        "nw" => "operator new",
+        "na" => "operator new[]",
+        "dl" => "operator delete",
+        "da" => "operator delete[]",
+        "aw" => "operator co_await",
+        _ => {
+            let (_, symbol, _) = OPERATORS.into_iter().find(|entry| entry.0 == code)?;
+            return OPERATOR_NAMES
+                .into_iter()
+                .find(|name| name.strip_prefix("operator") == Some(symbol));
+        }
+    })
+}
+
+const OPERATOR_NAMES: [&str; 43] = [
+    "operator&=",
+    "operator=",
+    "operator&&",
+    "operator&",
+    "operator()",
+    "operator,",
+    "operator~",
+    "operator/=",
+    "operator*",
+    "operator/",
+    "operator^=",
+    "operator^",
+    "operator==",
+    "operator>=",
+    "operator>",
+    "operator[]",
+    "operator<<=",
+    "operator<=",
+    "operator<<",
+    "operator<",
+    "operator-=",
+    "operator*=",
+    "operator-",
+    "operator--",
+    "operator!=",
+    "operator!",
+    "operator|=",
+    "operator||",
+    "operator|",
+    "operator+=",
+    "operator+",
+    "operator->*",
+    "operator++",
+    "operator->",
+    "operator?",
+    "operator%=",
+    "operator>>=",
+    "operator%",
+    "operator>>",
+    "operator<=>",
+    "operator.*",
+    "operator.",
+    "operator]=",
+];

@@ -1,0 +1,320 @@
+//! Types and template arguments.
+
+use super::tables::{BUILTINS, D_BUILTINS};
+use super::{Id, Node, Parser};
+
+impl<'a> Parser<'a> {
+    pub(super) fn parse_type(&mut self) -> Option<Id> {
+        self.nested(Self::type_inner)
+    }
+
+    fn type_inner(&mut self) -> Option<Id> {
+        let first = self.peek()?;
+        let builtin = BUILTINS.into_iter().find(|entry| entry.0 == first);
+        if let Some((_, words)) = builtin {
+            self.take(1)?;
+            return Some(self.text(words));
+        }
+        let id = match first {
+            b'r' | b'V' | b'K' => self.qualified_type()?,
+            b'u' => {
+                self.take(1)?;
+                let name = self.identifier_text()?;
+                self.text(name)
+            }
+            b'F' => self.function_type()?,
+            b'A' => self.array_type()?,
+            b'M' => self.member_type()?,
+            b'T' => self.template_parameter_type()?,
+            b'S' => return self.substituted_type(),
+            b'P' => self.indirect_type("*")?,
+            b'R' => self.indirect_type("&")?,
+            b'O' => self.indirect_type("&&")?,
+            b'C' => self.indirect_type(" _Complex")?,
+            b'G' => self.indirect_type(" _Imaginary")?,
+            b'U' => self.vendor_qualified()?,
+            b'D' => return self.d_type(),
+            _ => self.name()?,
+        };
+        self.substitutions.push(id);
+        Some(id)
+    }
+
+    pub(super) fn cv_qualifiers(&mut self) -> Vec<&'a str> {
+        let mut words = Vec::new();
+        loop {
+            words.push(match self.peek() {
+                Some(b'r') => " restrict",
+                Some(b'V') => " volatile",
+                Some(b'K') => " const",
+                _ => break,
+            });
+            self.rest = self.rest.get(1..).unwrap_or_default();
+        }
+        // Written from the outside in, and shown from the inside out.
+        words.reverse();
+        words
+    }
+
+    fn qualified_type(&mut self) -> Option<Id> {
+        let words = self.cv_qualifiers();
+        if self.peek() == Some(b'F') {
+            let function = self.function_type()?;
+            if let Some(Node::Function(_, _, own)) = self.tree.nodes.get_mut(function) {
+                own.extend(words);
+            }
+            return Some(function);
+        }
+        let mut id = self.parse_type()?;
+        for word in words {
+            id = self.add(Node::Qualified(id, word));
+        }
+        Some(id)
+    }
+
+    fn identifier_text(&mut self) -> Option<&'a str> {
+        let len = self.number()?;
+        self.take(len)
+    }
+
+    fn indirect_type(&mut self, sign: &'a str) -> Option<Id> {
+        self.take(1)?;
+        let target = self.parse_type()?;
+        Some(self.add(Node::Indirect(target, sign)))
+    }
+
+    fn vendor_qualified(&mut self) -> Option<Id> {
+        if matches!(self.rest.as_bytes().get(1), Some(b'l' | b't')) {
+            return self.name();
+        }
+        self.take(1)?;
+        let word = self.identifier_text()?;
+        if self.peek() == Some(b'I') {
+            self.template_arguments()?;
+        }
+        let inner = self.parse_type()?;
+        Some(self.add(Node::Attributed(inner, word)))
+    }
+
+    fn function_type(&mut self) -> Option<Id> {
+        self.expect("F")?;
+        self.eat("Y");
+        let function = self.bare_function(true, Vec::new())?;
+        let reference = match self.peek()? {
+            b'R' => Some(" &"),
+            b'O' => Some(" &&"),
+            _ => None,
+        };
+        if reference.is_some() {
+            self.take(1)?;
+        }
+        self.expect("E")?;
+        if let Some(Node::Function(_, _, own)) = self.tree.nodes.get_mut(function) {
+            own.extend(reference);
+        }
+        Some(function)
+    }
+
+    /// Return type, where there is one, and parameters.
+    pub(super) fn bare_function(&mut self, returns: bool, qualifiers: Vec<&'a str>) -> Option<Id> {
+        let returns = returns || self.eat("J");
+        let returned = if returns {
+            Some(self.parse_type()?)
+        } else {
+            None
+        };
+        let parameters = self.parameters()?;
+        Some(self.add(Node::Function(returned, parameters, qualifiers)))
+    }
+
+    /// At least one type; a lone `void` stands for none.
+    pub(super) fn parameters(&mut self) -> Option<Vec<Id>> {
+        let mut parameters = Vec::new();
+        while !matches!(self.peek(), None | Some(b'E' | b'.'))
+            && !self.rest.starts_with("RE")
+            && !self.rest.starts_with("OE")
+        {
+            parameters.push(self.parse_type()?);
+        }
+        if let [only] = parameters.as_slice()
+            && matches!(self.tree.node(*only), Some(Node::Text("void")))
+        {
+            parameters.clear();
+        }
+        Some(parameters)
+    }
+
+    fn array_type(&mut self) -> Option<Id> {
+        self.expect("A")?;
+        let dimension = match self.peek()? {
+            b'_' => None,
+            b'0'..=b'9' => {
+                let digits = self.digits()?;
+                Some(self.text(digits))
+            }
+            _ => Some(self.expression()?),
+        };
+        self.expect("_")?;
+        let element = self.parse_type()?;
+        Some(self.add(Node::Array(dimension, element)))
+    }
+
+    fn member_type(&mut self) -> Option<Id> {
+        self.expect("M")?;
+        let class = self.parse_type()?;
+        let member = self.parse_type()?;
+        Some(self.add(Node::Member(class, member)))
+    }
+
+    fn template_parameter_type(&mut self) -> Option<Id> {
+        if self.eat("Ts") || self.eat("Tu") || self.eat("Te") {
+            return self.name();
+        }
+        let parameter = self.template_parameter()?;
+        if self.peek() != Some(b'I') {
+            return Some(parameter);
+        }
+        if self.in_conversion {
+            return self.conversion_arguments(parameter);
+        }
+        self.substitutions.push(parameter);
+        let arguments = self.template_arguments()?;
+        Some(self.add(Node::Template(parameter, arguments)))
+    }
+
+    /// `cvT_I…E`: the arguments belong to the type if more follow, else to the conversion operator.
+    fn conversion_arguments(&mut self, parameter: Id) -> Option<Id> {
+        let (rest, known, nodes) = (self.rest, self.substitutions.len(), self.tree.nodes.len());
+        self.substitutions.push(parameter);
+        if let Some(arguments) = self.template_arguments()
+            && self.peek() == Some(b'I')
+        {
+            return Some(self.add(Node::Template(parameter, arguments)));
+        }
+        self.rest = rest;
+        self.substitutions.truncate(known);
+        self.tree.nodes.truncate(nodes);
+        Some(parameter)
+    }
+
+    pub(super) fn template_parameter(&mut self) -> Option<Id> {
+        self.expect("T")?;
+        let number = self.sequence()?;
+        Some(self.add(Node::Parameter(number)))
+    }
+
+    fn substituted_type(&mut self) -> Option<Id> {
+        let second = self.rest.as_bytes().get(1)?;
+        if !matches!(second, b'_' | b'0'..=b'9' | b'A'..=b'Z') {
+            let is_short = matches!(second, b'a' | b'b' | b's' | b'i' | b'o' | b'd');
+            let plain = is_short && !matches!(self.rest.as_bytes().get(2), Some(b'I' | b'B'));
+            let id = self.name()?;
+            if !plain {
+                self.substitutions.push(id);
+            }
+            return Some(id);
+        }
+        let id = self.substitution(false)?;
+        if self.peek() != Some(b'I') {
+            return Some(id);
+        }
+        let arguments = self.template_arguments()?;
+        let id = self.add(Node::Template(id, arguments));
+        self.substitutions.push(id);
+        Some(id)
+    }
+
+    fn d_type(&mut self) -> Option<Id> {
+        let second = *self.rest.as_bytes().get(1)?;
+        if let Some((_, words)) = D_BUILTINS.into_iter().find(|entry| entry.0 == second) {
+            self.take(2)?;
+            return Some(self.text(words));
+        }
+        let id = match second {
+            b't' | b'T' => {
+                self.take(2)?;
+                let expression = self.expression()?;
+                self.expect("E")?;
+                self.add(Node::Decltype(expression))
+            }
+            b'p' => {
+                self.take(2)?;
+                let pattern = self.parse_type()?;
+                self.add(Node::Expansion(pattern))
+            }
+            b'v' => self.vector_type()?,
+            b'o' => {
+                self.take(2)?;
+                let function = self.function_type()?;
+                if let Some(Node::Function(_, _, own)) = self.tree.nodes.get_mut(function) {
+                    own.push(" noexcept");
+                }
+                function
+            }
+            b'F' => return self.float_type(),
+            _ => return None,
+        };
+        self.substitutions.push(id);
+        Some(id)
+    }
+
+    fn vector_type(&mut self) -> Option<Id> {
+        self.expect("Dv")?;
+        let dimension = if self.eat("_") {
+            self.expression()?
+        } else {
+            let digits = self.digits()?;
+            self.text(digits)
+        };
+        self.expect("_")?;
+        let element = self.parse_type()?;
+        Some(self.add(Node::Vector(dimension, element)))
+    }
+
+    fn float_type(&mut self) -> Option<Id> {
+        self.expect("DF")?;
+        let words = match (self.digits()?, self.take(1)?) {
+            ("16", "_") => "_Float16",
+            ("32", "_") => "_Float32",
+            ("64", "_") => "_Float64",
+            ("128", "_") => "_Float128",
+            ("16", "b") => "std::bfloat16_t",
+            ("32", "x") => "_Float32x",
+            ("64", "x") => "_Float64x",
+            _ => return None,
+        };
+        Some(self.text(words))
+    }
+
+    /// `I…E`, or `J…E` for a pack.
+    pub(super) fn template_arguments(&mut self) -> Option<Vec<Id>> {
+        if !self.eat("I") {
+            self.expect("J")?;
+        }
+        // A constructor behind the arguments repeats the class's name, not theirs.
+        let last_name = self.last_name;
+        let mut arguments = Vec::new();
+        while !self.eat("E") {
+            arguments.push(self.template_argument()?);
+        }
+        self.last_name = last_name;
+        Some(arguments)
+    }
+
+    pub(super) fn template_argument(&mut self) -> Option<Id> {
+        match self.peek()? {
+            b'X' => {
+                self.take(1)?;
+                let expression = self.expression()?;
+                self.expect("E")?;
+                Some(expression)
+            }
+            b'L' => self.literal(),
+            b'I' | b'J' => {
+                let values = self.nested(Self::template_arguments)?;
+                Some(self.add(Node::Pack(values)))
+            }
+            _ => self.parse_type(),
+        }
+    }
+}

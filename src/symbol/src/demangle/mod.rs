@@ -1,0 +1,196 @@
+//! Names in source form, as perf 6.1 prints them: functions without parameter lists.
+
+mod itanium;
+
+/// The source form of `name`, or `None` where it isn't mangled in a way we know.
+pub fn demangle(name: &str) -> Option<String> {
+    rust(name).or_else(|| cpp(name)).or_else(|| ocaml(name))
+}
+
+/// Legacy (`_ZN…17h<hash>E`) and v0 (`_R…`) names, without the hash. A copy made by the compiler (`.cold`, `.llvm.123`) goes
+/// under the name of the original.
+fn rust(name: &str) -> Option<String> {
+    let original = if name.starts_with("_R") {
+        name.split_once('.').map_or(name, |(original, _)| original)
+    } else {
+        through_rust_hash(name)?
+    };
+    let demangled = rustc_demangle::try_demangle(original).ok()?;
+    Some(format!("{demangled:#}"))
+}
+
+/// `name` up to the hash that ends legacy Rust names (whose inside may have dots as well). Without that hash, any C++ variable in a
+/// namespace would pass for one.
+fn through_rust_hash(name: &str) -> Option<&str> {
+    let digits = name.rfind("17h")? + "17h".len();
+    let (hash, rest) = name.get(digits..)?.split_at_checked(16)?;
+    let is_hexadecimal = |c: char| matches!(c, '0'..='9' | 'a'..='f');
+    let distinct = ('0'..='9')
+        .chain('a'..='f')
+        .filter(|&digit| hash.contains(digit))
+        .count();
+    let suffix = rest.strip_prefix('E')?;
+    let ends = suffix.is_empty() || suffix.starts_with('.');
+    // GNU's measure against chance.
+    (hash.chars().all(is_hexadecimal) && distinct > 4 && ends).then(|| name.get(..=digits + 16))?
+}
+
+fn cpp(name: &str) -> Option<String> {
+    if !name.starts_with("_Z") {
+        return None;
+    }
+    itanium::demangle(name)
+}
+
+/// OCaml: `camlModule__name_123`, with `$xx` for other characters.
+fn ocaml(name: &str) -> Option<String> {
+    let rest = name.strip_prefix("caml")?;
+    if !rest.starts_with(|first: char| first.is_ascii_uppercase()) {
+        return None;
+    }
+    let mut bytes = rest.as_bytes();
+    let mut shown = Vec::with_capacity(bytes.len());
+    loop {
+        match bytes {
+            [] => return String::from_utf8(shown).ok(),
+            [b'_', b'_', after @ ..] => {
+                shown.push(b'.');
+                bytes = after;
+            }
+            [b'$', high, low, after @ ..]
+                if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() =>
+            {
+                let digit = |byte: u8| char::from(byte).to_digit(16).unwrap_or_default();
+                shown.extend(u8::try_from(digit(*high) << 4 | digit(*low)).ok());
+                bytes = after;
+            }
+            [byte, after @ ..] => {
+                shown.push(*byte);
+                bytes = after;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::demangle;
+
+    /// Names with what GNU's demangler (c++filt -p -i of binutils 2.40) makes of them.
+    const KNOWN: &[(&str, &str)] = &[
+        ("_ZN3foo3barEv", "foo::bar"),
+        ("_ZNK3foo3barEi.isra.0", "foo::bar"),
+        ("_ZN12_GLOBAL__N_11fEv", "(anonymous namespace)::f"),
+        (
+            "_ZNSt6vectorISsSaISsEE9push_backERKSs",
+            "std::vector<std::string, std::allocator<std::string> >::push_back",
+        ),
+        (
+            "_ZNSsC1Ev",
+            "std::basic_string<char, std::char_traits<char>, std::allocator<char> >::basic_string",
+        ),
+        ("_ZNSi5tellgEv", "std::istream::tellg"),
+        ("_ZZ4mainENKUliE_clEi", "main::{lambda(int)#1}::operator()"),
+        (
+            "_ZZN1A1fEiENKUlT_E0_clIcEEDaS0_",
+            "A::f(int)::{lambda(auto:1)#2}::operator()<char>",
+        ),
+        (
+            "_Z1fILj4ELm5ELi3ELln1ELb1ELc120EEvv",
+            "f<4u, 5ul, 3, -1l, true, (char)120>",
+        ),
+        ("_Z1fIJEEvv", "f<>"),
+        ("_Z1fIiJEEvv", "f<int>"),
+        ("_Z1fIJilEEvDpT_", "f<int, long>"),
+        ("_Z1fIPFivEEvT_", "f<int (*)()>"),
+        ("_Z1fIM1AKFivEEvT_", "f<int (A::*)() const>"),
+        ("_Z1fIRA3_iEvT_", "f<int (&) [3]>"),
+        ("_ZlsIcERSoS0_T_", "operator<< <char>"),
+        ("_ZN1AcvbEv", "A::operator bool"),
+        ("_ZTV1A", "vtable for A"),
+        ("_ZTC1A0_1B", "construction vtable for B-in-A"),
+        ("_ZThn16_N1A1fEv", "non-virtual thunk to A::f()"),
+        ("_ZGVZ1fvE1x", "guard variable for f()::x"),
+        (
+            "_ZGTtNSt11logic_errorC1EPKc",
+            "transaction clone for std::logic_error::logic_error(char const*)",
+        ),
+        ("_ZN1AD0Ev", "A::~A"),
+        ("_ZN1fB5cxx11Ev", "f[abi:cxx11]"),
+        (
+            "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE",
+            "core::fmt::Write::write_fmt",
+        ),
+        (
+            "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE.llvm.77",
+            "core::fmt::Write::write_fmt",
+        ),
+        ("_RNvCs1234_7mycrate3foo", "mycrate::foo"),
+        ("_RNvCs1234_7mycrate3foo.cold", "mycrate::foo"),
+        ("camlStdlib__List__map_123", "Stdlib.List.map_123"),
+        ("camlFoo__$2b$2b_9", "Foo.++_9"),
+    ];
+
+    #[test]
+    fn known_names() {
+        for (mangled, shown) in KNOWN {
+            assert_eq!(demangle(mangled).as_deref(), Some(*shown), "{mangled}");
+        }
+    }
+
+    #[test]
+    fn other_names_stay() {
+        for name in [
+            "",
+            "main",
+            "_Z",
+            "_ZN",
+            "_start",
+            "__Z3foov",
+            "caml_main",
+            "_ZN3foo",
+            "_Z9999999999999999999a",
+            "_ZS_",
+            "_ZSxE",
+            "_Zé",
+        ] {
+            assert_eq!(demangle(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn depth_and_length_are_bounded() {
+        let deep = format!("_Z1fI{}iE", "P".repeat(100_000));
+        assert_eq!(demangle(&deep), None);
+        // Each type is a function of two of the one before: the text doubles with each.
+        let types: String = (0..60_u32)
+            .map(|n| format!("1AIS{0}_S{0}_E", to_base_36(n)))
+            .collect();
+        demangle(&format!("_Z1fI1A{types}E"));
+    }
+
+    fn to_base_36(number: u32) -> String {
+        let digit = |n| char::from_digit(n, 36).map(|c| c.to_ascii_uppercase());
+        [number / 36, number % 36]
+            .into_iter()
+            .filter_map(digit)
+            .collect()
+    }
+
+    proptest! {
+        #[test]
+        fn no_name_panics(name in "_Z[NSTIJEKPROFMXLCDUGABZa-z0-9_]{0,40}") {
+            demangle(&name);
+        }
+
+        #[test]
+        fn nor_does_a_known_one_with_a_changed_byte(which in 0..KNOWN.len(), at in 0usize..80, byte in 32u8..127) {
+            let mut name = KNOWN[which].0.as_bytes().to_vec();
+            let at = at % name.len();
+            name[at] = byte;
+            demangle(&String::from_utf8_lossy(&name));
+        }
+    }
+}

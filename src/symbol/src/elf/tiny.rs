@@ -1,0 +1,248 @@
+//! A small ELF file made by hand, in either class and byte order, for tests.
+
+use object::Endianness;
+use object::elf::{
+    EM_X86_64, SHF_ALLOC, SHT_DYNSYM, SHT_NOTE, SHT_PROGBITS, SHT_RELA, SHT_STRTAB, SHT_SYMTAB,
+};
+
+/// Where `.text` is in memory.
+pub(crate) const TEXT_ADDRESS: u64 = 0x40_1000;
+/// Where `.text` is in the file; `.plt` is in the middle of it.
+pub(crate) const TEXT_OFFSET: u64 = 0x100;
+/// The size of an entry of `.plt`.
+pub(crate) const PLT_ENTRY: u64 = 16;
+/// `STB_GLOBAL`, `STT_FUNC`.
+const GLOBAL_FUNCTION: u8 = 0x12;
+/// `.text` is section 1.
+const TEXT_SECTION: u16 = 1;
+
+/// What the file holds.
+pub(crate) struct Tiny {
+    pub(crate) endian: Endianness,
+    pub(crate) is_64: bool,
+    /// `.symtab`: name, value, size.
+    pub(crate) symbols: Vec<(&'static str, u64, u64)>,
+    /// `.dynsym`, and an entry of the PLT for each.
+    pub(crate) imports: Vec<&'static str>,
+    pub(crate) build_id: [u8; 20],
+}
+
+impl Default for Tiny {
+    fn default() -> Self {
+        Self {
+            endian: Endianness::Little,
+            is_64: true,
+            symbols: vec![
+                ("_Z5firstv", TEXT_ADDRESS, 8),
+                ("second", TEXT_ADDRESS + 16, 0),
+            ],
+            imports: vec!["puts", "_Z1fi"],
+            build_id: [0xab; 20],
+        }
+    }
+}
+
+struct Part {
+    name: &'static str,
+    kind: u32,
+    address: u64,
+    content: Vec<u8>,
+    link: u64,
+    entry_size: u64,
+}
+
+impl Part {
+    fn new(name: &'static str, kind: u32, content: Vec<u8>) -> Self {
+        Self {
+            name,
+            kind,
+            address: 0,
+            content,
+            link: 0,
+            entry_size: 0,
+        }
+    }
+}
+
+impl Tiny {
+    /// The file's bytes.
+    pub(crate) fn build(&self) -> Vec<u8> {
+        let mut parts = self.parts();
+        let mut names = vec![0];
+        let mut name_offsets = vec![0];
+        for part in &parts {
+            name_offsets.push(names.len() as u64);
+            names.extend(part.name.as_bytes());
+            names.push(0);
+        }
+        name_offsets.push(names.len() as u64);
+        names.extend(b".shstrtab\0");
+        parts.push(Part::new(".shstrtab", SHT_STRTAB, names));
+
+        let mut body = Vec::new();
+        let mut headers = self.section_header([0; 10]);
+        for (part, name) in parts.iter().zip(name_offsets.into_iter().skip(1)) {
+            body.resize(body.len().next_multiple_of(8), 0);
+            let offset = TEXT_OFFSET + body.len() as u64;
+            let size = part.content.len() as u64;
+            let flags = u64::from(SHF_ALLOC);
+            let fields = [
+                name,
+                part.kind.into(),
+                flags,
+                part.address,
+                offset,
+                size,
+                part.link,
+                0,
+                1,
+                part.entry_size,
+            ];
+            headers.extend(self.section_header(fields));
+            body.extend(&part.content);
+        }
+        body.resize(body.len().next_multiple_of(8), 0);
+        let headers_at = TEXT_OFFSET + body.len() as u64;
+        let mut file = self.file_header(headers_at, parts.len() as u64 + 1);
+        file.resize(TEXT_OFFSET as usize, 0);
+        file.extend(body);
+        file.extend(headers);
+        file
+    }
+
+    fn parts(&self) -> Vec<Part> {
+        let (symbols, strings) = self.symbols(&self.symbols);
+        let imports: Vec<_> = self.imports.iter().map(|&name| (name, 0, 0)).collect();
+        let (dynamic, dynamic_strings) = self.symbols(&imports);
+        let mut relocations = Vec::new();
+        for number in 1..=self.imports.len() as u64 {
+            let info = if self.is_64 {
+                number << 32
+            } else {
+                number << 8
+            };
+            for field in [0, info, 0] {
+                self.word(&mut relocations, field);
+            }
+        }
+        let entry = if self.is_64 { 24 } else { 16 };
+        let mut note = Vec::new();
+        for field in [4, 20, 3] {
+            self.put(&mut note, field, 4);
+        }
+        note.extend(b"GNU\0");
+        note.extend(self.build_id);
+        let plt = (self.imports.len() + 1) * PLT_ENTRY as usize;
+        vec![
+            Part {
+                address: TEXT_ADDRESS,
+                ..Part::new(".text", SHT_PROGBITS, vec![0x90; 32])
+            },
+            Part {
+                address: TEXT_ADDRESS + 32,
+                entry_size: PLT_ENTRY,
+                ..Part::new(".plt", SHT_PROGBITS, vec![0; plt])
+            },
+            Part {
+                link: 4,
+                entry_size: entry,
+                ..Part::new(".symtab", SHT_SYMTAB, symbols)
+            },
+            Part::new(".strtab", SHT_STRTAB, strings),
+            Part {
+                link: 6,
+                entry_size: entry,
+                ..Part::new(".dynsym", SHT_DYNSYM, dynamic)
+            },
+            Part::new(".dynstr", SHT_STRTAB, dynamic_strings),
+            Part {
+                link: 5,
+                ..Part::new(".rela.plt", SHT_RELA, relocations)
+            },
+            Part::new(".note.gnu.build-id", SHT_NOTE, note),
+        ]
+    }
+
+    /// A symbol table, imports having no section, and its strings.
+    fn symbols(&self, listed: &[(&'static str, u64, u64)]) -> (Vec<u8>, Vec<u8>) {
+        let mut strings = vec![0];
+        let mut table = vec![0; if self.is_64 { 24 } else { 16 }];
+        for &(name, value, size) in listed {
+            let section = if value == 0 { 0 } else { TEXT_SECTION };
+            self.put(&mut table, strings.len() as u64, 4);
+            if !self.is_64 {
+                self.word(&mut table, value);
+                self.word(&mut table, size);
+            }
+            table.extend([GLOBAL_FUNCTION, 0]);
+            self.put(&mut table, section.into(), 2);
+            if self.is_64 {
+                self.word(&mut table, value);
+                self.word(&mut table, size);
+            }
+            strings.extend(name.as_bytes());
+            strings.push(0);
+        }
+        (table, strings)
+    }
+
+    fn file_header(&self, sections_at: u64, sections: u64) -> Vec<u8> {
+        let mut file = b"\x7fELF".to_vec();
+        let big = self.endian == Endianness::Big;
+        file.extend([1 + u8::from(self.is_64), 1 + u8::from(big), 1]);
+        file.resize(16, 0);
+        let (header, segment, section) = if self.is_64 {
+            (64, 56, 64)
+        } else {
+            (52, 32, 40)
+        };
+        for field in [2, EM_X86_64.into()] {
+            self.put(&mut file, field, 2);
+        }
+        self.put(&mut file, 1, 4);
+        for field in [TEXT_ADDRESS, header, sections_at] {
+            self.word(&mut file, field);
+        }
+        self.put(&mut file, 0, 4);
+        for field in [header, segment, 1, section, sections, sections - 1] {
+            self.put(&mut file, field, 2);
+        }
+        // PT_LOAD, readable and executable, of .text and what follows.
+        self.put(&mut file, 1, 4);
+        if self.is_64 {
+            self.put(&mut file, 5, 4);
+        }
+        for field in [TEXT_OFFSET, TEXT_ADDRESS, TEXT_ADDRESS, 0x100, 0x100] {
+            self.word(&mut file, field);
+        }
+        if !self.is_64 {
+            self.put(&mut file, 5, 4);
+        }
+        self.word(&mut file, 8);
+        file
+    }
+
+    fn section_header(&self, fields: [u64; 10]) -> Vec<u8> {
+        let mut header = Vec::new();
+        for (number, field) in fields.into_iter().enumerate() {
+            // Name, type, link and info have four bytes in both classes.
+            if matches!(number, 0 | 1 | 6 | 7) {
+                self.put(&mut header, field, 4);
+            } else {
+                self.word(&mut header, field);
+            }
+        }
+        header
+    }
+
+    fn word(&self, into: &mut Vec<u8>, value: u64) {
+        self.put(into, value, if self.is_64 { 8 } else { 4 });
+    }
+
+    fn put(&self, into: &mut Vec<u8>, value: u64, size: usize) {
+        match self.endian {
+            Endianness::Little => into.extend(&value.to_le_bytes()[..size]),
+            Endianness::Big => into.extend(&value.to_be_bytes()[8 - size..]),
+        }
+    }
+}

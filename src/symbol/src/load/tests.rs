@@ -1,0 +1,336 @@
+use std::path::{Path, PathBuf};
+
+use object::Endianness;
+
+use super::*;
+use crate::candidates::cache_entry;
+use crate::elf::tiny::{PLT_ENTRY, TEXT_ADDRESS, TEXT_OFFSET, Tiny};
+use crate::files::MemoryFiles;
+
+const CACHE: &str = "/home/user/.debug";
+
+fn paths() -> SearchPaths {
+    SearchPaths::new(Some(PathBuf::from(CACHE)))
+}
+
+fn id(byte: u8) -> BuildId {
+    BuildId::from_bytes(&[byte; 20]).expect("a build-id")
+}
+
+fn names(table: &SymbolTable) -> Vec<(u64, u64, String)> {
+    let named = table
+        .iter()
+        .map(|(at, symbol)| (symbol.start, symbol.end, table.name(at).into_owned()));
+    named.collect()
+}
+
+#[test]
+fn every_class_and_byte_order() {
+    for is_64 in [true, false] {
+        for endian in [Endianness::Little, Endianness::Big] {
+            let mut files = MemoryFiles::new();
+            files.insert(
+                "/bin/app",
+                Tiny {
+                    endian,
+                    is_64,
+                    ..Tiny::default()
+                }
+                .build(),
+            );
+            let request = ObjectRequest::new(Path::new("/bin/app"), ObjectKind::User);
+            let loaded = load(&files, &paths(), &request);
+            assert_eq!(loaded.findings, []);
+            let plt = TEXT_OFFSET + 32;
+            let expected = [
+                (TEXT_OFFSET, TEXT_OFFSET + 8, "first".to_owned()),
+                // Without a size, and the last: to the end of its page and one more.
+                (TEXT_OFFSET + 16, 0x2000, "second".to_owned()),
+                (plt + PLT_ENTRY, plt + 2 * PLT_ENTRY, "puts@plt".to_owned()),
+                (plt + 2 * PLT_ENTRY, plt + 3 * PLT_ENTRY, "f@plt".to_owned()),
+            ];
+            assert_eq!(
+                names(&loaded.table),
+                expected,
+                "64-bit: {is_64}, {endian:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn names_stay_mangled_on_request() {
+    let mut files = MemoryFiles::new();
+    files.insert("/bin/app", Tiny::default().build());
+    let request = ObjectRequest::new(Path::new("/bin/app"), ObjectKind::User);
+    let loaded = load(
+        &files,
+        &SearchPaths {
+            demangle: false,
+            ..paths()
+        },
+        &request,
+    );
+    let shown: Vec<_> = names(&loaded.table)
+        .into_iter()
+        .map(|(.., name)| name)
+        .collect();
+    assert_eq!(shown, ["_Z5firstv", "second", "puts@plt", "_Z1fi@plt"]);
+}
+
+#[test]
+fn debug_files_come_in_perfs_order() {
+    let places = [
+        format!("{}/elf", cache_entry(Path::new(CACHE), &id(0xab)).display()),
+        format!(
+            "{}/debug",
+            cache_entry(Path::new(CACHE), &id(0xab)).display()
+        ),
+        "/usr/lib/debug/usr/lib/libx.so.debug".to_owned(),
+        "/usr/lib/debug/usr/lib/libx.so".to_owned(),
+        format!("/usr/lib/debug/.build-id/ab/{}.debug", "ab".repeat(19)),
+        "/usr/lib/libx.so".to_owned(),
+        "/usr/lib/.debug/libx.so".to_owned(),
+        "/usr/lib/debug/lib/libx.so".to_owned(),
+    ];
+    let wanted = id(0xab);
+    let request = ObjectRequest::new(Path::new("/usr/lib/libx.so"), ObjectKind::User)
+        .with_build_id(Some(&wanted));
+    for first in 0..places.len() {
+        let mut files = MemoryFiles::new();
+        for place in places.iter().skip(first) {
+            files.insert(place, Tiny::default().build());
+        }
+        let loaded = load(&files, &paths(), &request);
+        assert_eq!(
+            loaded.source.to_str(),
+            places.get(first).map(String::as_str)
+        );
+    }
+}
+
+#[test]
+fn other_builds_are_passed_over() {
+    let mut files = MemoryFiles::new();
+    files.insert(
+        "/usr/lib/debug/bin/app",
+        Tiny {
+            build_id: [1; 20],
+            ..Tiny::default()
+        }
+        .build(),
+    );
+    files.insert("/bin/app", Tiny::default().build());
+    let wanted = id(0xab);
+    let request =
+        ObjectRequest::new(Path::new("/bin/app"), ObjectKind::User).with_build_id(Some(&wanted));
+    let loaded = load(&files, &paths(), &request);
+    assert_eq!(loaded.source, Path::new("/bin/app"));
+    assert!(
+        matches!(loaded.findings.as_slice(), [Finding::BuildIdMismatch { found: Some(found), .. }] if *found == id(1))
+    );
+}
+
+#[test]
+fn symfs_goes_before_the_object() {
+    let mut files = MemoryFiles::new();
+    files.insert("/target/bin/app", Tiny::default().build());
+    let request = ObjectRequest::new(Path::new("/bin/app"), ObjectKind::User);
+    let at_target = SearchPaths {
+        symfs: Some(PathBuf::from("/target")),
+        ..paths()
+    };
+    assert_eq!(load(&files, &at_target, &request).table.len(), 4);
+    let without = load(&files, &paths(), &request);
+    assert_eq!(
+        without.findings,
+        [Finding::NotFound {
+            path: "/bin/app".into()
+        }]
+    );
+}
+
+#[test]
+fn the_vdso_is_read_from_the_image_given() {
+    let image = FileBytes::from(Tiny::default().build());
+    let request = ObjectRequest {
+        image: Some(&image),
+        ..ObjectRequest::new(Path::new("[vdso]"), ObjectKind::Vdso)
+    };
+    let loaded = load(&MemoryFiles::new(), &paths(), &request);
+    assert_eq!(loaded.table.len(), 4, "{:?}", loaded.findings);
+    let other = id(3);
+    let mut files = MemoryFiles::new();
+    files.insert(
+        cache_entry(Path::new(CACHE), &other).join("vdso"),
+        Tiny {
+            build_id: [3; 20],
+            ..Tiny::default()
+        }
+        .build(),
+    );
+    let loaded = load(&files, &paths(), &request.with_build_id(Some(&other)));
+    assert!(loaded.source.ends_with("vdso"), "{loaded:?}");
+}
+
+#[test]
+fn no_damage_panics() {
+    for tiny in [
+        Tiny::default(),
+        Tiny {
+            is_64: false,
+            endian: Endianness::Big,
+            ..Tiny::default()
+        },
+    ] {
+        let whole = tiny.build();
+        let request = ObjectRequest::new(Path::new("/bin/app"), ObjectKind::User);
+        let mut files = MemoryFiles::new();
+        for len in 0..whole.len() {
+            files.insert("/bin/app", whole[..len].to_vec());
+            let loaded = load(&files, &paths(), &request);
+            assert!(!loaded.findings.is_empty(), "cut to {len} bytes");
+        }
+        for at in 0..whole.len() {
+            for value in [0, 0x7f, 0xff] {
+                let mut damaged = whole.clone();
+                damaged[at] = value;
+                files.insert("/bin/app", damaged);
+                let loaded = load(&files, &paths(), &request);
+                loaded
+                    .table
+                    .iter()
+                    .for_each(|(at, _)| assert!(loaded.table.name(at).len() < 4096));
+            }
+        }
+    }
+}
+
+const LISTING: &str =
+    "ffffffff81000000 T _text\nffffffff81000100 t work\nffffffffc0000000 t probe\t[mod]\n";
+
+fn kernel_files(running: u8) -> MemoryFiles {
+    let mut notes = Vec::new();
+    for word in [4u32, 20, 3] {
+        notes.extend(word.to_ne_bytes());
+    }
+    notes.extend(b"GNU\0");
+    notes.extend([running; 20]);
+    let mut files = MemoryFiles::new();
+    files.insert("/sys/kernel/notes", notes);
+    files.insert("/proc/kallsyms", LISTING.as_bytes().to_vec());
+    files.insert(
+        format!("{CACHE}/[kernel.kallsyms]/{}/kallsyms", id(2)),
+        LISTING.replace("work", "old_work").into_bytes(),
+    );
+    files
+}
+
+fn kernel_name(
+    files: &MemoryFiles,
+    paths: &SearchPaths,
+    wanted: Option<&BuildId>,
+) -> Result<String, Vec<Finding>> {
+    let request = ObjectRequest {
+        relocation: Some(("_text", 0xffff_ffff_8200_0000)),
+        ..ObjectRequest::new(Path::new("[kernel.kallsyms]_text"), ObjectKind::Kernel)
+            .with_build_id(wanted)
+    };
+    let loaded = load(files, paths, &request);
+    let found = loaded.table.find(0xffff_ffff_8200_0110);
+    found
+        .map(|at| loaded.table.name(at).into_owned())
+        .ok_or(loaded.findings)
+}
+
+#[test]
+fn kallsyms_is_of_the_recorded_kernel() {
+    let files = kernel_files(1);
+    assert_eq!(kernel_name(&files, &paths(), None).as_deref(), Ok("work"));
+    assert_eq!(
+        kernel_name(&files, &paths(), Some(&id(1))).as_deref(),
+        Ok("work")
+    );
+    assert_eq!(
+        kernel_name(&files, &paths(), Some(&id(2))).as_deref(),
+        Ok("old_work")
+    );
+    assert_eq!(
+        kernel_name(&files, &paths(), Some(&id(3))),
+        Err(vec![Finding::NoKernelSymbols { build_id: id(3) }])
+    );
+    let given = SearchPaths {
+        kallsyms_override: Some("/proc/kallsyms".into()),
+        ..paths()
+    };
+    assert_eq!(
+        kernel_name(&files, &given, Some(&id(3))).as_deref(),
+        Ok("work")
+    );
+}
+
+#[test]
+fn hidden_addresses_are_told() {
+    let mut files = kernel_files(1);
+    files.insert("/proc/kallsyms", b"0000000000000000 T _text\n".to_vec());
+    let path = PathBuf::from("/proc/kallsyms");
+    assert_eq!(
+        kernel_name(&files, &paths(), None),
+        Err(vec![Finding::KernelAddressesHidden { path: path.clone() }])
+    );
+    files.insert("/proc/kallsyms", b"ffffffff81000000 T _stext\n".to_vec());
+    assert_eq!(
+        kernel_name(&files, &paths(), None),
+        Err(vec![Finding::NoRelocationSymbol {
+            path,
+            symbol: "_text".into()
+        }])
+    );
+}
+
+#[test]
+fn a_vmlinux_of_the_same_build_comes_before_kallsyms() {
+    let mut files = kernel_files(0xab);
+    let symbols = vec![
+        ("_text", TEXT_ADDRESS, 0x100),
+        ("work_in_image", TEXT_ADDRESS + 0x100, 0x100),
+    ];
+    files.insert(
+        "/boot/vmlinux-6.1",
+        Tiny {
+            symbols,
+            ..Tiny::default()
+        }
+        .build(),
+    );
+    let with_image = paths().with_kernel_release("6.1");
+    assert_eq!(
+        kernel_name(&files, &with_image, Some(&id(0xab))).as_deref(),
+        Ok("work_in_image")
+    );
+    assert_eq!(
+        kernel_name(&files, &with_image, Some(&id(2))).as_deref(),
+        Ok("old_work")
+    );
+}
+
+#[test]
+fn modules_are_named_by_kallsyms() {
+    let files = kernel_files(1);
+    for name in ["[mod]", "/lib/modules/6.1/kernel/mod.ko.xz"] {
+        let request = ObjectRequest::new(Path::new(name), ObjectKind::KernelModule);
+        let loaded = load(&files, &paths(), &request);
+        let found = loaded
+            .table
+            .find(0xffff_ffff_c000_0010)
+            .map(|at| loaded.table.name(at).into_owned());
+        assert_eq!(found.as_deref(), Some("probe"), "{name}");
+    }
+}
+
+#[test]
+fn perf_maps_that_are_not_there_are_no_news() {
+    let request = ObjectRequest::new(Path::new("/tmp/perf-1.map"), ObjectKind::PerfMap);
+    let loaded = load(&MemoryFiles::new(), &paths(), &request);
+    assert!(loaded.table.is_empty() && loaded.findings.is_empty());
+}

@@ -1,0 +1,169 @@
+//! Objects of this machine, and ones built for the purpose.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rperf_symbol::{BuildId, Finding, ObjectKind, ObjectRequest, SearchPaths, load};
+
+use crate::perf_data::{Mapping, perf_is_here};
+use crate::{Disk, assert_none, differences, scratch};
+
+/// Where objects are mapped; any page will do.
+const START: u64 = 0x5555_0000_0000;
+
+fn compare(dir: &Path, object: &Path, options: &[&str]) {
+    let Ok(metadata) = object.metadata() else {
+        eprintln!("skipped: no {}", object.display());
+        return;
+    };
+    let paths = SearchPaths::new(Some(dir.join("cache")));
+    let request = ObjectRequest::new(object, ObjectKind::User);
+    let loaded = load(&Disk, &paths, &request);
+    let mapping = Mapping {
+        kernel: false,
+        start: START,
+        len: metadata.len().next_multiple_of(4096),
+        pgoff: 0,
+        name: object.to_str().expect("a printable path"),
+    };
+    assert_none(mapping.name, &differences(&loaded, dir, &mapping, options));
+}
+
+#[test]
+fn objects_of_the_system() {
+    if !perf_is_here() {
+        return;
+    }
+    let dir = scratch("system");
+    let libraries = Path::new("/usr/lib").join(format!("{}-linux-gnu", std::env::consts::ARCH));
+    let objects = [
+        libraries.join("libc.so.6"),
+        libraries.join("libstdc++.so.6"),
+        PathBuf::from("/bin/true"),
+        std::env::current_exe().expect("this test has a path"),
+    ];
+    for object in objects {
+        compare(&dir, &object, &[]);
+    }
+}
+
+/// Runs `program` and says whether it could do what it was asked.
+fn run(program: &str, arguments: &[&str]) -> bool {
+    match Command::new(program).args(arguments).output() {
+        Ok(output) if output.status.success() => true,
+        Ok(output) => {
+            eprintln!(
+                "skipped: {program} {arguments:?}: {}",
+                String::from_utf8_lossy(&output.stderr)
+            );
+            false
+        }
+        Err(error) => {
+            eprintln!("skipped: {program}: {error}");
+            false
+        }
+    }
+}
+
+/// Lambdas, templates, thunks, local classes: what C++ names are made of; and symbols that overlap.
+const PROGRAM: &str = include_str!("program.cpp");
+
+#[test]
+fn programs_linked_in_every_way() {
+    let dir = scratch("linked");
+    let source = dir.join("program.cpp");
+    std::fs::write(&source, PROGRAM).expect("the source is written");
+    if !perf_is_here() {
+        return;
+    }
+    let ways: [&[&str]; 4] = [
+        &["-O0"],
+        &["-O2", "-Wl,-z,now"],
+        &["-O1", "-no-pie"],
+        &["-O1", "-shared", "-fPIC", "-DSHARED"],
+    ];
+    for (number, flags) in ways.iter().enumerate() {
+        let object = dir.join(format!("object{number}"));
+        let (source, object_name) = (
+            source.to_str().expect("a path"),
+            object.to_str().expect("a path"),
+        );
+        let mut arguments = flags.to_vec();
+        arguments.extend(["-g", "-o", object_name, source]);
+        if !run("g++", &arguments) {
+            return;
+        }
+        compare(&dir, &object, &[]);
+        if !run(
+            "objcopy",
+            &[
+                "--only-keep-debug",
+                object_name,
+                &format!("{object_name}.debug"),
+            ],
+        ) || !run("strip", &[object_name])
+        {
+            continue;
+        }
+        compare(&dir, &object, &[]);
+        let link = format!("--add-gnu-debuglink={object_name}.debug");
+        if run("objcopy", &[&link, object_name]) {
+            compare(&dir, &object, &[]);
+            std::fs::create_dir_all(dir.join(".debug")).expect("a directory");
+            std::fs::rename(
+                format!("{object_name}.debug"),
+                dir.join(format!(".debug/object{number}.debug")),
+            )
+            .expect("the debug file is moved");
+            compare(&dir, &object, &[]);
+        }
+    }
+}
+
+#[test]
+fn the_cache_comes_before_the_object() {
+    if !perf_is_here() {
+        return;
+    }
+    let dir = scratch("cached");
+    let object = dir.join("object");
+    let source = dir.join("program.cpp");
+    std::fs::write(&source, PROGRAM).expect("the source is written");
+    let name = object.to_str().expect("a path");
+    if !run(
+        "g++",
+        &[
+            "-Wl,--build-id",
+            "-o",
+            name,
+            source.to_str().expect("a path"),
+        ],
+    ) {
+        return;
+    }
+    let id = rperf_symbol::build_id_of_elf(&std::fs::read(&object).expect("the object"))
+        .expect("its build-id");
+    let entry = rperf_symbol::cache_entry(&dir.join("cache"), &id);
+    std::fs::create_dir_all(&entry).expect("a cache");
+    std::fs::copy(&object, entry.join("elf")).expect("the cached copy");
+    if !run("strip", &[name]) {
+        return;
+    }
+    let request = ObjectRequest::new(&object, ObjectKind::User);
+    let loaded = load(&Disk, &SearchPaths::new(Some(dir.join("cache"))), &request);
+    assert_eq!(loaded.source, entry.join("elf"));
+    compare(&dir, &object, &[]);
+}
+
+#[test]
+fn a_file_of_another_build_is_refused() {
+    let wanted = BuildId::from_bytes(&[7; 20]).expect("a build-id");
+    let object = std::env::current_exe().expect("this test has a path");
+    let request = ObjectRequest::new(&object, ObjectKind::User).with_build_id(Some(&wanted));
+    let loaded = load(&Disk, &SearchPaths::new(None), &request);
+    assert!(loaded.table.is_empty());
+    assert!(matches!(
+        loaded.findings.as_slice(),
+        [Finding::BuildIdMismatch { .. }]
+    ));
+}

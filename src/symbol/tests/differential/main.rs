@@ -1,0 +1,104 @@
+//! Whole tables against Linux perf 6.1: the same file, the same addresses, the same names and offsets.
+
+#![expect(clippy::print_stderr, reason = "a test that is skipped says why")]
+
+mod elf;
+mod kernel;
+mod perf_data;
+mod perf_map;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rperf_symbol::{FileBytes, Files, Loaded};
+
+use perf_data::{Answer, Mapping, ask_perf};
+
+/// Files on disk.
+struct Disk;
+
+impl Files for Disk {
+    fn read(&self, path: &Path) -> io::Result<FileBytes> {
+        if !path.metadata()?.is_file() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        std::fs::read(path).map(FileBytes::from)
+    }
+}
+
+/// A directory of its own for the test called `name`, empty.
+fn scratch(name: &str) -> PathBuf {
+    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    drop(std::fs::remove_dir_all(&dir));
+    std::fs::create_dir_all(&dir).expect("a scratch directory");
+    dir
+}
+
+/// Addresses worth asking for: around the borders of all symbols, and in their middle.
+fn borders(loaded: &Loaded) -> Vec<u64> {
+    let mut addresses = Vec::new();
+    for (_, symbol) in loaded.table.iter() {
+        let middle = symbol.start + (symbol.end - symbol.start) / 2;
+        addresses.extend([
+            symbol.start.saturating_sub(1),
+            symbol.start,
+            middle,
+            symbol.end.saturating_sub(1),
+            symbol.end,
+        ]);
+    }
+    addresses.sort_unstable();
+    addresses.dedup();
+    addresses
+}
+
+fn our_answer(loaded: &Loaded, mapping: &Mapping<'_>, address: u64) -> Option<Answer> {
+    let index = loaded.table.find(address)?;
+    let symbol = loaded.table.get(index);
+    let mut offset = address - symbol.start;
+    if address >= symbol.end {
+        // Only symbols without size come here, and perf's listing takes the mapping's start off as well.
+        offset = offset.wrapping_sub(mapping.start);
+    }
+    Some(Answer {
+        name: loaded.table.name(index).into_owned(),
+        offset,
+    })
+}
+
+/// Compares every address that falls into `mapping`, and returns the differences as text.
+fn differences(
+    loaded: &Loaded,
+    dir: &Path,
+    mapping: &Mapping<'_>,
+    options: &[&str],
+) -> Vec<String> {
+    let to_ip = |address: u64| {
+        address
+            .wrapping_sub(mapping.pgoff)
+            .wrapping_add(mapping.start)
+    };
+    let inside =
+        |address: &u64| *address >= mapping.pgoff && *address - mapping.pgoff < mapping.len;
+    let addresses: Vec<u64> = borders(loaded).into_iter().filter(inside).collect();
+    let ips: Vec<u64> = addresses.iter().map(|&address| to_ip(address)).collect();
+    let theirs = ask_perf(dir, mapping, &ips, options);
+    let compared = addresses.iter().zip(theirs);
+    compared
+        .filter_map(|(&address, theirs)| {
+            let ours = our_answer(loaded, mapping, address);
+            (ours != theirs).then(|| format!("{address:#x}: ours {ours:?}, perf's {theirs:?}"))
+        })
+        .collect()
+}
+
+/// Fails with the first few differences.
+fn assert_none(what: &str, differences: &[String]) {
+    let shown: Vec<_> = differences.iter().take(20).cloned().collect();
+    assert!(
+        differences.is_empty(),
+        "{what}: {} differ:\n{}",
+        differences.len(),
+        shown.join("\n")
+    );
+}
