@@ -1,8 +1,9 @@
 //! This machine: kernel, architecture, page size, processor identification.
 
 use std::ffi::CStr;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// What uname(2) says.
@@ -124,6 +125,20 @@ pub fn kernel_notes(sysfs: &Path) -> io::Result<Vec<u8>> {
     fs::read(sysfs.join("kernel/notes"))
 }
 
+/// The pages of the vdso as this process has them; the kernel maps the same into every process.
+///
+/// # Errors
+/// [`io::ErrorKind::NotFound`] without a vdso; what reading the own memory reports.
+pub fn vdso_image() -> io::Result<Vec<u8>> {
+    let maps = fs::read("/proc/self/maps")?;
+    let entry = crate::map_entries(&maps).find(|entry| entry.name == b"[vdso]");
+    let entry = entry.ok_or(io::ErrorKind::NotFound)?;
+    let size = usize::try_from(entry.end.saturating_sub(entry.start));
+    let mut image = vec![0; size.map_err(|_| io::ErrorKind::InvalidData)?];
+    File::open("/proc/self/mem")?.read_exact_at(&mut image, entry.start)?;
+    Ok(image)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,6 +149,11 @@ mod tests {
         let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
         assert_eq!(uname.release, release.trim());
         assert!(page_size().is_power_of_two());
+    }
+
+    #[test]
+    fn the_vdso_is_an_elf_image() {
+        assert_eq!(vdso_image().unwrap().first_chunk(), Some(b"\x7fELF"));
     }
 
     #[cfg(target_arch = "x86_64")]

@@ -9,6 +9,7 @@
 mod counter;
 mod cpu_list;
 mod host;
+mod kernel_map;
 mod limits;
 mod map_file;
 mod procfs;
@@ -22,7 +23,9 @@ pub use counter::{Counter, Observed, PERF_FLAG_FD_CLOEXEC, Reading};
 pub use cpu_list::{CpuList, CpuListError};
 pub use host::{
     Uname, cpuid, effective_user, kernel_notes, page_size, parallelism, uname, unix_time,
+    vdso_image,
 };
+pub use kernel_map::{KernelText, Module};
 pub use limits::raise_open_files;
 pub use map_file::{MappedFile, map, map_file};
 pub use procfs::{MapEntry, Proc, Status, map_entries};

@@ -1,0 +1,180 @@
+//! Where the running kernel and its modules lie in memory.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use crate::Proc;
+
+/// The text of the running kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KernelText {
+    /// `_text` or `_stext`: the symbol at `start`.
+    pub symbol: &'static str,
+    /// Its address.
+    pub start: u64,
+    /// Address of `_etext`.
+    pub end: u64,
+}
+
+/// A loaded module.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Module {
+    /// Its name, with underscores.
+    pub name: String,
+    /// First address.
+    pub start: u64,
+    /// Size in bytes.
+    pub size: u64,
+    /// The file it came from, where there is one of that name under `/lib/modules/RELEASE`.
+    pub file: Option<PathBuf>,
+}
+
+impl Proc {
+    /// Looks the kernel's text up in `kallsyms`; `None` when addresses are hidden from the caller
+    /// (`kptr_restrict`) or the symbols are missing.
+    ///
+    /// # Errors
+    /// What opening and reading the file report.
+    pub fn kernel_text(&self) -> io::Result<Option<KernelText>> {
+        let file = File::open(self.path("kallsyms"))?;
+        Ok(find_text(BufReader::with_capacity(1 << 16, file)))
+    }
+
+    /// The loaded modules, with files from `library` (`/lib/modules/RELEASE`). Empty on kernels
+    /// without modules and where addresses are hidden.
+    ///
+    /// # Errors
+    /// What reading `modules` reports, but for its absence.
+    pub fn modules(&self, library: &Path) -> io::Result<Vec<Module>> {
+        let text = match fs::read_to_string(self.path("modules")) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            text => text?,
+        };
+        let mut modules: Vec<Module> = text.lines().filter_map(module).collect();
+        if !modules.is_empty() {
+            let mut files = HashMap::new();
+            module_files(library, 0, &mut files);
+            for module in &mut modules {
+                module.file = files.remove(&module.name);
+            }
+        }
+        Ok(modules)
+    }
+}
+
+fn find_text(mut lines: impl BufRead) -> Option<KernelText> {
+    let (mut text, mut stext, mut end) = (None, None, None);
+    let mut line = Vec::new();
+    while lines
+        .read_until(b'\n', &mut line)
+        .is_ok_and(|size| size > 0)
+    {
+        let place = match line.trim_ascii_end() {
+            [.., b' ', b'_', b't', b'e', b'x', b't'] => Some(&mut text),
+            [.., b' ', b'_', b's', b't', b'e', b'x', b't'] => Some(&mut stext),
+            [.., b' ', b'_', b'e', b't', b'e', b'x', b't'] => Some(&mut end),
+            _ => None,
+        };
+        if let Some(place) = place {
+            *place = address(&line);
+        }
+        // kallsyms is sorted by address: what is asked for stands at the text's two ends.
+        if let (Some(start), Some(end)) = (text.or(stext), end) {
+            let symbol = if text.is_some() { "_text" } else { "_stext" };
+            return (start != 0 && start < end).then_some(KernelText { symbol, start, end });
+        }
+        line.clear();
+    }
+    None
+}
+
+fn address(line: &[u8]) -> Option<u64> {
+    let digits = line.split(u8::is_ascii_whitespace).next()?;
+    u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+}
+
+/// One line of `/proc/modules`: name, size, references, users, state, address, taints.
+fn module(line: &str) -> Option<Module> {
+    let mut words = line.split_whitespace();
+    let name = words.next()?.to_owned();
+    let size = words.next()?.parse().ok()?;
+    let address = words.nth(3)?.strip_prefix("0x")?;
+    let start = u64::from_str_radix(address, 16)
+        .ok()
+        .filter(|start| *start != 0)?;
+    Some(Module {
+        name,
+        start,
+        size,
+        file: None,
+    })
+}
+
+/// Collects `NAME.ko`, plain or compressed, by module name.
+fn module_files(directory: &Path, depth: u32, found: &mut HashMap<String, PathBuf>) {
+    // The trees under `kernel` are some six levels deep; links to sources and builds are not followed.
+    if depth > 12 {
+        return;
+    }
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let path = entry.path();
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => module_files(&path, depth + 1, found),
+            Ok(_) => {
+                let name = path
+                    .file_name()
+                    .and_then(|name| name.to_str())
+                    .unwrap_or_default();
+                if let Some((name, "" | ".xz" | ".gz" | ".zst")) = name.split_once(".ko") {
+                    found.insert(name.replace('-', "_"), path);
+                }
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_is_between_its_symbols_whatever_comes_first() {
+        let text = b"ffffffff81000000 T _stext\nffffffff81000000 T _text\nffffffff81000010 t x_text\nffffffff82000000 T _etext\n";
+        let found = find_text(&text[..]).unwrap();
+        assert_eq!(
+            found,
+            KernelText {
+                symbol: "_text",
+                start: 0xffff_ffff_8100_0000,
+                end: 0xffff_ffff_8200_0000
+            }
+        );
+        let hidden = b"0000000000000000 T _text\n0000000000000000 T _etext\n";
+        assert_eq!(find_text(&hidden[..]), None);
+        assert_eq!(find_text(&b"no such line"[..]), None);
+    }
+
+    #[test]
+    fn modules_are_matched_with_their_files() {
+        let root = std::env::temp_dir().join(format!("rperf-modules-{}", std::process::id()));
+        let library = root.join("lib/kernel/fs");
+        fs::create_dir_all(&library).unwrap();
+        fs::write(library.join("nls-utf8.ko.xz"), "").unwrap();
+        let text = "nls_utf8 16384 1 - Live 0xffffffffc0001000\nhidden 1 0 - Live 0x0000000000000000\nx 4096 0 - Live 0xffffffffc0009000 (O)\n";
+        fs::write(root.join("modules"), text).unwrap();
+        let modules = Proc::new(&root).modules(&root.join("lib")).unwrap();
+        let [utf8, other] = &modules[..] else {
+            panic!("{modules:?}")
+        };
+        assert_eq!(
+            (utf8.name.as_str(), utf8.size, utf8.start),
+            ("nls_utf8", 16384, 0xffff_ffff_c000_1000)
+        );
+        assert_eq!(utf8.file, Some(library.join("nls-utf8.ko.xz")));
+        assert_eq!((other.name.as_str(), &other.file), ("x", &None));
+        fs::remove_dir_all(root).unwrap();
+    }
+}
