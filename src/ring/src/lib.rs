@@ -11,4 +11,4 @@ mod walk;
 
 pub use drain::{Chunk, drain};
 pub use memory::Memory;
-pub use walk::Walker;
+pub use walk::{Runs, Walker};

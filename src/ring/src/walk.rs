@@ -9,30 +9,60 @@ pub struct Walker {
     straddling: Vec<u8>,
 }
 
+/// A chunk cut at record borders: three runs of whole records, in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Runs<'a> {
+    /// Those of the first piece.
+    pub first: &'a [u8],
+    /// The one that straddles the pieces, copied together; usually empty.
+    pub straddling: &'a [u8],
+    /// Those of the second piece.
+    pub second: &'a [u8],
+    /// Bytes behind the last whole record: 0 unless the ring's content is damaged, as the kernel only
+    /// ever publishes whole records.
+    pub left: usize,
+}
+
 impl Walker {
-    /// Calls `each` for every record of the two pieces, in order, and returns the bytes left over: 0
-    /// unless the ring's content is damaged, as the kernel only ever publishes whole records.
-    pub fn walk(&mut self, pieces: (&[u8], &[u8]), mut each: impl FnMut(RawRecord<'_>)) -> usize {
-        let (first, mut second) = pieces;
-        let rest = walk_piece(first, &mut each);
+    /// Calls `each` for every record of the two pieces, in order, and returns the runs they form.
+    pub fn walk<'a>(
+        &'a mut self,
+        pieces: (&'a [u8], &'a [u8]),
+        mut each: impl FnMut(RawRecord<'_>),
+    ) -> Runs<'a> {
+        let (piece, mut second) = pieces;
+        let rest = walk_piece(piece, &mut each);
+        let first = before(piece, rest);
+        self.straddling.clear();
         if !rest.is_empty() {
-            let Some(size) = straddling_size(rest, second) else {
-                return rest.len() + second.len();
+            let size = straddling_size(rest, second).map(|size| size - rest.len());
+            let Some((end, behind)) = size.and_then(|size| second.split_at_checked(size)) else {
+                let left = rest.len() + second.len();
+                return Runs {
+                    first,
+                    straddling: &[],
+                    second: &[],
+                    left,
+                };
             };
-            let Some((head, behind)) = second.split_at_checked(size.saturating_sub(rest.len()))
-            else {
-                return rest.len() + second.len();
-            };
-            self.straddling.clear();
             self.straddling.extend_from_slice(rest);
-            self.straddling.extend_from_slice(head);
-            if !walk_piece(&self.straddling, &mut each).is_empty() {
-                return rest.len() + second.len();
-            }
+            self.straddling.extend_from_slice(end);
+            walk_piece(&self.straddling, &mut each);
             second = behind;
         }
-        walk_piece(second, &mut each).len()
+        let rest = walk_piece(second, &mut each);
+        Runs {
+            first,
+            straddling: &self.straddling,
+            second: before(second, rest),
+            left: rest.len(),
+        }
     }
+}
+
+/// What stands before `rest`, the end of `piece`.
+fn before<'a>(piece: &'a [u8], rest: &[u8]) -> &'a [u8] {
+    piece.get(..piece.len() - rest.len()).unwrap_or_default()
 }
 
 /// Walks whole records; returns what is left.
@@ -80,7 +110,8 @@ mod tests {
 
     fn walked(first: &[u8], second: &[u8]) -> (Vec<(u32, usize)>, usize) {
         let mut seen = Vec::new();
-        let left = Walker::default().walk((first, second), |record| {
+        let mut walker = Walker::default();
+        let runs = walker.walk((first, second), |record| {
             assert!(
                 record
                     .body
@@ -89,7 +120,14 @@ mod tests {
             );
             seen.push((record.kind.0, record.body.len()));
         });
-        (seen, left)
+        let whole = [runs.first, runs.straddling, runs.second].concat();
+        let all = [first, second].concat();
+        assert_eq!(
+            whole,
+            all[..all.len() - runs.left],
+            "nothing is lost or moved"
+        );
+        (seen, runs.left)
     }
 
     #[test]
@@ -125,7 +163,9 @@ mod tests {
         fn any_bytes_are_walked_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), cut in 0_usize..200) {
             let cut = cut.min(bytes.len());
             let mut seen = 0;
-            let left = Walker::default().walk((&bytes[..cut], &bytes[cut..]), |record| seen += 8 + record.body.len());
+            let mut walker = Walker::default();
+            let runs = walker.walk((&bytes[..cut], &bytes[cut..]), |record| seen += 8 + record.body.len());
+            let left = runs.left;
             prop_assert_eq!(seen + left, bytes.len());
         }
     }
