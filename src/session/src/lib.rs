@@ -1,1 +1,29 @@
-//! rperf-session.
+//! The live side of a recording: whom to observe, events opened everywhere, rings drained into a
+//! perf.data file, and records for what ran before.
+//!
+//! One call, [`record`], goes from the first system call to the closed file. It prints nothing: what is
+//! worth a line while it runs goes to a [`Watch`], what is known at the end into a [`Summary`].
+//!
+//! **Invariants.** Ring chunks go to the file as they are, with one write per run of whole records;
+//! only headers are walked on the way. The old output is not touched before everything that can fail
+//! has been tried.
+
+mod build_ids;
+mod cache;
+mod drain;
+mod error;
+mod finish;
+mod header;
+mod open;
+mod output;
+mod recording;
+mod request;
+mod rings;
+mod synthesize;
+mod tally;
+mod tasks;
+
+pub use error::Error;
+pub use open::may_profile_kernel;
+pub use recording::{Summary, record};
+pub use request::{BuildIds, Happened, Request, Target, Watch};

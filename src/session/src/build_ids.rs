@@ -1,0 +1,163 @@
+//! Which files were mapped, by build-id: found after the recording, without a second pass over it.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rperf_perfdata::feature::BuildIdEntry;
+use rperf_sys::Proc;
+use rperf_wire::Misc;
+
+use crate::BuildIds;
+use crate::tally::MappedName;
+
+/// `PERF_RECORD_MISC_KERNEL` and `_USER`.
+const KERNEL: Misc = Misc(1);
+const USER: Misc = Misc(2);
+/// Pid of the host machine.
+const HOST: i32 = -1;
+/// Files per thread below which starting another costs more than it saves.
+const FILES_PER_THREAD: usize = 16;
+
+/// The entry of the kernel, a module or a file; `None` without a build-id.
+fn entry(filename: &str, misc: Misc, id: &[u8]) -> Option<BuildIdEntry> {
+    let mut build_id = [0; 20];
+    let size = id.len().min(build_id.len());
+    build_id.get_mut(..size)?.copy_from_slice(id.get(..size)?);
+    Some(BuildIdEntry {
+        pid: HOST,
+        misc,
+        build_id,
+        size: u8::try_from(size).ok()?,
+        filename: filename.to_owned(),
+    })
+}
+
+/// The kernel's entry.
+pub(crate) fn of_kernel(id: &[u8]) -> Option<BuildIdEntry> {
+    entry("[kernel.kallsyms]", KERNEL, id)
+}
+
+/// The vdso's entry.
+pub(crate) fn of_vdso(id: &[u8]) -> Option<BuildIdEntry> {
+    entry("[vdso]", USER, id)
+}
+
+/// Entries of loaded modules, by the notes that sysfs has of them.
+pub(crate) fn of_modules(
+    modules: &[rperf_sys::Module],
+    sysfs: &Path,
+    ids: &dyn BuildIds,
+) -> Vec<BuildIdEntry> {
+    let of_module = |module: &rperf_sys::Module| {
+        let notes = sysfs.join(format!("module/{}/notes/.note.gnu.build-id", module.name));
+        let id = ids.of_notes(&fs::read(notes).ok()?)?;
+        let name = match &module.file {
+            Some(path) => path.to_str()?.to_owned(),
+            None => format!("[{}]", module.name),
+        };
+        entry(&name, KERNEL, &id)
+    };
+    modules.iter().filter_map(of_module).collect()
+}
+
+/// Entries of the mapped files, sorted by name; read by several threads where there are many.
+pub(crate) fn of_files(
+    mapped: &[(MappedName, u32)],
+    proc: &Proc,
+    ids: &dyn BuildIds,
+) -> Vec<BuildIdEntry> {
+    let threads = mapped
+        .len()
+        .div_ceil(FILES_PER_THREAD)
+        .min(rperf_sys::parallelism());
+    let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let work = || {
+        while let Some((name, pid)) = mapped.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let entry = of_file(name, *pid, proc, ids);
+            if let (Some(entry), Ok(mut found)) = (entry, found.lock()) {
+                found.push(entry);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let mut found = found.into_inner().unwrap_or_default();
+    found.sort_by(|one, other| one.filename.cmp(&other.filename));
+    found.dedup_by(|one, other| one.filename == other.filename);
+    found
+}
+
+fn of_file(name: &MappedName, pid: u32, proc: &Proc, ids: &dyn BuildIds) -> Option<BuildIdEntry> {
+    let path = Path::new(std::ffi::OsStr::from_bytes(&name.filename));
+    // Names such as `//anon`, `[heap]` or `/dev/zero` are no files with notes.
+    let is_file =
+        path.is_absolute() && !name.filename.starts_with(b"//") && !path.starts_with("/dev");
+    let id = ids.of_file(&same_file(path, name.inode, pid, proc).filter(|_| is_file)?)?;
+    entry(path.to_str()?, USER, &id)
+}
+
+/// The path under which the file that was mapped can be read: as it stands, or as its process sees it,
+/// which may live in a container. `None` when another file stands there by now.
+fn same_file(path: &Path, inode: u64, pid: u32, proc: &Proc) -> Option<PathBuf> {
+    let inside = proc
+        .path(format!("{pid}/root"))
+        .join(path.strip_prefix("/").ok()?);
+    [path.to_owned(), inside].into_iter().find(|path| {
+        fs::metadata(path)
+            .is_ok_and(|metadata| metadata.is_file() && (inode == 0 || metadata.ino() == inode))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first bytes of a file are its build-id.
+    struct FirstBytes;
+
+    impl BuildIds for FirstBytes {
+        fn of_file(&self, path: &Path) -> Option<Vec<u8>> {
+            fs::read(path).ok()?.get(..2).map(<[u8]>::to_vec)
+        }
+        fn of_image(&self, _: &[u8]) -> Option<Vec<u8>> {
+            None
+        }
+        fn of_notes(&self, notes: &[u8]) -> Option<Vec<u8>> {
+            Some(notes.to_vec())
+        }
+    }
+
+    #[test]
+    fn a_file_is_looked_for_where_its_process_sees_it() {
+        let root = std::env::temp_dir().join(format!("rperf-build-ids-{}", std::process::id()));
+        let inside = root.join("7/root/no/such/dir");
+        fs::create_dir_all(&inside).unwrap();
+        fs::write(inside.join("lib.so"), "ab").unwrap();
+        let inode = fs::metadata(inside.join("lib.so")).unwrap().ino();
+        let name = |inode| MappedName {
+            filename: b"/no/such/dir/lib.so"[..].into(),
+            inode,
+        };
+        let anonymous = MappedName {
+            filename: b"//anon"[..].into(),
+            inode: 0,
+        };
+        let proc = Proc::new(&root);
+        let found = of_files(&[(name(inode), 7), (anonymous, 7)], &proc, &FirstBytes);
+        assert_eq!(found, [entry("/no/such/dir/lib.so", USER, b"ab").unwrap()]);
+        assert_eq!(
+            of_files(&[(name(inode + 1), 7)], &proc, &FirstBytes),
+            [],
+            "another file by now"
+        );
+        fs::remove_dir_all(root).unwrap();
+    }
+}

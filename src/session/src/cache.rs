@@ -1,0 +1,96 @@
+//! The build-id cache (`~/.debug`): kallsyms and the vdso exist nowhere on disk, and without a copy the
+//! names of kernel samples are lost with the next boot.
+//!
+//! ```text
+//! DIR/[kernel.kallsyms]/ID/kallsyms      copy of /proc/kallsyms
+//! DIR/[vdso]/ID/vdso                     copy of the vdso's pages
+//! DIR/.build-id/xx/yyyy…                 link to ../../[kernel.kallsyms]/ID
+//! ```
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+/// One thing to keep.
+pub(crate) struct Entry<'a> {
+    /// `[kernel.kallsyms]` or `[vdso]`.
+    pub(crate) object: &'a str,
+    /// Name of the file inside: `kallsyms` or `vdso`.
+    pub(crate) file: &'a str,
+    pub(crate) build_id: &'a [u8],
+}
+
+/// Stores what `content` yields unless it is there already. The file appears whole or not at all.
+pub(crate) fn store(
+    cache: &Path,
+    entry: &Entry<'_>,
+    content: impl FnOnce() -> io::Result<Vec<u8>>,
+) -> io::Result<()> {
+    let id: String = entry
+        .build_id
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let directory = cache.join(entry.object).join(&id);
+    let path = directory.join(entry.file);
+    if !path.exists() {
+        fs::create_dir_all(&directory)?;
+        let temporary = directory.join(format!("{}.{}.tmp", entry.file, std::process::id()));
+        let written = content().and_then(|bytes| fs::write(&temporary, bytes));
+        let stored = written.and_then(|()| fs::rename(&temporary, &path));
+        if stored.is_err() {
+            let _ = fs::remove_file(&temporary);
+        }
+        stored?;
+    }
+    let Some((first, rest)) = id.split_at_checked(2) else {
+        return Ok(());
+    };
+    let links = cache.join(".build-id").join(first);
+    fs::create_dir_all(&links)?;
+    match symlink(format!("../../{}/{id}", entry.object), links.join(rest)) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_stored_once_and_found_by_its_id() {
+        let cache = std::env::temp_dir().join(format!("rperf-cache-{}", std::process::id()));
+        let entry = Entry {
+            object: "[kernel.kallsyms]",
+            file: "kallsyms",
+            build_id: &[0xab, 0xcd, 0xef],
+        };
+        store(&cache, &entry, || Ok(b"first".to_vec())).unwrap();
+        store(&cache, &entry, || panic!("it is there")).unwrap();
+        let linked = cache.join(".build-id/ab/cdef/kallsyms");
+        assert_eq!(fs::read(linked).unwrap(), b"first");
+        let directory = cache.join("[kernel.kallsyms]/abcdef");
+        assert_eq!(fs::read_dir(directory).unwrap().count(), 1);
+        fs::remove_dir_all(cache).unwrap();
+    }
+
+    #[test]
+    fn a_failed_read_leaves_nothing() {
+        let cache = std::env::temp_dir().join(format!("rperf-cache-none-{}", std::process::id()));
+        let entry = Entry {
+            object: "[vdso]",
+            file: "vdso",
+            build_id: &[1, 2],
+        };
+        assert!(
+            store(&cache, &entry, || Err(
+                io::ErrorKind::PermissionDenied.into()
+            ))
+            .is_err()
+        );
+        assert_eq!(fs::read_dir(cache.join("[vdso]/0102")).unwrap().count(), 0);
+        fs::remove_dir_all(cache).unwrap();
+    }
+}

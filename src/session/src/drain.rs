@@ -1,0 +1,173 @@
+//! The loop: wait, hand what the rings hold to the file, until something ends it.
+
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rperf_perfdata::{WriteError, Writer};
+use rperf_ring::{Walker, drain};
+use rperf_sys::{Signals, Workload, poll};
+
+use crate::Error;
+use crate::open::{OpenEvent, Placed};
+use crate::rings::Ring;
+use crate::synthesize::Records;
+use crate::tally::Tally;
+
+/// Where records go, and what is learnt on the way.
+pub(crate) struct Sink {
+    pub(crate) writer: Writer<File>,
+    pub(crate) tally: Tally,
+    walker: Walker,
+}
+
+impl Sink {
+    pub(crate) fn new(writer: Writer<File>, tally: Tally) -> Self {
+        Self {
+            writer,
+            tally,
+            walker: Walker::default(),
+        }
+    }
+
+    /// Writes records that were made here.
+    pub(crate) fn records(&mut self, records: &mut Records) -> Result<(), WriteError> {
+        let bytes = records.take();
+        let tally = &mut self.tally;
+        self.walker.walk((&bytes, &[]), |record| {
+            tally.note(&record);
+        });
+        self.writer.write_data(&bytes)
+    }
+}
+
+/// The rings of a recording and what they lost.
+pub(crate) struct Rings {
+    pub(crate) rings: Vec<Ring>,
+    /// Records lost per ring, as its LOST records tell.
+    pub(crate) lost: Vec<u64>,
+}
+
+impl Rings {
+    pub(crate) fn new(rings: Vec<Ring>) -> Self {
+        let lost = vec![0; rings.len()];
+        Self { rings, lost }
+    }
+
+    /// Empties every ring once: one write per run of records, straight from the ring's memory. Marks
+    /// the end of the round when there was anything, and says so.
+    fn pass(&mut self, sink: &mut Sink) -> Result<bool, WriteError> {
+        let mut any = false;
+        for (ring, lost) in self.rings.iter_mut().zip(&mut self.lost) {
+            let Some(chunk) = drain(ring) else { continue };
+            any = true;
+            let tally = &mut sink.tally;
+            let runs = sink
+                .walker
+                .walk(chunk.pieces(), |record| *lost += tally.note(&record));
+            for run in [runs.first, runs.straddling, runs.second] {
+                if !run.is_empty() {
+                    sink.writer.write_data(run)?;
+                }
+            }
+        }
+        if any {
+            let mut mark = Records::new(0);
+            mark.user(rperf_wire::RecordKind::FINISHED_ROUND, |_| {});
+            sink.records(&mut mark)?;
+        }
+        Ok(any)
+    }
+
+    /// Empties the rings until nothing more comes.
+    pub(crate) fn empty(&mut self, sink: &mut Sink) -> Result<(), WriteError> {
+        while self.pass(sink)? {}
+        Ok(())
+    }
+}
+
+/// Why the loop ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stopped {
+    /// The workload has ended.
+    WorkloadEnded,
+    /// All observed tasks have ended.
+    TasksEnded,
+    /// SIGINT, SIGTERM or SIGHUP came.
+    BySignal(i32),
+}
+
+/// What the loop waits for.
+pub(crate) struct Waits<'a> {
+    pub(crate) signals: &'a Signals,
+    pub(crate) workload: Option<&'a mut Workload>,
+    /// Whether the end of all observed tasks ends the recording; a workload's own end is told by its
+    /// signal.
+    pub(crate) until_tasks_end: bool,
+}
+
+/// Drains until something ends the recording; returns what, and how often it woke up.
+pub(crate) fn run(
+    waits: &mut Waits<'_>,
+    events: &[OpenEvent],
+    rings: &mut Rings,
+    sink: &mut Sink,
+) -> Result<(Stopped, u64), Error> {
+    // All events of a CPU share one ring, so the first event's counters tell of them all; those of
+    // tasks that have ended would report so for ever and are dropped.
+    let mut watched: Vec<&Placed> = events
+        .first()
+        .into_iter()
+        .flat_map(|event| &event.counters)
+        .collect();
+    let mut woken = 0;
+    loop {
+        let fds: Vec<BorrowedFd<'_>> = std::iter::once(waits.signals.as_fd())
+            .chain(watched.iter().map(|placed| placed.counter.as_fd()))
+            .collect();
+        let ready = poll(&fds, -1).map_err(Error::system("wait for the rings"))?;
+        woken += 1;
+        rings.pass(sink).map_err(write_error)?;
+        if let Some(stopped) = waits.stopped()? {
+            return Ok((stopped, woken));
+        }
+        let mut states = ready.iter().skip(1);
+        watched.retain(|_| !states.next().is_some_and(|state| state.closed));
+        if watched.is_empty() && waits.until_tasks_end {
+            return Ok((Stopped::TasksEnded, woken));
+        }
+    }
+}
+
+impl Waits<'_> {
+    fn stopped(&mut self) -> Result<Option<Stopped>, Error> {
+        while let Some(signal) = self.signals.next().map_err(Error::system("read signals"))? {
+            if signal != libc::SIGCHLD {
+                return Ok(Some(Stopped::BySignal(signal)));
+            }
+            let Some(workload) = &mut self.workload else {
+                continue;
+            };
+            let ended = workload
+                .try_wait()
+                .map_err(Error::system("wait for the workload"))?;
+            if ended.is_some() {
+                return Ok(Some(Stopped::WorkloadEnded));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The path is added where it is known.
+pub(crate) fn write_error(error: WriteError) -> Error {
+    let (kept, cause) = match error {
+        WriteError::Data { kept, source, .. } => (kept, source),
+        WriteError::Header(source) => (0, source),
+        other => (0, std::io::Error::other(other)),
+    };
+    Error::Write {
+        path: std::path::PathBuf::new(),
+        kept,
+        cause,
+    }
+}

@@ -1,0 +1,103 @@
+//! What stops a recording.
+
+use std::io;
+use std::path::PathBuf;
+
+use rperf_sys::CpuList;
+
+/// Why a recording can't begin or go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// None of the processes or threads to observe exists.
+    #[error("no such process or thread: {0}")]
+    NoSuchTask(u32),
+    /// CPUs that are not online.
+    #[error("CPU {missing} is not online, online are {online}")]
+    NoSuchCpu {
+        /// First CPU of the list that is not online.
+        missing: u32,
+        /// Those that are.
+        online: CpuList,
+    },
+    /// The kernel refused an event.
+    #[error("failed to open event {event}")]
+    Open {
+        /// Name of the event.
+        event: String,
+        /// The kernel's answer.
+        #[source]
+        cause: io::Error,
+        /// What the recording observes; decides what the answer means.
+        on_cpus: bool,
+        /// `perf_event_paranoid`, if it could be read.
+        paranoid: Option<i64>,
+    },
+    /// A request to an open event failed.
+    #[error("failed to {what} event {event}")]
+    Control {
+        /// What was to be done.
+        what: &'static str,
+        /// Name of the event.
+        event: String,
+        /// The kernel's answer.
+        #[source]
+        cause: io::Error,
+    },
+    /// The rings could not be mapped, not even the smallest.
+    #[error("failed to map a ring of {pages} pages for CPU {cpu}")]
+    Map {
+        /// Data pages tried last.
+        pages: usize,
+        /// The CPU.
+        cpu: u32,
+        /// The kernel's answer.
+        #[source]
+        cause: io::Error,
+    },
+    /// The workload could not be forked or started.
+    #[error("failed to start '{program}'")]
+    Workload {
+        /// Its first word.
+        program: PathBuf,
+        /// The kernel's answer.
+        #[source]
+        cause: io::Error,
+    },
+    /// The output could not be created, or put in the place of the old one.
+    #[error("failed to open {}", path.display())]
+    Output {
+        /// The file.
+        path: PathBuf,
+        /// The kernel's answer.
+        #[source]
+        cause: io::Error,
+    },
+    /// Writing failed; what was written is closed at its last whole record.
+    #[error("failed to write {}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Bytes of records that are whole in the file.
+        kept: u64,
+        /// What happened.
+        #[source]
+        cause: io::Error,
+    },
+    /// Something that should always work on Linux did not.
+    #[error("failed to {what}")]
+    System {
+        /// What was to be done.
+        what: &'static str,
+        /// The kernel's answer.
+        #[source]
+        cause: io::Error,
+    },
+}
+
+impl Error {
+    /// For `map_err`: names what was to be done.
+    pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |cause| Self::System { what, cause }
+    }
+}

@@ -1,0 +1,163 @@
+//! What is done when the recording is over: losses, build-ids, the cache, the header.
+
+use std::fs;
+
+use rperf_perfdata::EventDesc;
+use rperf_perfdata::feature::BuildIdEntry;
+use rperf_sys::{Proc, kernel_notes, vdso_image};
+use rperf_wire::{Encoder, LostSamples, Misc, Record, SampleId, SampleIdLayout};
+
+use crate::cache::{Entry, store};
+use crate::drain::{Sink, write_error};
+use crate::header::features;
+use crate::open::OpenEvent;
+use crate::recording::Kernel;
+use crate::synthesize::Records;
+use crate::{BuildIds, Error, Request, Summary, build_ids};
+
+/// What closing a file needs to know.
+pub(crate) struct Closing<'a> {
+    pub(crate) request: &'a Request,
+    pub(crate) ids: &'a dyn BuildIds,
+    pub(crate) events: &'a [OpenEvent],
+    pub(crate) descriptions: &'a [EventDesc],
+    pub(crate) kernel: &'a Kernel,
+}
+
+/// Writes the counts of lost samples and the header's features, and fills the build-id cache. After a
+/// failed write the file is closed with what it has.
+pub(crate) fn close(
+    closing: &Closing<'_>,
+    mut sink: Sink,
+    mut records: Records,
+) -> Result<Summary, Error> {
+    let lost_samples = lost_samples(closing.events, &mut records);
+    let written = sink.records(&mut records).map_err(write_error);
+    let (build_ids, cache_failure) = closing.build_ids(&sink);
+    let mut set = features(closing.request, closing.descriptions);
+    let (first, last) = sink.tally.times.unwrap_or_default();
+    set.sample_time(first, last);
+    if !build_ids.is_empty() {
+        set.build_ids(&build_ids);
+    }
+    let bytes = sink.writer.file_bytes();
+    let (finished, _file) = sink.writer.finish(&set).map_err(write_error)?;
+    written?;
+    Ok(Summary {
+        samples: sink.tally.samples,
+        records: sink.tally.records,
+        lost_chunks: sink.tally.lost_chunks,
+        lost_samples,
+        bytes,
+        cache_failure,
+        features_lost: finished.features_lost.map(|error| error.to_string()),
+        ..Summary::default()
+    })
+}
+
+/// LOST_SAMPLES for every counter that lost any, as the kernel counts them beside the rings; returns
+/// the sum. Counters of kernels that don't count tell nothing.
+fn lost_samples(events: &[OpenEvent], to: &mut Records) -> u64 {
+    let mut sum = 0;
+    for event in events {
+        let attr = &event.event.attr;
+        let layout = SampleIdLayout::new(attr.sample_type);
+        for placed in &event.counters {
+            let lost = placed
+                .counter
+                .read(attr.read_format)
+                .ok()
+                .and_then(|reading| reading.lost);
+            let Some(lost) = lost.filter(|lost| *lost > 0) else {
+                continue;
+            };
+            sum += lost;
+            let id = SampleId {
+                id: Some(placed.id),
+                ..SampleId::default()
+            };
+            let record = Record::LostSamples(LostSamples { lost });
+            to.with_trailer(&record, Misc(0), |to: &mut Encoder<'_>| {
+                layout.encode(&id, to)
+            });
+        }
+    }
+    sum
+}
+
+impl Closing<'_> {
+    /// The build-ids of all that was mapped, and what went wrong with the cache.
+    fn build_ids(&self, sink: &Sink) -> (Vec<BuildIdEntry>, Option<String>) {
+        let (proc, sysfs) = (Proc::new(&self.request.proc), &self.request.sysfs);
+        let mut entries = Vec::new();
+        let mut failure = None;
+        if self.kernel.text.is_some()
+            && let Some(id) = kernel_notes(sysfs)
+                .ok()
+                .and_then(|notes| self.ids.of_notes(&notes))
+        {
+            entries.extend(build_ids::of_kernel(&id));
+            let kallsyms = Entry {
+                object: "[kernel.kallsyms]",
+                file: "kallsyms",
+                build_id: &id,
+            };
+            let read = || fs::read(proc.path("kallsyms"));
+            failure = self.keep(&kallsyms, read);
+            entries.extend(build_ids::of_modules(&self.kernel.modules, sysfs, self.ids));
+        }
+        let mapped: Vec<_> = sink
+            .tally
+            .mapped
+            .iter()
+            .map(|(name, pid)| (name.clone(), *pid))
+            .collect();
+        entries.extend(build_ids::of_files(&mapped, &proc, self.ids));
+        if mapped.iter().any(|(name, _)| *name.filename == *b"[vdso]")
+            && let Ok(image) = vdso_image()
+            && let Some(id) = self.ids.of_image(&image)
+        {
+            entries.extend(build_ids::of_vdso(&id));
+            let vdso = Entry {
+                object: "[vdso]",
+                file: "vdso",
+                build_id: &id,
+            };
+            failure = failure.or(self.keep(&vdso, || Ok(image)));
+        }
+        (entries, failure)
+    }
+
+    fn keep(
+        &self,
+        entry: &Entry<'_>,
+        content: impl FnOnce() -> std::io::Result<Vec<u8>>,
+    ) -> Option<String> {
+        let cache = self.request.cache.as_ref()?;
+        let failed = store(cache, entry, content).err()?;
+        Some(format!("{} in {}: {failed}", entry.object, cache.display()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rperf_wire::{Endian, SampleType};
+
+    #[test]
+    fn a_trailer_can_name_the_counter() {
+        let layout = SampleIdLayout::new(SampleType::TID | SampleType::TIME | SampleType::ID);
+        let mut records = Records::new(0);
+        let id = SampleId {
+            id: Some(7),
+            ..SampleId::default()
+        };
+        let record = Record::LostSamples(LostSamples { lost: 3 });
+        records.with_trailer(&record, Misc(0), |to: &mut Encoder<'_>| {
+            layout.encode(&id, to)
+        });
+        let bytes = records.take();
+        assert_eq!(bytes.len(), 8 + 8 + 24);
+        assert_eq!(Endian::NATIVE.u64_at(&bytes, 32), Some(7));
+    }
+}

@@ -1,0 +1,148 @@
+//! The feature sections of the header: which machine, which command, which events.
+
+use std::io;
+
+use rperf_perfdata::feature::{
+    Cache, CpuPlace, CpuTopology, MemoryNode, MemoryTopology, NrCpus, NumaNode, PmuMapping,
+};
+use rperf_perfdata::{EventDesc, FeatureSet};
+use rperf_sys::{CpuState, Proc, Sysfs, cpuid, uname};
+use rperf_wire::Endian;
+
+use crate::Request;
+
+/// Lines of `/proc/cpuinfo` that name the processor, by architecture; the first that is there counts.
+const CPU_NAMES: [&str; 5] = ["model name", "Processor", "Hardware", "uarch", "cpu"];
+
+/// What is known of the machine and the command. What can't be read is left out of the file.
+pub(crate) fn features(request: &Request, events: &[EventDesc]) -> FeatureSet {
+    let (proc, sysfs) = (Proc::new(&request.proc), Sysfs::new(&request.sysfs));
+    let mut set = FeatureSet::new(Endian::NATIVE);
+    set.version(&request.version)
+        .cmdline(&request.command_line)
+        .event_desc(events);
+    if let Ok(names) = uname() {
+        set.hostname(&names.nodename)
+            .os_release(&names.release)
+            .arch(&names.machine);
+    }
+    if let Ok(name) = proc.cpu_description(&CPU_NAMES) {
+        set.cpudesc(&name);
+    }
+    if let Some(id) = cpuid(&request.sysfs) {
+        set.cpuid(&id);
+    }
+    if let Ok(kilobytes) = proc.total_memory() {
+        set.total_mem(kilobytes);
+    }
+    cpus(&sysfs, &mut set);
+    memory(&sysfs, &mut set);
+    if let Ok(pmus) = sysfs.pmu_types() {
+        let pmus: Vec<_> = pmus
+            .into_iter()
+            .map(|(name, kind)| PmuMapping { kind, name })
+            .collect();
+        set.pmu_mappings(&pmus);
+    }
+    set
+}
+
+fn cpus(sysfs: &Sysfs, set: &mut FeatureSet) {
+    let count = |which| -> io::Result<(u32, u32)> {
+        let cpus = sysfs.cpus(which)?;
+        let count = u32::try_from(cpus.numbers().len()).unwrap_or(u32::MAX);
+        Ok((count, cpus.numbers().last().map_or(0, |last| last + 1)))
+    };
+    if let (Ok((online, _)), Ok((_, available))) =
+        (count(CpuState::Online), count(CpuState::Present))
+    {
+        set.nr_cpus(NrCpus { online, available });
+        if let Ok(groups) = sysfs.cpu_groups() {
+            let dies = !groups.dies.is_empty();
+            let place = |cpu| {
+                let place = sysfs.place(cpu);
+                let die = dies.then_some(place.die);
+                CpuPlace {
+                    core: place.core,
+                    socket: place.package,
+                    die,
+                }
+            };
+            set.cpu_topology(&CpuTopology {
+                core_siblings: groups.packages,
+                thread_siblings: groups.cores,
+                die_siblings: groups.dies,
+                cpus: (0..available).map(place).collect(),
+            });
+        }
+    }
+    let caches: Vec<Cache> = sysfs
+        .caches()
+        .unwrap_or_default()
+        .into_iter()
+        .map(cache)
+        .collect();
+    if !caches.is_empty() {
+        set.cache(&caches);
+    }
+}
+
+fn cache(cache: rperf_sys::CacheLevel) -> Cache {
+    Cache {
+        level: cache.level,
+        line_size: cache.line_size,
+        sets: cache.sets,
+        ways: cache.ways,
+        kind: cache.kind,
+        size: cache.size,
+        map: cache.shared,
+    }
+}
+
+fn memory(sysfs: &Sysfs, set: &mut FeatureSet) {
+    if let Ok(nodes) = sysfs.nodes() {
+        let node = |node: rperf_sys::Node| NumaNode {
+            node: node.number,
+            total: node.total_kb,
+            free: node.free_kb,
+            cpus: node.cpus,
+        };
+        let nodes: Vec<_> = nodes.into_iter().map(node).collect();
+        set.numa_topology(&nodes);
+    }
+    if let Ok((block_size, nodes)) = sysfs.memory_blocks() {
+        let nodes = nodes
+            .into_iter()
+            .map(|(node, blocks)| memory_node(node, &blocks))
+            .collect();
+        set.mem_topology(&MemoryTopology { block_size, nodes });
+    }
+}
+
+/// One bit for each block, up to the last one that the node has.
+fn memory_node(node: u32, blocks: &[u32]) -> MemoryNode {
+    let size = blocks.last().map_or(0, |last| u64::from(*last) + 1);
+    let mut words = vec![0_u64; usize::try_from(size.div_ceil(64)).unwrap_or_default()];
+    for block in blocks {
+        if let Some(word) = words.get_mut(*block as usize / 64) {
+            *word |= 1 << (block % 64);
+        }
+    }
+    MemoryNode {
+        node: u64::from(node),
+        size,
+        blocks: words,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_bits() {
+        let node = memory_node(1, &[0, 3, 64]);
+        assert_eq!((node.size, node.blocks), (65, vec![0b1001, 1]));
+        assert_eq!(memory_node(0, &[]).blocks, []);
+    }
+}

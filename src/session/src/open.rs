@@ -1,0 +1,251 @@
+//! Opening the events everywhere they are wanted, and giving way where the kernel says no.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+use rperf_events::{
+    EventSpec, RecordEvent, RecordOptions, fallback_to_cpu_clock, record_events, user_only,
+};
+use rperf_sys::{Counter, Observed, Sysctl};
+use rperf_wire::{Attr, AttrFlags, EventType, ReadFormat};
+
+use crate::tasks::Places;
+use crate::{Error, Happened, Watch};
+
+/// An event that is open at all its places.
+#[derive(Debug)]
+pub(crate) struct OpenEvent {
+    /// The event with the attr that the kernel took.
+    pub(crate) event: RecordEvent,
+    /// Its counters, CPU by CPU and on each task by task.
+    pub(crate) counters: Vec<Placed>,
+}
+
+/// A counter and where it counts.
+#[derive(Debug)]
+pub(crate) struct Placed {
+    pub(crate) counter: Counter,
+    /// Index of the CPU in [`Places::cpus`], and of its ring.
+    pub(crate) ring: usize,
+    pub(crate) cpu: u32,
+    pub(crate) tid: i32,
+    pub(crate) id: u64,
+}
+
+/// Parts of an attr that older kernels refuse, newest first, in the order in which they are given up.
+const NEWER_FLAGS: [(AttrFlags, &str); 5] = [
+    (AttrFlags::BPF_EVENT, "bpf_event"),
+    (AttrFlags::KSYMBOL, "ksymbol"),
+    (AttrFlags::MMAP2, "mmap2"),
+    (AttrFlags::COMM_EXEC, "comm_exec"),
+    (AttrFlags::EXCLUDE_GUEST, "exclude_guest"),
+];
+
+/// Opens all events.
+pub(crate) struct Opener<'a> {
+    pub(crate) places: &'a mut Places,
+    pub(crate) options: RecordOptions,
+    pub(crate) max_stack: u16,
+    pub(crate) sysctl: &'a Sysctl,
+    /// What older kernels lack, found out with the first event and kept for the others.
+    pub(crate) left_out: (bool, AttrFlags),
+}
+
+impl Opener<'_> {
+    /// Opens every event of `specs` (and the side-band event that the target needs) at every place.
+    pub(crate) fn open(
+        &mut self,
+        mut specs: Vec<EventSpec>,
+        watch: &mut dyn Watch,
+    ) -> Result<Vec<OpenEvent>, Error> {
+        let mut open = Vec::new();
+        loop {
+            let events = record_events(&specs, &self.options);
+            let Some(event) = events.into_iter().nth(open.len()) else {
+                break;
+            };
+            let index = open.len();
+            let event = self.adapted(event);
+            match self.open_everywhere(event, watch) {
+                Ok(opened) => open.push(opened),
+                Err(refused) => {
+                    let spec = self
+                        .other_event(&refused, watch)
+                        .ok_or_else(|| self.error(refused))?;
+                    // The side-band event is not in the list and has no other form.
+                    if let Some(place) = specs.get_mut(index) {
+                        *place = spec;
+                    }
+                }
+            }
+        }
+        // Giving way may have changed the names or layouts of events that were open by then.
+        Ok(open)
+    }
+
+    fn adapted(&self, mut event: RecordEvent) -> RecordEvent {
+        event.attr.sample_max_stack = self.max_stack;
+        self.leave_out(&mut event.attr);
+        event
+    }
+
+    fn leave_out(&self, attr: &mut Attr) {
+        if self.left_out.0 {
+            attr.read_format = attr.read_format.with(ReadFormat::LOST, false);
+        }
+        attr.flags = attr.flags.with(self.left_out.1, false);
+    }
+
+    /// Opens one event, lowering its precision and leaving out what the kernel does not know.
+    fn open_everywhere(
+        &mut self,
+        mut event: RecordEvent,
+        watch: &mut dyn Watch,
+    ) -> Result<OpenEvent, Refused> {
+        let precision = event.attr.precise_ip();
+        loop {
+            watch.tell(Happened::Opening { attr: &event.attr });
+            let cause = match self.open_at_all_places(&event.attr, watch) {
+                Ok(counters) => return Ok(OpenEvent { event, counters }),
+                Err(cause) => cause,
+            };
+            let level = event.attr.precise_ip();
+            if event.spec.precise_max && level > 0 && !is_denied(&cause) {
+                event.attr.set_precise_ip(level - 1);
+                watch.tell(Happened::LessPrecise { level: level - 1 });
+            } else if cause.raw_os_error() == Some(EINVAL)
+                && self.give_up_newest(&event.attr, watch)
+            {
+                event.attr.set_precise_ip(precision);
+                self.leave_out(&mut event.attr);
+            } else {
+                return Err(Refused { event, cause });
+            }
+        }
+    }
+
+    fn open_at_all_places(
+        &mut self,
+        attr: &Attr,
+        watch: &mut dyn Watch,
+    ) -> io::Result<Vec<Placed>> {
+        let mut counters = Vec::new();
+        let mut gone = Vec::new();
+        for (ring, cpu) in self.places.cpus.iter().enumerate() {
+            for tid in &self.places.tasks {
+                let observed = Observed {
+                    pid: *tid,
+                    cpu: cpu.cast_signed(),
+                };
+                let opened = Counter::open(attr, observed, None);
+                let outcome = opened.as_ref().map(|counter| counter.as_fd().as_raw_fd());
+                watch.tell(Happened::Opened { observed, outcome });
+                match opened {
+                    Ok(counter) => {
+                        let id = counter.id()?;
+                        counters.push(Placed {
+                            counter,
+                            ring,
+                            cpu: *cpu,
+                            tid: *tid,
+                            id,
+                        });
+                    }
+                    // One of several threads ended since it was listed.
+                    Err(error)
+                        if error.raw_os_error() == Some(ESRCH) && self.places.tasks.len() > 1 =>
+                    {
+                        gone.push(*tid);
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        counters.retain(|placed| !gone.contains(&placed.tid));
+        self.places.tasks.retain(|tid| !gone.contains(tid));
+        if counters.is_empty() {
+            return Err(io::Error::from_raw_os_error(ESRCH));
+        }
+        Ok(counters)
+    }
+
+    /// Leaves out the newest part of the attr that is still in; false when nothing is left to give up.
+    fn give_up_newest(&mut self, attr: &Attr, watch: &mut dyn Watch) -> bool {
+        if attr.read_format.contains(ReadFormat::LOST) {
+            self.left_out.0 = true;
+            watch.tell(Happened::LeftOut {
+                field: "read_format LOST",
+            });
+            return true;
+        }
+        let newest = NEWER_FLAGS
+            .iter()
+            .find(|(flag, _)| attr.flags.contains(*flag));
+        let Some((flag, field)) = newest else {
+            return false;
+        };
+        self.left_out.1 |= *flag;
+        watch.tell(Happened::LeftOut { field });
+        true
+    }
+
+    /// The event to try instead of a refused one.
+    fn other_event(&self, refused: &Refused, watch: &mut dyn Watch) -> Option<EventSpec> {
+        let spec = &refused.event.spec;
+        if matches!(refused.cause.raw_os_error(), Some(ENOENT | ENXIO | ENODEV)) {
+            let instead = fallback_to_cpu_clock(spec)?;
+            watch.tell(Happened::ClockInstead {
+                event: &spec.name,
+                instead: &instead.name,
+            });
+            return Some(instead);
+        }
+        let paranoid = self.sysctl.perf_event_paranoid();
+        if is_denied(&refused.cause) && paranoid.is_none_or(|level| level > 1) {
+            let on_cpus = self.options.target == rperf_events::Target::Cpus;
+            let instead = user_only(spec).filter(|_| !on_cpus)?;
+            watch.tell(Happened::UserOnly {
+                event: &instead.name,
+                paranoid,
+            });
+            return Some(instead);
+        }
+        None
+    }
+
+    fn error(&self, refused: Refused) -> Error {
+        Error::Open {
+            event: refused.event.spec.name,
+            cause: refused.cause,
+            on_cpus: self.options.target == rperf_events::Target::Cpus,
+            paranoid: self.sysctl.perf_event_paranoid(),
+        }
+    }
+}
+
+/// An event that the kernel did not take.
+struct Refused {
+    event: RecordEvent,
+    cause: io::Error,
+}
+
+const ENOENT: i32 = libc::ENOENT;
+const ENXIO: i32 = libc::ENXIO;
+const ENODEV: i32 = libc::ENODEV;
+const EINVAL: i32 = libc::EINVAL;
+const ESRCH: i32 = libc::ESRCH;
+
+fn is_denied(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::PermissionDenied
+}
+
+/// Whether this user may sample the kernel, found out by trying on this process.
+#[must_use]
+pub fn may_profile_kernel() -> bool {
+    let attr = Attr {
+        kind: EventType::SOFTWARE,
+        flags: AttrFlags::DISABLED | AttrFlags::EXCLUDE_USER | AttrFlags::EXCLUDE_HV,
+        ..Attr::default()
+    };
+    Counter::open(&attr, Observed { pid: 0, cpu: -1 }, None).is_ok()
+}

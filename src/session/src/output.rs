@@ -1,0 +1,155 @@
+//! The file that is written: under another name until the recording stands, then in its place.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::Error;
+
+/// An output that does not touch the old file until [`Replacement::commit`].
+///
+/// A regular file is written beside its place and moved there; the old one becomes `NAME.old`.
+/// Devices are opened as they are. Dropped before the commit, it leaves nothing behind.
+#[derive(Debug)]
+pub(crate) struct Replacement {
+    path: PathBuf,
+    /// Where it is written meanwhile.
+    temporary: Option<PathBuf>,
+}
+
+impl Replacement {
+    /// Creates the output, readable and writable for its owner alone.
+    pub(crate) fn create(path: &Path) -> Result<(Self, File), Error> {
+        let error = |cause| Error::Output {
+            path: path.to_owned(),
+            cause,
+        };
+        let kind = fs::metadata(path).map(|metadata| metadata.file_type());
+        if let Ok(kind) = &kind {
+            if kind.is_dir() {
+                return Err(error(io::ErrorKind::IsADirectory.into()));
+            }
+            if kind.is_char_device() || kind.is_block_device() {
+                let file = OpenOptions::new()
+                    .read(true)
+                    .write(true)
+                    .open(path)
+                    .map_err(error)?;
+                return Ok((
+                    Self {
+                        path: path.to_owned(),
+                        temporary: None,
+                    },
+                    file,
+                ));
+            }
+        }
+        let temporary = beside(path, &format!(".{}.tmp", std::process::id()));
+        let mut options = OpenOptions::new();
+        options
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600);
+        let file = options.open(&temporary).map_err(error)?;
+        Ok((
+            Self {
+                path: path.to_owned(),
+                temporary: Some(temporary),
+            },
+            file,
+        ))
+    }
+
+    /// Moves the old file out of the way and the new one in its place.
+    pub(crate) fn commit(&mut self) -> Result<(), Error> {
+        let Some(temporary) = &self.temporary else {
+            return Ok(());
+        };
+        let moved = match fs::rename(&self.path, beside(&self.path, ".old")) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other,
+        };
+        moved
+            .and_then(|()| fs::rename(temporary, &self.path))
+            .map_err(|cause| Error::Output {
+                path: self.path.clone(),
+                cause,
+            })?;
+        self.temporary = None;
+        Ok(())
+    }
+}
+
+impl Drop for Replacement {
+    fn drop(&mut self) {
+        if let Some(temporary) = &self.temporary {
+            // It was never shown to anyone; nothing more can be done about it.
+            let _ = fs::remove_file(temporary);
+        }
+    }
+}
+
+/// The path with something added to its name.
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn directory(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("rperf-output-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        path
+    }
+
+    #[test]
+    fn the_old_file_stays_until_the_commit_and_is_kept_then() {
+        let directory = directory("keep");
+        let path = directory.join("perf.data");
+        fs::write(&path, "old").unwrap();
+        let (replacement, _file) = Replacement::create(&path).unwrap();
+        drop(replacement);
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(
+            fs::read_dir(&directory).unwrap().count(),
+            1,
+            "nothing is left behind"
+        );
+        let (mut replacement, mut file) = Replacement::create(&path).unwrap();
+        file.write_all(b"new").unwrap();
+        replacement.commit().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(fs::read(directory.join("perf.data.old")).unwrap(), b"old");
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn a_device_is_written_in_place_and_a_directory_refused() {
+        let (mut replacement, mut file) = Replacement::create(Path::new("/dev/null")).unwrap();
+        file.write_all(b"gone").unwrap();
+        replacement.commit().unwrap();
+        assert!(
+            fs::metadata("/dev/null")
+                .unwrap()
+                .file_type()
+                .is_char_device()
+        );
+        assert!(matches!(
+            Replacement::create(Path::new("/")),
+            Err(Error::Output { .. })
+        ));
+    }
+}

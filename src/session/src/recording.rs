@@ -1,0 +1,290 @@
+//! A recording from its first system call to the closed file.
+
+use std::io;
+use std::path::Path;
+
+use rperf_events::RecordOptions;
+use rperf_perfdata::{EventDesc, Writer};
+use rperf_sys::{
+    Ended, KernelText, Module, Proc, Signals, Sysctl, Sysfs, Workload, raise_open_files,
+};
+use rperf_wire::{AttrFlags, RecordKind, SampleIdLayout};
+
+use crate::drain::{Rings, Sink, Stopped, Waits, run, write_error};
+use crate::finish::{Closing, close};
+use crate::open::{OpenEvent, Opener};
+use crate::output::Replacement;
+use crate::rings::{default_pages, map_rings};
+use crate::synthesize::{self, Records};
+use crate::tally::Tally;
+use crate::tasks::Places;
+use crate::{BuildIds, Error, Happened, Request, Target, Watch};
+
+/// What a recording brought.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Summary {
+    /// Samples in the file.
+    pub samples: u64,
+    /// Records of all kinds in the file.
+    pub records: u64,
+    /// How often data was waited for.
+    pub woken: u64,
+    /// LOST records in the file, each of them for a run of lost records.
+    pub lost_chunks: u64,
+    /// Lost records per CPU, as the LOST records tell; only CPUs that lost any.
+    pub lost_by_cpu: Vec<(u32, u64)>,
+    /// Samples that the kernel could not put into a ring.
+    pub lost_samples: u64,
+    /// Bytes of the file without the feature sections at its end, as perf counts them.
+    pub bytes: u64,
+    /// How the workload ended; `None` without one, and when the recording ended first.
+    pub ended: Option<Ended>,
+    /// The signal that ended the recording.
+    pub signal: Option<i32>,
+    /// What could not be stored in the build-id cache.
+    pub cache_failure: Option<String>,
+    /// Why the header's feature sections are missing.
+    pub features_lost: Option<String>,
+}
+
+/// Records as `request` says, until the workload or the observed tasks end or a signal comes.
+///
+/// SIGINT, SIGTERM, SIGHUP and SIGCHLD are taken by the recording meanwhile. The old output stays
+/// where it is until all events are open and the workload runs.
+///
+/// # Errors
+/// [`Error`]; of those only [`Error::Write`] leaves a file behind.
+pub fn record(
+    request: &Request,
+    ids: &dyn BuildIds,
+    watch: &mut dyn Watch,
+) -> Result<Summary, Error> {
+    let held = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD];
+    let signals = Signals::hold(&held).map_err(Error::system("hold signals back"))?;
+    let mut workload = fork(request, &signals)?;
+    let pid = workload.as_ref().map(Workload::pid);
+    let (proc, sysfs) = (Proc::new(&request.proc), Sysfs::new(&request.sysfs));
+    let mut places = Places::find(&request.target, pid, &proc, &sysfs)?;
+    let (events, mut rings) = open(request, &mut places, watch)?;
+    let descriptions = describe(&events);
+    let (mut replacement, file) = Replacement::create(&request.output)?;
+    let writer = Writer::new(file, &descriptions)
+        .map_err(write_error)
+        .map_err(at(request))?;
+    let first_type = events
+        .first()
+        .map(|event| event.event.attr.sample_type)
+        .unwrap_or_default();
+    let mut sink = Sink::new(writer, Tally::new(first_type));
+    let mut records = Records::new(SampleIdLayout::new(first_type).size());
+
+    let kernel = Kernel::of(&events, &proc, watch);
+    synthesize(request, &places, &events, &kernel, &mut records);
+    sink.records(&mut records)
+        .map_err(write_error)
+        .map_err(at(request))?;
+    if request.target != Target::Workload {
+        for_each_counter(&events, "enable", rperf_sys::Counter::enable)?;
+    }
+    if let Some(workload) = &mut workload {
+        synthesize::workload_comm(&mut records, &proc, workload.pid());
+        workload
+            .start()
+            .map_err(|cause| workload_error(request, cause))?;
+    }
+    replacement.commit()?;
+    records.user(RecordKind::FINISHED_INIT, |_| {});
+    sink.records(&mut records)
+        .map_err(write_error)
+        .map_err(at(request))?;
+
+    let mut waits = Waits {
+        signals: &signals,
+        workload: workload.as_mut(),
+        until_tasks_end: matches!(request.target, Target::Processes(_) | Target::Threads(_)),
+    };
+    let outcome = run(&mut waits, &events, &mut rings, &mut sink);
+    for_each_counter(&events, "disable", rperf_sys::Counter::disable)?;
+    let outcome = outcome.and_then(|outcome| {
+        rings.empty(&mut sink).map_err(write_error)?;
+        Ok(outcome)
+    });
+    let ended = end_workload(workload, &outcome)?;
+    let closing = Closing {
+        request,
+        ids,
+        events: &events,
+        descriptions: &descriptions,
+        kernel: &kernel,
+    };
+    let summary = close(&closing, sink, records);
+    let (stopped, woken) = outcome.map_err(at(request))?;
+    let mut summary = summary.map_err(at(request))?;
+    summary.woken = woken;
+    summary.ended = ended;
+    if let Stopped::BySignal(signal) = stopped {
+        summary.signal = Some(signal);
+    }
+    let lost = rings.rings.iter().map(|ring| ring.cpu).zip(rings.lost);
+    summary.lost_by_cpu = lost.filter(|(_, lost)| *lost > 0).collect();
+    Ok(summary)
+}
+
+fn fork(request: &Request, signals: &Signals) -> Result<Option<Workload>, Error> {
+    let fork = |program| Workload::fork(program, signals);
+    let forked = request.workload.as_ref().map(fork).transpose();
+    forked.map_err(|cause| workload_error(request, cause))
+}
+
+fn workload_error(request: &Request, cause: io::Error) -> Error {
+    let program = request
+        .workload
+        .as_ref()
+        .map(|program| program.path().to_owned());
+    Error::Workload {
+        program: program.unwrap_or_default(),
+        cause,
+    }
+}
+
+fn open(
+    request: &Request,
+    places: &mut Places,
+    watch: &mut dyn Watch,
+) -> Result<(Vec<OpenEvent>, Rings), Error> {
+    raise_open_files().map_err(Error::system("raise the limit of open files"))?;
+    let sysctl = Sysctl::new(&request.proc);
+    let options = RecordOptions {
+        target: request.target.kind(),
+        sampling: request.sampling,
+        callchain: request.callchain,
+    };
+    let mut opener = Opener {
+        places,
+        options,
+        max_stack: request.max_stack,
+        sysctl: &sysctl,
+        left_out: (false, AttrFlags::default()),
+    };
+    let events = opener.open(request.events.clone(), watch)?;
+    let pages = request.ring_pages.unwrap_or_else(|| default_pages(&sysctl));
+    let rings = map_rings(&events, pages, watch)?;
+    Ok((events, Rings::new(rings)))
+}
+
+fn describe(events: &[OpenEvent]) -> Vec<EventDesc> {
+    let describe = |event: &OpenEvent| EventDesc {
+        attr: event.event.attr.clone(),
+        ids: event.counters.iter().map(|placed| placed.id).collect(),
+        name: event.event.spec.name.clone(),
+    };
+    events.iter().map(describe).collect()
+}
+
+/// What the recording knows of the kernel; nothing where no event sees it.
+#[derive(Debug, Default)]
+pub(crate) struct Kernel {
+    pub(crate) text: Option<KernelText>,
+    pub(crate) modules: Vec<Module>,
+}
+
+impl Kernel {
+    fn of(events: &[OpenEvent], proc: &Proc, watch: &mut dyn Watch) -> Self {
+        let excluded = |event: &OpenEvent| {
+            let attr = &event.event.attr;
+            event.event.spec.is_dummy() || attr.flags.contains(AttrFlags::EXCLUDE_KERNEL)
+        };
+        if events.iter().all(excluded) {
+            return Self::default();
+        }
+        // Without kallsyms or without its addresses samples keep their addresses and have no names.
+        let text = proc.kernel_text().ok().flatten();
+        if text.is_none() {
+            watch.tell(Happened::KernelAddressesHidden);
+        }
+        let release = rperf_sys::uname()
+            .map(|names| names.release)
+            .unwrap_or_default();
+        let library = Path::new("/lib/modules").join(release);
+        let modules = text.as_ref().and_then(|_| proc.modules(&library).ok());
+        Self {
+            text,
+            modules: modules.unwrap_or_default(),
+        }
+    }
+}
+
+/// The records of the start, in perf's order.
+fn synthesize(
+    request: &Request,
+    places: &Places,
+    events: &[OpenEvent],
+    kernel: &Kernel,
+    to: &mut Records,
+) {
+    let proc = Proc::new(&request.proc);
+    synthesize::id_index(to, events);
+    if let Some(text) = &kernel.text {
+        synthesize::kernel_map(to, text);
+        synthesize::modules(to, &kernel.modules);
+    }
+    synthesize::event_updates(to, events);
+    synthesize::thread_map(to, places);
+    synthesize::cpu_map(to, places);
+    match &request.target {
+        Target::Workload => {}
+        Target::Processes(_) | Target::Threads(_) => {
+            synthesize::some_tasks(to, &proc, &places.tasks);
+        }
+        // Without /proc readers show numbers instead of names; samples are complete all the same.
+        Target::Cpus(_) => drop(synthesize::all_tasks(to, &proc)),
+    }
+}
+
+fn for_each_counter(
+    events: &[OpenEvent],
+    what: &'static str,
+    act: fn(&rperf_sys::Counter) -> io::Result<()>,
+) -> Result<(), Error> {
+    for event in events {
+        for placed in &event.counters {
+            act(&placed.counter).map_err(|cause| Error::Control {
+                what,
+                event: event.event.spec.name.clone(),
+                cause,
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Ends a workload that still runs, as perf does, and tells how one ended that was not ended here.
+fn end_workload(
+    workload: Option<Workload>,
+    outcome: &Result<(Stopped, u64), Error>,
+) -> Result<Option<Ended>, Error> {
+    let Some(mut workload) = workload else {
+        return Ok(None);
+    };
+    let by_itself = matches!(outcome, Ok((Stopped::WorkloadEnded, _)));
+    if !by_itself {
+        workload.kill(libc::SIGTERM);
+    }
+    let ended = workload
+        .wait()
+        .map_err(Error::system("wait for the workload"))?;
+    Ok(by_itself.then_some(ended))
+}
+
+/// Fills in the path that the writing side does not know.
+fn at(request: &Request) -> impl FnOnce(Error) -> Error {
+    |error| match error {
+        Error::Write { kept, cause, .. } => Error::Write {
+            path: request.output.clone(),
+            kept,
+            cause,
+        },
+        other => other,
+    }
+}

@@ -1,0 +1,137 @@
+//! What to record, and what is told while it runs.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rperf_events::{EventSpec, Sampling};
+use rperf_sys::{CpuList, Observed, Program};
+use rperf_wire::Attr;
+
+/// Whom to observe.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// The workload and its children.
+    Workload,
+    /// All threads of these processes, and the children they will have.
+    Processes(Vec<u32>),
+    /// These threads, without children.
+    Threads(Vec<u32>),
+    /// Everything on these CPUs, or on all that are online.
+    Cpus(Option<CpuList>),
+}
+
+impl Target {
+    /// The same without its members, as attrs depend on it.
+    #[must_use]
+    pub fn kind(&self) -> rperf_events::Target {
+        match self {
+            Self::Workload => rperf_events::Target::Workload,
+            Self::Processes(_) => rperf_events::Target::Processes,
+            Self::Threads(_) => rperf_events::Target::Threads,
+            Self::Cpus(_) => rperf_events::Target::Cpus,
+        }
+    }
+}
+
+/// A recording to be made.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Whom to observe.
+    pub target: Target,
+    /// The command to run; with another target than [`Target::Workload`] it only sets how long.
+    pub workload: Option<Program>,
+    /// What to sample, at least one event.
+    pub events: Vec<EventSpec>,
+    /// How often.
+    pub sampling: Sampling,
+    /// Whether samples carry callchains.
+    pub callchain: bool,
+    /// Deepest callchain in frames; 0 leaves it to the system (`perf_event_max_stack`).
+    pub max_stack: u16,
+    /// Data pages of each ring, a power of two; `None` for what `perf_event_mlock_kb` allows.
+    pub ring_pages: Option<usize>,
+    /// The file to write.
+    pub output: PathBuf,
+    /// The command line for the header.
+    pub command_line: Vec<String>,
+    /// The version for the header.
+    pub version: String,
+    /// The build-id cache that gets kallsyms and the vdso; `None` leaves it alone.
+    pub cache: Option<PathBuf>,
+    /// Where proc is mounted: `/proc`.
+    pub proc: PathBuf,
+    /// Where sysfs is mounted: `/sys`.
+    pub sysfs: PathBuf,
+}
+
+/// Told while a recording is set up and runs.
+pub trait Watch {
+    /// One thing that happened.
+    fn tell(&mut self, happened: Happened<'_>);
+}
+
+/// What may be worth a line.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Happened<'a> {
+    /// There is no PMU for the event; the CPU clock takes its place.
+    ClockInstead {
+        /// Name of the event asked for.
+        event: &'a str,
+        /// Name of the one that is recorded.
+        instead: &'a str,
+    },
+    /// The user may not profile the kernel: the event sees user space only.
+    UserOnly {
+        /// Name of the event as it is recorded.
+        event: &'a str,
+        /// `perf_event_paranoid`, if it could be read.
+        paranoid: Option<i64>,
+    },
+    /// The event was asked with a precision that the kernel does not have.
+    LessPrecise {
+        /// The `precise_ip` that is tried next.
+        level: u8,
+    },
+    /// The kernel is too old for a part of the attr, which is left out.
+    LeftOut {
+        /// The attr's field.
+        field: &'a str,
+    },
+    /// Locked memory is short: the rings became smaller.
+    SmallerRings {
+        /// Data pages that were asked for.
+        asked: usize,
+        /// Data pages that were had.
+        had: usize,
+    },
+    /// An attr is about to be opened.
+    Opening {
+        /// The attr.
+        attr: &'a Attr,
+    },
+    /// One call of perf_event_open(2).
+    Opened {
+        /// Thread and CPU.
+        observed: Observed,
+        /// The descriptor's number or the error.
+        outcome: Result<i32, &'a io::Error>,
+    },
+    /// All rings are mapped.
+    Mapped {
+        /// Bytes of each, control page included.
+        bytes: usize,
+    },
+    /// Kernel addresses are hidden from the user (`kptr_restrict`): kernel samples stay without names.
+    KernelAddressesHidden,
+}
+
+/// Reads build-ids out of ELF images and notes; recording itself knows no ELF.
+pub trait BuildIds: Sync {
+    /// The build-id of an ELF file on disk.
+    fn of_file(&self, path: &Path) -> Option<Vec<u8>>;
+    /// The build-id of an ELF image in memory.
+    fn of_image(&self, bytes: &[u8]) -> Option<Vec<u8>>;
+    /// The build-id in a run of ELF notes, as `/sys/kernel/notes` has them.
+    fn of_notes(&self, notes: &[u8]) -> Option<Vec<u8>>;
+}

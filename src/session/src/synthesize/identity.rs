@@ -1,0 +1,144 @@
+//! Which ids, threads and CPUs the recording has, and units of its events. Layouts as in perf 6.1
+//! (tools/lib/perf/include/perf/event.h).
+
+use rperf_wire::{EventType, RecordKind};
+
+use super::Records;
+use crate::open::OpenEvent;
+use crate::tasks::Places;
+
+/// Ids per ID_INDEX record: 32 bytes each, in a record of less than 64 KiB.
+const IDS_PER_RECORD: usize = 2000;
+
+/// ID_INDEX: where each sample id counts.
+pub(crate) fn id_index(to: &mut Records, events: &[OpenEvent]) {
+    let placed: Vec<_> = events.iter().flat_map(|event| &event.counters).collect();
+    for part in placed.chunks(IDS_PER_RECORD) {
+        to.user(RecordKind::ID_INDEX, |to| {
+            to.u64(part.len() as u64);
+            for placed in part {
+                to.u64(placed.id);
+                to.u64(placed.ring as u64);
+                to.u64(u64::from(placed.cpu));
+                to.u64(i64::from(placed.tid).cast_unsigned());
+            }
+        });
+    }
+}
+
+/// THREAD_MAP: the threads observed, -1 for all. Names are left empty, as perf's are.
+pub(crate) fn thread_map(to: &mut Records, places: &Places) {
+    to.user(RecordKind::THREAD_MAP, |to| {
+        to.u64(places.tasks.len() as u64);
+        for tid in &places.tasks {
+            to.u64(i64::from(*tid).cast_unsigned());
+            to.zeros(16);
+        }
+    });
+}
+
+/// `PERF_CPU_MAP__CPUS`: a list of numbers.
+const LIST: u16 = 0;
+/// `PERF_CPU_MAP__RANGE_CPUS`: first and last.
+const RANGE: u16 = 2;
+
+/// CPU_MAP: the CPUs observed.
+pub(crate) fn cpu_map(to: &mut Records, places: &Places) {
+    let number = |cpu: u32| u16::try_from(cpu).unwrap_or(u16::MAX);
+    let cpus = &places.cpus;
+    to.user(RecordKind::CPU_MAP, |to| {
+        let (Some(first), Some(last)) = (cpus.first(), cpus.last()) else {
+            return;
+        };
+        if (last - first) as usize + 1 == cpus.len() {
+            to.u16(RANGE);
+            to.u16(0);
+            to.u16(number(*first));
+            to.u16(number(*last));
+            return;
+        }
+        to.u16(LIST);
+        to.u16(u16::try_from(cpus.len()).unwrap_or(u16::MAX));
+        for cpu in cpus {
+            to.u16(number(*cpu));
+        }
+        // The record's size is a multiple of eight; the header is one already.
+        let written = 4 + 2 * cpus.len();
+        to.zeros(written.next_multiple_of(8) - written);
+    });
+}
+
+/// `PERF_EVENT_UPDATE__UNIT` and `PERF_EVENT_UPDATE__SCALE`.
+const UNIT: u64 = 0;
+const SCALE: u64 = 1;
+
+/// EVENT_UPDATE: unit and scale of the events that were asked for by name; the clocks count
+/// nanoseconds and are shown in milliseconds.
+pub(crate) fn event_updates(to: &mut Records, events: &[OpenEvent]) {
+    for event in events {
+        let attr = &event.event.attr;
+        let is_clock = attr.kind == EventType::SOFTWARE && attr.config <= 1;
+        let typed = !event.event.spec.position.is_empty();
+        let id = event.counters.first().map(|placed| placed.id);
+        let Some(id) = id.filter(|_| is_clock && typed) else {
+            continue;
+        };
+        to.user(RecordKind::EVENT_UPDATE, |to| {
+            to.u64(UNIT);
+            to.u64(id);
+            to.bytes(b"msec");
+            to.zeros(20);
+        });
+        to.user(RecordKind::EVENT_UPDATE, |to| {
+            to.u64(SCALE);
+            to.u64(id);
+            to.u64(1e-6_f64.to_bits());
+            to.zeros(16);
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::split;
+    use super::*;
+
+    fn cpu_map_of(cpus: &[u32]) -> Vec<u8> {
+        let mut records = Records::new(0);
+        cpu_map(
+            &mut records,
+            &Places {
+                cpus: cpus.to_vec(),
+                tasks: vec![-1],
+            },
+        );
+        let bytes = records.take();
+        split(&bytes)[0].body.to_vec()
+    }
+
+    #[test]
+    fn cpus_in_a_row_are_a_range_and_others_a_padded_list() {
+        assert_eq!(cpu_map_of(&[0, 1]), [2, 0, 0, 0, 0, 0, 1, 0]);
+        assert_eq!(cpu_map_of(&[3]), [2, 0, 0, 0, 3, 0, 3, 0]);
+        assert_eq!(
+            cpu_map_of(&[0, 2, 5]),
+            [0, 0, 3, 0, 0, 0, 2, 0, 5, 0, 0, 0, 0, 0, 0, 0]
+        );
+    }
+
+    #[test]
+    fn all_threads_are_minus_one() {
+        let mut records = Records::new(0);
+        thread_map(
+            &mut records,
+            &Places {
+                cpus: vec![0],
+                tasks: vec![-1],
+            },
+        );
+        let bytes = records.take();
+        let body = split(&bytes)[0].body;
+        assert_eq!(body.len(), 32);
+        assert_eq!(body[8..16], [0xff; 8]);
+    }
+}

@@ -1,0 +1,44 @@
+//! Where the kernel and its modules lie.
+
+use rperf_sys::{KernelText, Module, page_size};
+use rperf_wire::{Misc, Mmap, Record};
+
+use super::Records;
+
+/// `PERF_RECORD_MISC_KERNEL`.
+const KERNEL: Misc = Misc(1);
+
+/// MMAP of the kernel's text. Its name ends with the symbol whose address readers compare with that of
+/// their own kallsyms, and whose address is in the page offset: the kernel moves at each boot.
+pub(crate) fn kernel_map(to: &mut Records, text: &KernelText) {
+    let filename = format!("[kernel.kallsyms]{}", text.symbol);
+    let mmap = Mmap {
+        pid: -1,
+        tid: 0,
+        start: text.start,
+        len: text.end.saturating_sub(text.start),
+        pgoff: text.start,
+        filename: filename.as_bytes(),
+    };
+    to.kernel(&Record::Mmap(mmap), KERNEL);
+}
+
+/// MMAP of each loaded module.
+pub(crate) fn modules(to: &mut Records, modules: &[Module]) {
+    for module in modules {
+        let bracketed = format!("[{}]", module.name);
+        let path = module
+            .file
+            .as_ref()
+            .map(|path| path.as_os_str().as_encoded_bytes());
+        let mmap = Mmap {
+            pid: -1,
+            tid: 0,
+            start: module.start,
+            len: module.size.next_multiple_of(page_size() as u64),
+            pgoff: 0,
+            filename: path.unwrap_or(bracketed.as_bytes()),
+        };
+        to.kernel(&Record::Mmap(mmap), KERNEL);
+    }
+}

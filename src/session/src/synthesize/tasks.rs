@@ -1,0 +1,250 @@
+//! What runs already: FORK, COMM and MMAP2 for processes and threads found in `/proc`.
+
+use rperf_sys::{MapEntry, Proc, map_entries};
+use rperf_wire::{Comm, Misc, Mmap, Mmap2, MmapId, Record, Task};
+
+use super::Records;
+
+/// `PERF_RECORD_MISC_USER`.
+const USER: Misc = Misc(2);
+/// What perf calls memory without a name.
+const ANONYMOUS: &[u8] = b"//anon";
+/// Bits of mmap(2).
+const PROT_READ: u32 = 1;
+const PROT_WRITE: u32 = 2;
+const PROT_EXEC: u32 = 4;
+const MAP_SHARED: u32 = 1;
+const MAP_PRIVATE: u32 = 2;
+
+/// Every process and thread: FORK and COMM each, MMAP2 after the leaders'.
+///
+/// The forks are marked as synthesized: their children share nothing with the parents they name.
+/// What ends while this reads is skipped.
+pub(crate) fn all_tasks(to: &mut Records, proc: &Proc) -> std::io::Result<()> {
+    for pid in proc.processes()? {
+        for tid in proc.threads(pid).unwrap_or_default() {
+            let Ok(status) = proc.status(pid, tid) else {
+                continue;
+            };
+            // As perf assumes: the leader has started all other threads.
+            let parent = if tid == status.tgid {
+                status.ppid
+            } else {
+                status.tgid
+            };
+            let task = Task {
+                pid: status.tgid,
+                ppid: parent,
+                tid,
+                ptid: parent,
+                time: 0,
+            };
+            to.kernel(&Record::Fork(task), Misc::FORK_EXEC);
+            comm(to, status.tgid, tid, &status.name);
+            if tid == pid && !status.is_kernel {
+                mappings(to, proc, pid);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// COMM of these threads, and MMAP2 of the processes they belong to.
+pub(crate) fn some_tasks(to: &mut Records, proc: &Proc, tids: &[i32]) {
+    for tid in tids.iter().map(|tid| tid.unsigned_abs()) {
+        let Ok(pid) = proc.process_of(tid) else {
+            continue;
+        };
+        one_task(to, proc, pid, tid);
+        // Maps hang on the leader, so it comes along where it was not asked for.
+        if pid != tid && !tids.contains(&pid.cast_signed()) {
+            one_task(to, proc, pid, pid);
+        }
+    }
+}
+
+/// COMM of a workload that waits for its start.
+pub(crate) fn workload_comm(to: &mut Records, proc: &Proc, pid: u32) {
+    if let Ok(status) = proc.status(pid, pid) {
+        comm(to, pid, pid, &status.name);
+    }
+}
+
+fn one_task(to: &mut Records, proc: &Proc, pid: u32, tid: u32) {
+    let Ok(status) = proc.status(pid, tid) else {
+        return;
+    };
+    comm(to, pid, tid, &status.name);
+    if pid == tid {
+        mappings(to, proc, pid);
+    }
+}
+
+fn comm(to: &mut Records, pid: u32, tid: u32, name: &[u8]) {
+    to.kernel(
+        &Record::Comm(Comm {
+            pid,
+            tid,
+            comm: name,
+        }),
+        Misc(0),
+    );
+}
+
+/// MMAP2 of a process's executable mappings; none when its maps can't be read.
+fn mappings(to: &mut Records, proc: &Proc, pid: u32) {
+    let text = proc.maps(pid).unwrap_or_default();
+    for entry in map_entries(&text) {
+        let [_, _, executable, _] = entry.permissions;
+        if executable == b'x' {
+            to.kernel(&Record::Mmap2(mmap2(pid, &entry)), USER);
+        }
+    }
+}
+
+fn mmap2<'a>(pid: u32, entry: &MapEntry<'a>) -> Mmap2<'a> {
+    let [read, write, execute, shared] = entry.permissions;
+    let bit = |letter: u8, expected: u8, bit: u32| if letter == expected { bit } else { 0 };
+    let name = if entry.name.is_empty() {
+        ANONYMOUS
+    } else {
+        entry.name
+    };
+    Mmap2 {
+        mmap: Mmap {
+            pid: pid.cast_signed(),
+            tid: pid,
+            start: entry.start,
+            len: entry.end.saturating_sub(entry.start),
+            pgoff: entry.offset,
+            filename: name,
+        },
+        id: MmapId::Inode {
+            major: entry.device.0,
+            minor: entry.device.1,
+            inode: entry.inode,
+            generation: 0,
+        },
+        prot: bit(read, b'r', PROT_READ)
+            | bit(write, b'w', PROT_WRITE)
+            | bit(execute, b'x', PROT_EXEC),
+        flags: if shared == b's' {
+            MAP_SHARED
+        } else {
+            MAP_PRIVATE
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::split;
+    use super::*;
+    use rperf_wire::Endian;
+    use std::fs;
+
+    /// A process with two threads, one mapping of code and one of data.
+    fn fake_proc() -> (Proc, std::path::PathBuf) {
+        let root = std::env::temp_dir().join(format!(
+            "rperf-tasks-{}-{:?}",
+            std::process::id(),
+            std::thread::current().id()
+        ));
+        for (tid, name) in [(7, "leader"), (9, "worker")] {
+            let directory = root.join(format!("7/task/{tid}"));
+            fs::create_dir_all(&directory).unwrap();
+            let status = format!("Name:\t{name}\nTgid:\t7\nPPid:\t3\nVmPeak:\t1 kB\n");
+            fs::write(directory.join("status"), &status).unwrap();
+            fs::create_dir_all(root.join(tid.to_string())).unwrap();
+            fs::write(root.join(format!("{tid}/status")), &status).unwrap();
+        }
+        let maps = "1000-3000 r-xp 00002000 fe:01 55 /bin/x\n3000-4000 rw-p 00000000 00:00 0 \n5000-6000 r-xs 00000000 00:00 0 \n";
+        fs::write(root.join("7/task/7/maps"), maps).unwrap();
+        (Proc::new(&root), root)
+    }
+
+    fn decoded(bytes: &[u8]) -> Vec<(Misc, Record<'_>)> {
+        let records = split(bytes).into_iter();
+        records
+            .map(|raw| (raw.misc, Record::decode(&raw, Endian::NATIVE).unwrap()))
+            .collect()
+    }
+
+    #[test]
+    fn a_process_is_fork_comm_maps_and_its_threads_hang_on_it() {
+        let (proc, root) = fake_proc();
+        fs::remove_dir_all(root.join("9")).unwrap();
+        let mut records = Records::new(8);
+        all_tasks(&mut records, &proc).unwrap();
+        let bytes = records.take();
+        let records = decoded(&bytes);
+        assert_eq!(records.len(), 6);
+        let fork = |tid, parent| {
+            Record::Fork(Task {
+                pid: 7,
+                ppid: parent,
+                tid,
+                ptid: parent,
+                time: 0,
+            })
+        };
+        assert_eq!(records[0], (Misc::FORK_EXEC, fork(7, 3)));
+        assert_eq!(
+            records[1].1,
+            Record::Comm(Comm {
+                pid: 7,
+                tid: 7,
+                comm: b"leader"
+            })
+        );
+        let (misc, Record::Mmap2(code)) = &records[2] else {
+            panic!()
+        };
+        assert_eq!(
+            (*misc, code.prot, code.flags),
+            (USER, PROT_READ | PROT_EXEC, MAP_PRIVATE)
+        );
+        assert_eq!(
+            (code.mmap.start, code.mmap.len, code.mmap.pgoff),
+            (0x1000, 0x2000, 0x2000)
+        );
+        assert_eq!(
+            code.id,
+            MmapId::Inode {
+                major: 0xfe,
+                minor: 1,
+                inode: 55,
+                generation: 0
+            }
+        );
+        let (_, Record::Mmap2(anonymous)) = &records[3] else {
+            panic!()
+        };
+        assert_eq!(
+            (anonymous.mmap.filename, anonymous.flags),
+            (ANONYMOUS, MAP_SHARED)
+        );
+        assert_eq!(records[4].1, fork(9, 7));
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn a_thread_brings_its_leader_and_the_maps() {
+        let (proc, root) = fake_proc();
+        let mut records = Records::new(0);
+        some_tasks(&mut records, &proc, &[9]);
+        let bytes = records.take();
+        let records = decoded(&bytes);
+        assert_eq!(records.len(), 4);
+        assert!(matches!(
+            records[0].1,
+            Record::Comm(Comm { pid: 7, tid: 9, .. })
+        ));
+        assert!(matches!(
+            records[1].1,
+            Record::Comm(Comm { pid: 7, tid: 7, .. })
+        ));
+        assert!(matches!(records[2].1, Record::Mmap2(_)));
+        fs::remove_dir_all(root).unwrap();
+    }
+}

@@ -1,0 +1,206 @@
+//! What is learnt from the records as they pass: counts, times, losses, mapped files.
+
+use std::collections::HashMap;
+
+use rperf_wire::{
+    Endian, Lost, Misc, Mmap2, MmapId, RawRecord, Record, RecordKind, SampleType, U64s,
+};
+
+/// `PROT_EXEC` of mmap(2).
+const PROT_EXEC: u32 = 4;
+
+/// A file that was mapped for execution, with what it takes to find it again.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct MappedName {
+    pub(crate) filename: Box<[u8]>,
+    /// 0 where the record doesn't say.
+    pub(crate) inode: u64,
+}
+
+/// Counts over the records of a recording.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    /// All records.
+    pub(crate) records: u64,
+    pub(crate) samples: u64,
+    /// LOST records, and the records that they say were lost.
+    pub(crate) lost_chunks: u64,
+    pub(crate) lost_records: u64,
+    /// Earliest and latest time of a sample.
+    pub(crate) times: Option<(u64, u64)>,
+    /// Files mapped for execution, each with a process that had it.
+    pub(crate) mapped: HashMap<MappedName, u32>,
+    /// Bytes from a sample's first to its time.
+    time_offset: usize,
+}
+
+impl Tally {
+    /// For samples of this type. What stands before the time is the same in all events of a recording,
+    /// or they carry the identifier, which stands first in all of them.
+    pub(crate) fn new(sample_type: SampleType) -> Self {
+        let before = [SampleType::IDENTIFIER, SampleType::IP, SampleType::TID];
+        let fields = before
+            .iter()
+            .filter(|field| sample_type.contains(**field))
+            .count();
+        Self {
+            time_offset: fields * 8,
+            ..Self::default()
+        }
+    }
+
+    /// Takes note of one record and returns how many records it says were lost.
+    #[inline]
+    pub(crate) fn note(&mut self, record: &RawRecord<'_>) -> u64 {
+        self.records += 1;
+        match record.kind {
+            RecordKind::SAMPLE => self.sample(record.body),
+            RecordKind::LOST => return self.lost(record),
+            RecordKind::MMAP2 => self.mapping(record),
+            _ => {}
+        }
+        0
+    }
+
+    fn sample(&mut self, body: &[u8]) {
+        self.samples += 1;
+        let word = body
+            .get(self.time_offset..self.time_offset + 8)
+            .unwrap_or_default();
+        if let Some(time) = U64s::new(word, Endian::NATIVE).get(0) {
+            let (first, last) = self.times.unwrap_or((time, time));
+            self.times = Some((first.min(time), last.max(time)));
+        }
+    }
+
+    fn lost(&mut self, record: &RawRecord<'_>) -> u64 {
+        self.lost_chunks += 1;
+        let Ok(Record::Lost(Lost { lost, .. })) = Record::decode(record, Endian::NATIVE) else {
+            return 0;
+        };
+        self.lost_records += lost;
+        lost
+    }
+
+    fn mapping(&mut self, record: &RawRecord<'_>) {
+        if record.misc.contains(Misc::MMAP_DATA) {
+            return;
+        }
+        let Ok(Record::Mmap2(Mmap2 { mmap, id, prot, .. })) =
+            Record::decode(record, Endian::NATIVE)
+        else {
+            return;
+        };
+        let inode = match id {
+            MmapId::Inode { inode, .. } => inode,
+            MmapId::BuildId { .. } => 0,
+        };
+        if prot & PROT_EXEC != 0 {
+            let name = MappedName {
+                filename: mmap.filename.into(),
+                inode,
+            };
+            self.mapped.entry(name).or_insert(mmap.pid.unsigned_abs());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rperf_wire::{Encoder, Mmap};
+
+    fn body(write: impl FnOnce(&mut Encoder<'_>)) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        write(&mut Encoder::new(&mut bytes, Endian::NATIVE));
+        bytes
+    }
+
+    #[test]
+    fn times_stand_behind_what_the_type_puts_before_them() {
+        let kind = RecordKind::SAMPLE;
+        for (sample_type, before) in [
+            (SampleType::IP | SampleType::TID | SampleType::TIME, 2),
+            (
+                SampleType::IDENTIFIER | SampleType::IP | SampleType::TID | SampleType::TIME,
+                3,
+            ),
+        ] {
+            let mut tally = Tally::new(sample_type);
+            for time in [50, 40, 60] {
+                let body = body(|to| {
+                    to.zeros(before * 8);
+                    to.u64(time);
+                });
+                tally.note(&RawRecord {
+                    kind,
+                    misc: Misc(2),
+                    body: &body,
+                });
+            }
+            assert_eq!((tally.samples, tally.times), (3, Some((40, 60))));
+        }
+    }
+
+    #[test]
+    fn losses_are_counted_twice_over() {
+        let mut tally = Tally::new(SampleType::IP);
+        let body = body(|to| {
+            to.u64(1);
+            to.u64(24);
+        });
+        let record = RawRecord {
+            kind: RecordKind::LOST,
+            misc: Misc(0),
+            body: &body,
+        };
+        assert_eq!((tally.note(&record), tally.note(&record)), (24, 24));
+        assert_eq!(
+            (tally.lost_chunks, tally.lost_records, tally.records),
+            (2, 48, 2)
+        );
+    }
+
+    #[test]
+    fn only_code_is_kept_and_once() {
+        let mut tally = Tally::new(SampleType::IP);
+        for (prot, misc) in [
+            (5, Misc(2)),
+            (5, Misc(2)),
+            (3, Misc(2)),
+            (5, Misc::MMAP_DATA),
+        ] {
+            let mmap = Mmap {
+                pid: 9,
+                tid: 9,
+                start: 0,
+                len: 1,
+                pgoff: 0,
+                filename: b"/bin/x",
+            };
+            let id = MmapId::Inode {
+                major: 1,
+                minor: 2,
+                inode: 77,
+                generation: 0,
+            };
+            let record = Record::Mmap2(Mmap2 {
+                mmap,
+                id,
+                prot,
+                flags: 2,
+            });
+            let body = body(|to| record.encode_body(to));
+            tally.note(&RawRecord {
+                kind: RecordKind::MMAP2,
+                misc,
+                body: &body,
+            });
+        }
+        let name = MappedName {
+            filename: b"/bin/x"[..].into(),
+            inode: 77,
+        };
+        assert_eq!(tally.mapped.into_iter().collect::<Vec<_>>(), [(name, 9)]);
+    }
+}
