@@ -8,6 +8,8 @@ mod commands;
 mod config;
 mod context;
 mod error;
+mod files;
+mod findings;
 mod globals;
 mod help;
 mod input;
@@ -15,6 +17,7 @@ mod nearest;
 mod options;
 mod output;
 mod pager;
+mod symbols;
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write as _;

@@ -1,19 +1,100 @@
 //! `rperf script`: every sample of a recording as text.
 
 mod args;
+mod text;
+
+use std::io::{self, Write as _};
+use std::num::NonZeroUsize;
 
 use clap::ArgMatches;
+use rperf_lines::{Error, Selection};
+use rperf_replay::{Flow, Replay};
+use rperf_resolve::Resolver;
 
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit};
+use crate::cli::files::DiskFiles;
+use crate::cli::findings::conclude;
 use crate::cli::input::Input;
+use crate::cli::symbols::{own_vdso, search_paths};
 
 pub(super) use self::args::command;
+use self::text::SampleText;
 
 /// Prints the samples.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
     args::refuse_script(matches, context)?;
+    let mut selection = selection(matches, context)?;
     let input = Input::open(matches, context)?;
-    let _data = input.parse(context)?;
-    Err(CliError::message(255, "script is being built"))
+    let data = input.parse(context)?;
+    let events = data.events().iter();
+    selection
+        .check(events.map(|event| (&event.attr, event.name.as_str())))
+        .map_err(refused)?;
+    let replay = Replay::open(&data)?;
+    print(context, &replay, &selection)?;
+    conclude(&input.path, &replay.diagnostics(), context)?;
+    Ok(Exit::Ok)
+}
+
+/// The fields that `-F` asks for.
+fn selection(matches: &ArgMatches, context: &Context) -> Result<Selection, CliError> {
+    let mut selection = Selection::default();
+    for list in matches.get_many::<String>("fields").into_iter().flatten() {
+        selection.apply(list).map_err(refused)?;
+    }
+    for warning in selection.warnings() {
+        context.note(warning);
+    }
+    Ok(selection)
+}
+
+fn refused(error: Error) -> CliError {
+    let cli = match error.is_usage() {
+        true => CliError::usage(error.to_string()),
+        false => CliError::message(255, error.to_string()),
+    };
+    match &error {
+        Error::UnknownField { field } | Error::Unsupported { field } => {
+            let valid = Selection::valid_fields();
+            cli.detail(format!("'{field}' is none of {valid}"))
+        }
+        Error::NotRecorded { attribute: "CPU", .. } => {
+            cli.hint("record with 'record --sample-cpu' or 'record -a'")
+        }
+        Error::NotRecorded { attribute: "ADDR", .. } => cli.hint("record with 'record -d'"),
+        Error::TraceToCome { .. } => cli.hint("-F -trace prints the rest of the line"),
+        _ => cli,
+    }
+}
+
+/// Writes the samples in order of time.
+fn print(
+    context: &Context,
+    replay: &Replay<'_>,
+    selection: &Selection,
+) -> Result<(), CliError> {
+    let data = replay.data();
+    let paths = search_paths(context, data.features());
+    let resolver = Resolver::new(replay.world(), &DiskFiles, paths).with_vdso(own_vdso());
+    let text = SampleText::new(&resolver, data.events(), selection);
+    let mut stdout = context.stdout();
+    let mut written: io::Result<()> = Ok(());
+    let threads = NonZeroUsize::new(rperf_sys::parallelism()).unwrap_or(NonZeroUsize::MIN);
+    replay.ordered(threads, &text, &mut |block: Vec<u8>| {
+        written = stdout.write_all(&block);
+        match written {
+            Ok(()) => Flow::Continue,
+            Err(_) => Flow::Stop,
+        }
+    })?;
+    written?;
+    stdout.flush()?;
+    if text.guests() > 0 {
+        context.warn(format_args!(
+            "{} samples of guests were left out",
+            text.guests()
+        ));
+    }
+    Ok(())
 }

@@ -1,6 +1,6 @@
 //! What can be wrong with a choice of fields.
 
-use crate::{EventClass, Field, Fields};
+use crate::{EventClass, Field};
 
 /// Why fields can't be printed. The wording is perf 6.1's where it has one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -90,14 +90,5 @@ impl Error {
                 | Self::Mixed
                 | Self::NotOfClass { .. }
         )
-    }
-
-    /// The fields that `-F` takes, where that helps.
-    #[must_use]
-    pub fn valid_fields(&self) -> Option<String> {
-        matches!(self, Self::UnknownField { .. } | Self::Unsupported { .. }).then(|| {
-            let names: Vec<_> = Fields::ALL.iter().map(Field::name).collect();
-            names.join(",")
-        })
     }
 }

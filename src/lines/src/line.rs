@@ -33,6 +33,19 @@ pub struct Spot<'a> {
     pub object: Option<&'a str>,
 }
 
+impl Spot<'_> {
+    /// An address of which nothing is known.
+    #[must_use]
+    pub const fn unknown(ip: u64) -> Self {
+        Self {
+            ip,
+            in_stack: ip,
+            symbol: None,
+            object: None,
+        }
+    }
+}
+
 /// A symbol with an offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Named<'a> {

@@ -133,6 +133,13 @@ impl Selection {
         &self.warnings
     }
 
+    /// The fields that lists may name, joined with commas.
+    #[must_use]
+    pub fn valid_fields() -> String {
+        let names: Vec<_> = Fields::ALL.iter().map(Field::name).collect();
+        names.join(",")
+    }
+
     /// The fields of events with this attr.
     #[must_use]
     pub fn fields(&self, attr: &Attr) -> Fields {

@@ -1,1 +1,5 @@
 //! rperf-view.
+
+pub mod header;
+
+pub mod script;

@@ -127,8 +127,7 @@ fn words_are_refused_by_name() {
     for mixed in ["+time,comm", "comm,+time", "comm,-time"] {
         assert_eq!(refused(mixed), "Cannot mix +-field with overridden fields");
     }
-    let list = applied(&["nosuch"]).unwrap_err().valid_fields().unwrap();
-    assert!(list.starts_with("comm,tid,pid,time,cpu"), "{list}");
+    assert!(Selection::valid_fields().starts_with("comm,tid,pid,time,cpu"));
 }
 
 #[test]

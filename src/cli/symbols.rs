@@ -1,0 +1,44 @@
+//! Where the commands that name addresses look for symbols.
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt as _;
+
+use rperf_perfdata::Features;
+use rperf_symbol::{FileBytes, SearchPaths};
+
+use super::context::Context;
+
+/// The usual places, for a recording with these header features.
+pub(crate) fn search_paths(context: &Context, features: &Features<'_>) -> SearchPaths {
+    let paths = SearchPaths::new(context.buildid_dir());
+    match features.os_release() {
+        Some(release) => paths.with_kernel_release(&release),
+        None => paths,
+    }
+}
+
+/// The image of `[vdso]` that the kernel maps into every process, out of this one's memory.
+pub(crate) fn own_vdso() -> Option<FileBytes> {
+    let maps = fs::read_to_string("/proc/self/maps").ok()?;
+    let line = maps.lines().find(|line| line.ends_with("[vdso]"))?;
+    let (start, end) = line.split_once(' ')?.0.split_once('-')?;
+    let start = u64::from_str_radix(start, 16).ok()?;
+    let end = u64::from_str_radix(end, 16).ok()?;
+    let mut image = vec![0; usize::try_from(end.checked_sub(start)?).ok()?];
+    let memory = File::open("/proc/self/mem").ok()?;
+    memory.read_exact_at(&mut image, start).ok()?;
+    Some(image.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_vdso_is_an_elf_file_if_there_is_one() {
+        let maps = fs::read_to_string("/proc/self/maps").unwrap();
+        let image = own_vdso();
+        assert_eq!(image.is_some(), maps.contains("[vdso]"));
+        assert!(image.is_none_or(|image| image.starts_with(b"\x7fELF")));
+    }
+}

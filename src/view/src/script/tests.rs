@@ -1,0 +1,132 @@
+use rperf_lines::Named;
+
+use super::*;
+
+const DEFAULT: Fields = Fields::of(&[
+    Field::Comm,
+    Field::Tid,
+    Field::Cpu,
+    Field::Time,
+    Field::Event,
+    Field::Ip,
+    Field::Sym,
+    Field::Symoff,
+    Field::Dso,
+    Field::Period,
+]);
+
+const STYLE: Style = Style {
+    name_columns: 16,
+    nanoseconds: false,
+};
+
+fn line() -> Line<'static> {
+    Line {
+        comm: "calc",
+        pid: 855,
+        tid: 856,
+        cpu: 1,
+        time: 2_859_727_373_999,
+        period: 1_001_001,
+    }
+}
+
+fn spot() -> Spot<'static> {
+    Spot {
+        ip: 0x55ff_b970_0157,
+        in_stack: 0x1157,
+        symbol: Some(Named {
+            name: "leaf",
+            offset: 0x1e,
+        }),
+        object: Some("/opt/demo/calc"),
+    }
+}
+
+const NOWHERE: Spot<'static> = Spot {
+    ip: 0,
+    in_stack: 0,
+    symbol: None,
+    object: None,
+};
+
+fn text(layout: &Layout, line: &Line<'_>) -> String {
+    let mut out = Vec::new();
+    layout.start(line, &mut out);
+    if layout.is_stacked() {
+        out.push(b'\n');
+        layout.frame(&spot(), &mut out);
+        layout.frame(&NOWHERE, &mut out);
+    } else if layout.fields().has(Field::Ip) {
+        layout.address(&spot(), &mut out);
+    }
+    out.push(b'\n');
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn a_single_line_has_the_runtime_address() {
+    let layout = Layout::new("cpu-clock:ppp", DEFAULT, false, STYLE);
+    assert_eq!(
+        text(&layout, &line()),
+        "            calc   856 [001]  2859.727373:    1001001    cpu-clock:ppp:      55ffb9700157 leaf+0x1e (/opt/demo/calc)\n"
+    );
+}
+
+#[test]
+fn a_stack_has_the_address_in_the_object() {
+    let layout = Layout::new("cpu-clock:ppp", DEFAULT, true, STYLE);
+    assert_eq!(
+        text(&layout, &line()),
+        "calc   856 [001]  2859.727373:    1001001    cpu-clock:ppp: \n\
+         \t            1157 leaf+0x1e (/opt/demo/calc)\n\
+         \t               0 [unknown] ([unknown])\n\n"
+    );
+}
+
+#[test]
+fn fields_fall_away_one_by_one() {
+    let only = |fields: &[Field]| {
+        text(
+            &Layout::new("cs", Fields::of(fields), true, STYLE),
+            &line(),
+        )
+    };
+    assert_eq!(only(&[Field::Comm, Field::Pid, Field::Tid]), "            calc   855/856   \n");
+    assert_eq!(only(&[Field::Pid]), "  855 \n");
+    assert_eq!(only(&[Field::Time, Field::Event]), " 2859.727373:               cs: \n");
+    assert_eq!(only(&[Field::Sym, Field::Dso]), "\n");
+    assert_eq!(only(&[Field::Ip]), "\n\t            1157\n\t               0\n\n");
+    assert_eq!(
+        only(&[Field::Comm, Field::Ip, Field::Sym]),
+        "calc \n\t            1157 leaf\n\t               0 [unknown]\n\n"
+    );
+}
+
+#[test]
+fn values_that_are_missing_print_as_perf_prints_them() {
+    let line = Line {
+        comm: "a comm of 15 ch",
+        pid: u32::MAX,
+        tid: 1_234_567,
+        cpu: u32::MAX,
+        time: u64::MAX,
+        period: 0,
+    };
+    let fields = [Field::Comm, Field::Pid, Field::Tid, Field::Cpu, Field::Time, Field::Period];
+    let layout = Layout::new("cs", Fields::of(&fields), false, STYLE);
+    assert_eq!(
+        text(&layout, &line),
+        " a comm of 15 ch    -1/1234567 [-01] 18446744073.709551:          0 \n"
+    );
+}
+
+#[test]
+fn nanoseconds_have_nine_digits() {
+    let style = Style {
+        nanoseconds: true,
+        ..STYLE
+    };
+    let layout = Layout::new("cs", Fields::of(&[Field::Time]), false, style);
+    assert_eq!(text(&layout, &line()), " 2859.727373999: \n");
+}
