@@ -17,6 +17,7 @@ mod ring_map;
 mod signals;
 mod sysctl;
 mod sysfs;
+mod time_zone;
 mod workload;
 
 pub use counter::{Counter, Observed, PERF_FLAG_FD_CLOEXEC, Reading};
@@ -33,4 +34,5 @@ pub use ring_map::RingMap;
 pub use signals::{Ready, Signals, die_by, poll};
 pub use sysctl::Sysctl;
 pub use sysfs::{CacheLevel, CpuGroups, CpuPlace, CpuState, Node, Sysfs};
+pub use time_zone::utc_offset;
 pub use workload::{Ended, Program, Workload};
