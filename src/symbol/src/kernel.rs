@@ -31,11 +31,7 @@ pub(crate) fn load_kernel(
         return loaded;
     }
     let Some(path) = find_kallsyms(files, paths, request) else {
-        findings.extend(
-            request
-                .build_id
-                .map(|id| Finding::NoKernelSymbols { build_id: *id }),
-        );
+        findings.extend(no_kernel_symbols(request));
         return Loaded::nothing(AddressSpace::Runtime, findings);
     };
     let Some(listing) = read_kallsyms(files, &path, request, &mut findings) else {
@@ -62,14 +58,14 @@ pub(crate) fn load_module(
         return loaded;
     }
     let kernel = ObjectRequest {
-        build_id: None,
+        build_id: request.kernel_build_id,
         kind: ObjectKind::Kernel,
         relocation: None,
         ..*request
     };
-    let path = match &paths.kallsyms_override {
-        Some(path) => path.clone(),
-        None => paths.kallsyms.clone(),
+    let Some(path) = find_kallsyms(files, paths, &kernel) else {
+        findings.extend(no_kernel_symbols(&kernel));
+        return Loaded::nothing(AddressSpace::Runtime, findings);
     };
     let name = module_name(request.path);
     let found = read_kallsyms(files, &path, &kernel, &mut findings).and_then(|listing| {
@@ -225,6 +221,12 @@ fn read_kernel_image(
     })
 }
 
+fn no_kernel_symbols(request: &ObjectRequest<'_>) -> Option<Finding> {
+    let build_id = *request.build_id?;
+    Some(Finding::NoKernelSymbols { build_id })
+}
+
+/// The listing of the kernel with the build-id wanted; of the running one, if that isn't known.
 fn find_kallsyms(
     files: &dyn Files,
     paths: &SearchPaths,

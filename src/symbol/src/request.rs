@@ -31,6 +31,8 @@ pub struct ObjectRequest<'a> {
     pub path: &'a Path,
     /// The build-id recorded for it: files with another one are refused.
     pub build_id: Option<&'a BuildId>,
+    /// For [`ObjectKind::KernelModule`]: the build-id of the kernel it was loaded into, which says whose kallsyms names it.
+    pub kernel_build_id: Option<&'a BuildId>,
     /// What it is.
     pub kind: ObjectKind,
     /// The bytes, where the caller has them already (the vdso, out of this process's memory).
@@ -48,6 +50,7 @@ impl<'a> ObjectRequest<'a> {
         Self {
             path,
             build_id: None,
+            kernel_build_id: None,
             kind,
             image: None,
             relocation: None,

@@ -329,6 +329,21 @@ fn modules_are_named_by_kallsyms() {
 }
 
 #[test]
+fn modules_of_another_kernel_are_not_named_by_this_one() {
+    let files = kernel_files(1);
+    let other = id(3);
+    let request = ObjectRequest {
+        kernel_build_id: Some(&other),
+        ..ObjectRequest::new(Path::new("[mod]"), ObjectKind::KernelModule)
+    };
+    let loaded = load(&files, &paths(), &request);
+    assert_eq!(
+        loaded.findings,
+        [Finding::NoKernelSymbols { build_id: other }]
+    );
+}
+
+#[test]
 fn perf_maps_that_are_not_there_are_no_news() {
     let request = ObjectRequest::new(Path::new("/tmp/perf-1.map"), ObjectKind::PerfMap);
     let loaded = load(&MemoryFiles::new(), &paths(), &request);

@@ -1,0 +1,153 @@
+//! Expressions and literals.
+
+use super::Printer;
+use crate::demangle::itanium::tables::LITERAL_SUFFIXES;
+use crate::demangle::itanium::{Id, Node};
+
+impl<'t, 'a> Printer<'t, 'a> {
+    pub(super) fn expression(&mut self, node: &'t Node<'a>) -> Option<()> {
+        match node {
+            Node::FunctionParameter(number) => self.push(&format!("{{parm#{number}}}")),
+            Node::Literal(kind, digits, negative) => return self.literal(*kind, digits, *negative),
+            Node::Decltype(expression) => {
+                self.push("decltype (");
+                self.whole(*expression)?;
+                self.push(")");
+            }
+            Node::Unary(symbol, operand) => {
+                self.push(symbol);
+                self.subexpression(self.without_parameters(symbol, *operand))?;
+            }
+            Node::Binary(symbol, left, right) => return self.binary(symbol, *left, *right),
+            Node::Conditional(condition, yes, no) => {
+                self.subexpression(*condition)?;
+                self.push("?");
+                self.subexpression(*yes)?;
+                self.push(" : ");
+                self.subexpression(*no)?;
+            }
+            Node::Call(function, arguments) => {
+                let function = match self.tree.node(*function)? {
+                    Node::Typed(name, _) => name,
+                    _ => function,
+                };
+                self.subexpression(*function)?;
+                self.in_parentheses(arguments)?;
+            }
+            Node::Cast(target, values) => {
+                self.push("(");
+                self.whole(*target)?;
+                self.push(")");
+                self.in_parentheses(values)?;
+            }
+            Node::Braced(class, values) => {
+                if let Some(class) = *class {
+                    self.whole(class)?;
+                }
+                self.push("{");
+                self.list(values)?;
+                self.push("}");
+            }
+            Node::Wordy(word, operand) => {
+                self.push(word);
+                self.in_parentheses(&[*operand])?;
+            }
+            Node::PackSize(pack) => {
+                let size = self.find_pack(*pack, 0)?;
+                self.push(&size.to_string());
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn binary(&mut self, symbol: &str, left: Id, right: Id) -> Option<()> {
+        if symbol == "[]" {
+            self.subexpression(left)?;
+            self.push("[");
+            self.whole(right)?;
+            self.push("]");
+            return Some(());
+        }
+        // A bare > would look like the end of the arguments.
+        let (open, close) = if symbol == ">" { ("(", ")") } else { ("", "") };
+        self.push(open);
+        self.subexpression(left)?;
+        self.push(symbol);
+        self.subexpression(right)?;
+        self.push(close);
+        Some(())
+    }
+
+    /// The address of a function in a scope goes by its name alone, unless it is a const member.
+    fn without_parameters(&self, symbol: &str, operand: Id) -> Id {
+        let Some(&Node::Typed(name, function)) = self.tree.node(operand) else {
+            return operand;
+        };
+        let scoped = matches!(self.tree.node(name), Some(Node::Scoped(..)));
+        let plain = matches!(self.tree.node(function), Some(Node::Function(_, _, words)) if words.is_empty());
+        if symbol == "&" && scoped && plain {
+            name
+        } else {
+            operand
+        }
+    }
+
+    fn in_parentheses(&mut self, values: &[Id]) -> Option<()> {
+        self.push("(");
+        self.list(values)?;
+        self.push(")");
+        Some(())
+    }
+
+    pub(super) fn subexpression(&mut self, id: Id) -> Option<()> {
+        let simple = matches!(
+            self.tree.node(id)?,
+            Node::Text(_) | Node::Scoped(..) | Node::Braced(..) | Node::FunctionParameter(_)
+        );
+        if simple {
+            self.whole(id)
+        } else {
+            self.in_parentheses(&[id])
+        }
+    }
+
+    fn literal(&mut self, kind: Id, digits: &str, negative: bool) -> Option<()> {
+        let tree = self.tree;
+        let sign = if negative { "-" } else { "" };
+        if let Some(Node::Text(words)) = tree.node(kind) {
+            match (*words, digits) {
+                ("bool", "0") if !negative => {
+                    self.push("false");
+                    return Some(());
+                }
+                ("bool", "1") if !negative => {
+                    self.push("true");
+                    return Some(());
+                }
+                _ => {}
+            }
+            if let Some((_, suffix)) = LITERAL_SUFFIXES.into_iter().find(|entry| entry.0 == *words)
+            {
+                self.push(&format!("{sign}{digits}{suffix}"));
+                return Some(());
+            }
+        }
+        self.push("(");
+        self.whole(kind)?;
+        self.push(")");
+        self.push(sign);
+        let is_float = matches!(
+            tree.node(kind),
+            Some(Node::Text(
+                "float" | "double" | "long double" | "__float128"
+            ))
+        );
+        if is_float {
+            self.push(&format!("[{digits}]"));
+        } else {
+            self.push(digits);
+        }
+        Some(())
+    }
+}

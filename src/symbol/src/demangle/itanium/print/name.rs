@@ -1,0 +1,176 @@
+//! Names, templates and packs.
+
+use super::{MAX_DEPTH, Printer};
+use crate::demangle::itanium::{Id, Node};
+
+impl<'t, 'a> Printer<'t, 'a> {
+    pub(super) fn name(&mut self, id: Id, node: &'t Node<'a>) -> Option<()> {
+        match node {
+            Node::Text(text) => self.push(text),
+            Node::Scoped(scope, name) | Node::Local(scope, name) => {
+                self.whole(*scope)?;
+                self.push("::");
+                self.whole(*name)?;
+            }
+            Node::Template(name, arguments) => return self.template(id, *name, arguments),
+            Node::Typed(name, function) => return self.typed(*name, *function),
+            Node::Constructor(class) => self.whole(*class)?,
+            Node::Destructor(class) => {
+                self.push("~");
+                self.whole(*class)?;
+            }
+            Node::Conversion(target) => return self.conversion(*target),
+            Node::Special(words, subject) => {
+                self.push(words);
+                self.whole(*subject)?;
+            }
+            Node::ConstructionTable(first, second) => {
+                self.push("construction vtable for ");
+                self.whole(*first)?;
+                self.push("-in-");
+                self.whole(*second)?;
+            }
+            Node::Temporary(number, name) => {
+                self.push(&format!("reference temporary #{number} for "));
+                self.whole(*name)?;
+            }
+            Node::Tagged(name, tag) => {
+                self.whole(*name)?;
+                self.push(&format!("[abi:{tag}]"));
+            }
+            Node::Lambda(parameters, number) => return self.lambda(parameters, *number),
+            Node::Unnamed(number) => self.push(&format!("{{unnamed type#{number}}}")),
+            Node::DefaultArgument(number, name) => {
+                self.push(&format!("{{default arg#{}}}::", number + 1));
+                self.whole(*name)?;
+            }
+            Node::Vector(dimension, element) => {
+                self.whole(*element)?;
+                self.push(" __vector(");
+                self.whole(*dimension)?;
+                self.push(")");
+            }
+            Node::Pack(values) => self.list(values)?,
+            Node::Expansion(pattern) => return self.expansion(*pattern),
+            _ => return self.expression(node),
+        }
+        Some(())
+    }
+
+    /// In a lambda's parameters, those of templates are its own, written `auto`.
+    fn lambda(&mut self, parameters: &[Id], number: usize) -> Option<()> {
+        self.push("{lambda(");
+        let outer = std::mem::replace(&mut self.in_lambda, true);
+        self.list(parameters)?;
+        self.in_lambda = outer;
+        self.push(&format!(")#{number}}}"));
+        Some(())
+    }
+
+    fn template(&mut self, template: Id, name: Id, arguments: &[Id]) -> Option<()> {
+        let outer = self.current.replace(template);
+        self.whole(name)?;
+        if self.last == '<' {
+            self.push(" ");
+        }
+        self.push("<");
+        self.list(arguments)?;
+        if self.last == '>' {
+            self.push(" ");
+        }
+        self.push(">");
+        self.current = outer;
+        Some(())
+    }
+
+    /// A function with its parameters, in whose types template parameters are its own.
+    fn typed(&mut self, name: Id, function: Id) -> Option<()> {
+        let mut inner = name;
+        if let Some(&Node::Local(_, entity)) = self.tree.node(inner) {
+            inner = entity;
+            if let Some(&Node::DefaultArgument(_, name)) = self.tree.node(inner) {
+                inner = name;
+            }
+        }
+        let template = matches!(self.tree.node(inner), Some(Node::Template(..))).then_some(inner);
+        let outer = std::mem::replace(&mut self.in_lambda, false);
+        self.templates.extend(template);
+        self.left(function)?;
+        self.whole(name)?;
+        self.right(function)?;
+        if template.is_some() {
+            self.templates.pop();
+        }
+        self.in_lambda = outer;
+        Some(())
+    }
+
+    fn conversion(&mut self, target: Id) -> Option<()> {
+        self.push("operator ");
+        let template = self.current;
+        self.templates.extend(template);
+        self.whole(target)?;
+        if template.is_some() {
+            self.templates.pop();
+        }
+        Some(())
+    }
+
+    fn expansion(&mut self, pattern: Id) -> Option<()> {
+        let Some(values) = self.find_pack(pattern, 0) else {
+            self.subexpression(pattern)?;
+            self.push("...");
+            return Some(());
+        };
+        let outer = self.pack_index;
+        for index in 0..values {
+            if index > 0 {
+                self.push(", ");
+            }
+            self.pack_index = index;
+            self.whole(pattern)?;
+        }
+        self.pack_index = outer;
+        Some(())
+    }
+
+    /// The number of values of the first pack that `pattern` names.
+    pub(super) fn find_pack(&self, pattern: Id, depth: u32) -> Option<usize> {
+        if depth > MAX_DEPTH || self.in_lambda {
+            return None;
+        }
+        let find = |id: &Id| self.find_pack(*id, depth + 1);
+        match self.tree.node(pattern)? {
+            Node::Parameter(number) => {
+                let Node::Template(_, arguments) = self.tree.node(*self.templates.last()?)? else {
+                    return None;
+                };
+                match self.tree.node(*arguments.get(*number)?)? {
+                    Node::Pack(values) => Some(values.len()),
+                    _ => None,
+                }
+            }
+            Node::Template(name, list) | Node::Call(name, list) | Node::Cast(name, list) => {
+                find(name).or_else(|| list.iter().find_map(find))
+            }
+            Node::Function(returned, list, _) | Node::Braced(returned, list) => returned
+                .as_ref()
+                .and_then(find)
+                .or_else(|| list.iter().find_map(find)),
+            Node::Pack(list) => list.iter().find_map(find),
+            Node::Scoped(a, b)
+            | Node::Member(a, b)
+            | Node::Vector(a, b)
+            | Node::Binary(_, a, b) => find(a).or_else(|| find(b)),
+            Node::Array(a, b) => find(b).or_else(|| a.as_ref().and_then(find)),
+            Node::Conditional(a, b, c) => find(a).or_else(|| find(b)).or_else(|| find(c)),
+            Node::Indirect(a, _)
+            | Node::Qualified(a, _)
+            | Node::Attributed(a, _)
+            | Node::Decltype(a)
+            | Node::Unary(_, a)
+            | Node::Wordy(_, a) => find(a),
+            _ => None,
+        }
+    }
+}
