@@ -1,0 +1,5 @@
+//! Tests of whole recordings, made in memory.
+
+mod file;
+mod machine;
+mod oracle;

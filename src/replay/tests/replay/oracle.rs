@@ -1,0 +1,422 @@
+//! The time-indexed World against a plain replay of the same records, one after the other.
+
+use std::num::NonZeroUsize;
+
+use crate::file::{FileBuilder, attr};
+use crate::machine::{NaiveMachine, NaiveQueue, Piece};
+use proptest::prelude::*;
+use rperf_perfdata::{PerfData, Records};
+use rperf_replay::{Flow, Fold, Machine, Order, Render, Replay, Sample, World, WorldBuilder};
+use rperf_wire::{
+    Comm, CpuMode, Endian, Ksymbol, Misc, Mmap, Mmap2, MmapId, RawRecord, Record, SampleId,
+    SampleType, Task,
+};
+
+/// One thing that happens.
+#[derive(Debug, Clone)]
+enum Step {
+    Mmap {
+        pid: u32,
+        start: u64,
+        len: u64,
+        file: u8,
+    },
+    Fork {
+        parent: (u32, u32),
+        child: (u32, u32),
+        exec: bool,
+    },
+    Exit {
+        pid: u32,
+    },
+    Comm {
+        pid: u32,
+        tid: u32,
+        name: u8,
+        exec: bool,
+    },
+    Announce {
+        start: u64,
+        len: u32,
+        name: u8,
+    },
+    Retract {
+        start: u64,
+    },
+    Sample {
+        pid: u32,
+        tid: u32,
+        kernel: bool,
+        address: u64,
+    },
+}
+
+/// A step at a time (0: none), or the end of a round.
+#[derive(Debug, Clone)]
+enum Event {
+    Step(u64, Step),
+    Round,
+}
+
+fn pid() -> impl Strategy<Value = u32> {
+    0_u32..6
+}
+
+fn child() -> impl Strategy<Value = (u32, u32)> {
+    // Mostly processes; sometimes a second thread of one.
+    (pid(), 0_u32..4).prop_map(|(pid, thread)| (pid, if thread == 0 { pid + 10 } else { pid }))
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let mmap =
+        (pid(), 0_u64..40, 0_u64..12, any::<u8>()).prop_map(|(pid, start, len, file)| Step::Mmap {
+            pid,
+            start,
+            len,
+            file: file % 5,
+        });
+    let fork = (pid(), child(), any::<bool>()).prop_map(|(ppid, child, exec)| Step::Fork {
+        parent: (ppid, ppid),
+        child,
+        exec,
+    });
+    let comm =
+        (child(), any::<u8>(), any::<bool>()).prop_map(|((pid, tid), name, exec)| Step::Comm {
+            pid,
+            tid,
+            name: name % 7,
+            exec,
+        });
+    // The kernel never gives out overlapping places.
+    let announce =
+        (0_u64..7, 1_u32..6, any::<u8>()).prop_map(|(place, len, name)| Step::Announce {
+            start: place * 6,
+            len,
+            name,
+        });
+    let sample = (child(), any::<bool>(), 0_u64..56).prop_map(|((pid, tid), kernel, address)| {
+        Step::Sample {
+            pid,
+            tid,
+            kernel,
+            address,
+        }
+    });
+    prop_oneof![
+        4 => mmap,
+        3 => fork,
+        1 => pid().prop_map(|pid| Step::Exit { pid }),
+        2 => comm,
+        1 => announce,
+        1 => (0_u64..40).prop_map(|start| Step::Retract { start }),
+        6 => sample,
+    ]
+}
+
+/// Times fall back now and then, as between rings, and some are missing.
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let event = (any::<u8>(), 0_u64..30, step());
+    prop::collection::vec(event, 0..120).prop_map(|raw| {
+        let mut base = 1;
+        let mut events = Vec::new();
+        for (choice, offset, step) in raw {
+            match choice % 16 {
+                0 => {
+                    base += 30;
+                    events.push(Event::Round);
+                }
+                1 | 2 => events.push(Event::Step(0, step)),
+                _ => events.push(Event::Step(base + offset, step)),
+            }
+        }
+        events
+    })
+}
+
+const NAMES: [&str; 5] = ["/bin/a", "/bin/b", "/lib/c.so", "/lib/d.so", "[vsyscall]"];
+const COMMS: [&str; 7] = ["one", "two", "three", "four", "five", "six", "seven"];
+
+/// Appends a step to the file and returns its position.
+fn write(file: &mut FileBuilder, time: u64, step: &Step) -> u64 {
+    let id = |pid, tid| SampleId {
+        pid_tid: Some((pid, tid)),
+        time: Some(time),
+        ..SampleId::default()
+    };
+    let task = |child: (u32, u32), parent: (u32, u32)| Task {
+        pid: child.0,
+        tid: child.1,
+        ppid: parent.0,
+        ptid: parent.1,
+        time,
+    };
+    match step.clone() {
+        Step::Mmap {
+            pid,
+            start,
+            len,
+            file: name,
+        } => {
+            let mmap = Mmap {
+                pid: pid.cast_signed(),
+                tid: pid,
+                start,
+                len,
+                pgoff: u64::from(name) * 1000,
+                filename: NAMES[usize::from(name)].as_bytes(),
+            };
+            let inode = MmapId::Inode {
+                major: 8,
+                minor: 1,
+                inode: 5,
+                generation: 0,
+            };
+            let record = Record::Mmap2(Mmap2 {
+                mmap,
+                id: inode,
+                prot: 5,
+                flags: 2,
+            });
+            file.record(0, Misc(2), &record, &id(pid, pid))
+        }
+        Step::Fork {
+            parent,
+            child,
+            exec,
+        } => {
+            let misc = if exec { Misc::FORK_EXEC } else { Misc(0) };
+            file.record(
+                0,
+                misc,
+                &Record::Fork(task(child, parent)),
+                &id(parent.0, parent.1),
+            )
+        }
+        Step::Exit { pid } => {
+            let gone = task((pid, pid), (1, 1));
+            file.record(0, Misc(0), &Record::Exit(gone), &id(pid, pid))
+        }
+        Step::Comm {
+            pid,
+            tid,
+            name,
+            exec,
+        } => {
+            let comm = COMMS[usize::from(name)].as_bytes();
+            let misc = if exec { Misc::COMM_EXEC } else { Misc(0) };
+            file.record(
+                0,
+                misc,
+                &Record::Comm(Comm { pid, tid, comm }),
+                &id(pid, tid),
+            )
+        }
+        Step::Announce { start, len, name } => {
+            let name = format!("bpf_prog_{name}");
+            let symbol = ksymbol(start, len, 0, name.as_bytes());
+            file.record(0, Misc(0), &Record::Ksymbol(symbol), &id(0, 0))
+        }
+        Step::Retract { start } => {
+            let symbol = ksymbol(start, 1, 1, b"gone");
+            file.record(0, Misc(0), &Record::Ksymbol(symbol), &id(0, 0))
+        }
+        Step::Sample {
+            pid,
+            tid,
+            kernel,
+            address,
+        } => {
+            let sample = rperf_wire::Sample {
+                ip: Some(address),
+                pid_tid: Some((pid, tid)),
+                time: Some(time),
+                ..rperf_wire::Sample::default()
+            };
+            file.sample(0, Misc(if kernel { 1 } else { 2 }), &sample)
+        }
+    }
+}
+
+fn ksymbol(addr: u64, len: u32, flags: u16, name: &[u8]) -> Ksymbol<'_> {
+    Ksymbol {
+        addr,
+        len,
+        ksym_type: 1,
+        flags,
+        name,
+    }
+}
+
+/// What a sample sees: its position, the thread's name, the file and the offset in it.
+type Seen = (u64, String, Option<(String, u64)>);
+
+/// Applies a step to the oracle; a sample says what it sees.
+fn apply(machine: &mut NaiveMachine, position: u64, step: &Step) -> Option<Seen> {
+    match step.clone() {
+        Step::Mmap {
+            pid,
+            start,
+            len,
+            file,
+        } => machine.mmap(
+            pid,
+            Piece {
+                start,
+                end: start + len,
+                pgoff: u64::from(file) * 1000,
+                name: NAMES[usize::from(file)].to_owned(),
+            },
+        ),
+        Step::Fork {
+            parent,
+            child,
+            exec,
+        } => machine.fork(parent, child, exec),
+        Step::Exit { .. } => {}
+        Step::Comm { pid, tid, name, .. } => machine.comm(pid, tid, COMMS[usize::from(name)]),
+        Step::Announce { start, len, name } => machine.announce(Piece {
+            start,
+            end: start + u64::from(len),
+            pgoff: 0,
+            name: format!("bpf_prog_{name}"),
+        }),
+        Step::Retract { start } => machine.retract(start),
+        Step::Sample {
+            pid,
+            tid,
+            kernel,
+            address,
+        } => {
+            let place = if kernel {
+                machine.kernel(address)
+            } else {
+                machine.user(pid, address)
+            };
+            return Some((position, machine.comm_of(tid), place));
+        }
+    }
+    None
+}
+
+/// The same out of a World.
+fn look(world: &World, sample: &Sample<'_>) -> Seen {
+    let (mode, order) = (sample.cpu_mode(), sample.order);
+    let ip = sample.wire.ip.expect("recorded");
+    let mapping = world.lookup(Machine::Host, mode, sample.pid, order, ip);
+    let place = mapping.map(|id| {
+        let mapping = world.mapping(id);
+        (
+            world.dso(mapping.dso).name.clone(),
+            mapping.object_address(ip),
+        )
+    });
+    let comm = world.comm_at(sample.pid, sample.tid, order);
+    (order.position, world.comm(comm).to_owned(), place)
+}
+
+struct Look;
+
+impl Render for Look {
+    type Out = Vec<Seen>;
+    type Scratch = ();
+
+    fn render(&self, world: &World, sample: &Sample<'_>, _: &mut (), out: &mut Vec<Seen>) {
+        out.push(look(world, sample));
+    }
+}
+
+#[derive(Default)]
+struct Gather(Vec<Seen>);
+
+impl Fold for Gather {
+    fn sample(&mut self, world: &World, sample: &Sample<'_>) {
+        self.0.push(look(world, sample));
+    }
+
+    fn merge(&mut self, later: Self) {
+        self.0.extend(later.0);
+    }
+}
+
+/// Writes the events to a file and, beside it, into perf's queue. Late records are left out: there
+/// rperf differs on purpose.
+fn record(events: &[Event]) -> (Vec<u8>, Vec<(u64, Step)>) {
+    let sample_type = SampleType::IP | SampleType::TID | SampleType::TIME;
+    let mut file = FileBuilder::new(Endian::Little, &[(attr(sample_type), vec![1])]);
+    let mut queue = NaiveQueue::new();
+    for event in events {
+        match event {
+            Event::Round => {
+                file.round();
+                queue.finish_round();
+            }
+            Event::Step(time, _) if *time != 0 && *time < queue.flushed => {}
+            Event::Step(time, step) => {
+                let position = write(&mut file, *time, step);
+                queue.push(*time, (position, step.clone()));
+            }
+        }
+    }
+    (file.finish(), queue.finish())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn world_answers_as_a_plain_replay_does(events in events()) {
+        let (file, delivered) = record(&events);
+        let mut machine = NaiveMachine::new();
+        let expected: Vec<Seen> = delivered
+            .iter()
+            .filter_map(|(position, step)| apply(&mut machine, *position, step))
+            .collect();
+        let data = PerfData::parse(&file).expect("a sound file");
+        let replay = Replay::open(&data).expect("a sound recording");
+        for threads in [1, 3] {
+            let threads = NonZeroUsize::new(threads).expect("not zero");
+            let mut seen = Vec::new();
+            let mut take = |block: Vec<Seen>| {
+                seen.extend(block);
+                Flow::Continue
+            };
+            replay.ordered(threads, &Look, &mut take).expect("threads");
+            prop_assert_eq!(&seen, &expected);
+            let mut folded = replay.fold(threads, Gather::default).expect("threads").0;
+            let mut sorted = expected.clone();
+            folded.sort();
+            sorted.sort();
+            prop_assert_eq!(folded, sorted);
+        }
+    }
+
+    /// The builder answers between records as the finished World does for that moment.
+    #[test]
+    fn growing_world_answers_between_records(events in events()) {
+        let (file, delivered) = record(&events);
+        let mut machine = NaiveMachine::new();
+        let mut builder = WorldBuilder::new(Endian::Little);
+        for (time, (position, step)) in (1..).zip(&delivered) {
+            let order = Order { time, position: *position };
+            let raw = raw_at(&file, *position);
+            builder.push(order, &raw).expect("a sound record");
+            let Some((_, comm, place)) = apply(&mut machine, *position, step) else { continue };
+            let Step::Sample { pid, tid, kernel, address } = step else { continue };
+            let mode = if *kernel { CpuMode::Kernel } else { CpuMode::User };
+            let world = builder.world();
+            let found = world.lookup(Machine::Host, mode, *pid, order, *address);
+            let found = found.map(|id| {
+                let mapping = world.mapping(id);
+                (world.dso(mapping.dso).name.clone(), mapping.object_address(*address))
+            });
+            prop_assert_eq!(found, place);
+            prop_assert_eq!(world.comm(world.comm_at(*pid, *tid, order)), comm);
+        }
+    }
+}
+
+fn raw_at(file: &[u8], position: u64) -> RawRecord<'_> {
+    let bytes = &file[usize::try_from(position).expect("small")..];
+    let mut records = Records::new(bytes, position, Endian::Little);
+    records.next().expect("a record").expect("whole").raw
+}
