@@ -161,7 +161,9 @@ impl SymbolTable {
     }
 
     /// Position and symbol, by rising start.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (SymbolIndex, &Symbol)> {
+    pub fn iter(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = (SymbolIndex, &Symbol)> + ExactSizeIterator {
         self.symbols.iter().enumerate().map(|(position, symbol)| {
             // The builder refuses more than u32::MAX symbols.
             (SymbolIndex(position as u32), symbol)

@@ -165,18 +165,35 @@ mod tests {
         let deep = format!("_Z1fI{}iE", "P".repeat(100_000));
         assert_eq!(demangle(&deep), None);
         // Each type is a function of two of the one before: the text doubles with each.
-        let types: String = (0..60_u32)
-            .map(|n| format!("1AIS{0}_S{0}_E", to_base_36(n)))
+        let types: String = (0..40)
+            .map(|n| format!("FvS{0}_S{0}_E", base_36(n)))
             .collect();
-        demangle(&format!("_Z1fI1A{types}E"));
+        assert_eq!(demangle(&format!("_Z1fI1A{types}E")), None);
+        // They are dropped as an attribute's arguments, and only searched for a pack to expand.
+        let last = base_36(40);
+        let searched = format!("_Z1fIU1xI1A{types}EDpS{last}_E");
+        assert_eq!(demangle(&searched), None);
     }
 
-    fn to_base_36(number: u32) -> String {
+    #[test]
+    fn trying_twice_at_each_level_ends() {
+        assert_eq!(demangle(&format!("_ZN1A{}", "cvT_I".repeat(80))), None);
+        assert_eq!(demangle(&format!("_Z1fI{}", "Xsr1AI".repeat(80))), None);
+    }
+
+    fn base_36(number: u32) -> String {
         let digit = |n| char::from_digit(n, 36).map(|c| c.to_ascii_uppercase());
-        [number / 36, number % 36]
-            .into_iter()
-            .filter_map(digit)
-            .collect()
+        let high = digit(number / 36).filter(|&high| high != '0');
+        high.into_iter().chain(digit(number % 36)).collect()
+    }
+
+    #[test]
+    fn shared_types_print_where_they_are_few() {
+        let shown = "f<A, void (A, A), void (void (A, A), void (A, A))>";
+        assert_eq!(
+            demangle("_Z1fI1AFvS0_S0_EFvS1_S1_EE").as_deref(),
+            Some(shown)
+        );
     }
 
     proptest! {

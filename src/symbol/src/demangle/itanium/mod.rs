@@ -13,6 +13,9 @@ mod types;
 /// How deep a name may nest.
 const MAX_DEPTH: u32 = 256;
 
+/// How many levels are entered in all: where two readings are tried, each may try two again further in.
+const MAX_STEPS: u32 = 1 << 18;
+
 /// A node's place in [`Tree::nodes`].
 type Id = usize;
 
@@ -113,6 +116,7 @@ struct Parser<'a> {
     /// The last plain name, which a constructor repeats.
     last_name: Option<Id>,
     depth: u32,
+    steps: u32,
     /// Inside the type of a conversion operator, template arguments may belong to the operator.
     in_conversion: bool,
 }
@@ -128,6 +132,7 @@ pub(super) fn demangle(mangled: &str) -> Option<String> {
         substitutions: Vec::new(),
         last_name: None,
         depth: 0,
+        steps: 0,
         in_conversion: false,
     };
     let name = parser.encoding(true)?;
@@ -191,10 +196,11 @@ impl<'a> Parser<'a> {
 
     /// Runs `read` one level deeper, unless that is too deep.
     fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
-        if self.depth >= MAX_DEPTH {
+        if self.depth >= MAX_DEPTH || self.steps >= MAX_STEPS {
             return None;
         }
         self.depth += 1;
+        self.steps += 1;
         let result = read(self);
         self.depth -= 1;
         result

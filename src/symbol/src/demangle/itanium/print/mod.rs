@@ -3,12 +3,16 @@
 mod expression;
 mod name;
 
+use std::cell::Cell;
+
 use super::{Id, Node, Tree};
 
 /// How deep printing may go: template parameters can lead round in circles.
 const MAX_DEPTH: u32 = 512;
 /// The longest name worth showing. Substitutions can make it grow without bound.
 const MAX_LEN: usize = 1 << 16;
+/// How many nodes are looked at. Those that substitutions share are met again and again, even where they print nothing.
+const MAX_STEPS: u32 = 1 << 18;
 
 /// The text of `id`, or `None` where a template parameter refers to nothing or there is too much of it.
 pub(super) fn print(tree: &Tree<'_>, id: Id) -> Option<String> {
@@ -21,6 +25,7 @@ pub(super) fn print(tree: &Tree<'_>, id: Id) -> Option<String> {
         pack_index: 0,
         in_lambda: false,
         depth: 0,
+        steps: Cell::new(0),
     };
     printer.whole(id)?;
     Some(printer.out)
@@ -39,6 +44,7 @@ struct Printer<'t, 'a> {
     pack_index: usize,
     in_lambda: bool,
     depth: u32,
+    steps: Cell<u32>,
 }
 
 impl<'t, 'a> Printer<'t, 'a> {
@@ -54,8 +60,15 @@ impl<'t, 'a> Printer<'t, 'a> {
         self.right(id)
     }
 
+    /// Counts one more node, up to the limit.
+    fn step(&self) -> Option<()> {
+        self.steps.set(self.steps.get() + 1);
+        (self.steps.get() < MAX_STEPS).then_some(())
+    }
+
     /// All that stands before a declared name: everything, for what isn't a type of a function or array.
     fn left(&mut self, id: Id) -> Option<()> {
+        self.step()?;
         if self.depth >= MAX_DEPTH || self.out.len() > MAX_LEN {
             return None;
         }
@@ -107,6 +120,7 @@ impl<'t, 'a> Printer<'t, 'a> {
 
     /// What stands behind a declared name: parameters and dimensions.
     fn right(&mut self, id: Id) -> Option<()> {
+        self.step()?;
         if self.depth >= MAX_DEPTH {
             return None;
         }

@@ -136,6 +136,7 @@ impl<'t, 'a> Printer<'t, 'a> {
 
     /// The number of values of the first pack that `pattern` names.
     pub(super) fn find_pack(&self, pattern: Id, depth: u32) -> Option<usize> {
+        self.step()?;
         if depth > MAX_DEPTH || self.in_lambda {
             return None;
         }
