@@ -1,0 +1,255 @@
+//! Attrs and records: what is encoded is decoded again, and no cut body panics.
+
+use proptest::prelude::*;
+use rperf_wire::{
+    Attr, AttrFlags, BpfEvent, BranchSampleType, Cgroup, Comm, Encoder, Endian, EventType, Ksymbol,
+    Lost, LostSamples, Misc, Mmap, Mmap2, MmapId, Namespace, Namespaces, RawRecord, ReadFormat,
+    Record, RecordHeader, RecordKind, SampleId, SampleIdLayout, SampleType, Switch, Task, Throttle,
+};
+
+fn endians() -> impl Strategy<Value = Endian> {
+    prop_oneof![Just(Endian::Little), Just(Endian::Big)]
+}
+
+/// Names as the kernel writes them: any bytes but NUL.
+fn names() -> impl Strategy<Value = Vec<u8>> {
+    prop::collection::vec(1_u8.., 0..40)
+}
+
+fn attrs() -> impl Strategy<Value = Attr> {
+    let words = prop::array::uniform12(any::<u64>());
+    let halves = prop::array::uniform8(any::<u32>());
+    (words, halves, any::<u16>()).prop_map(|(words, halves, sample_max_stack)| {
+        let [
+            config,
+            sample_period,
+            sample_type,
+            read_format,
+            flags,
+            config1,
+            config2,
+            branch,
+            sample_regs_user,
+            sample_regs_intr,
+            sig_data,
+            config3,
+        ] = words;
+        let [
+            kind,
+            wakeup,
+            bp_type,
+            sample_stack_user,
+            clockid,
+            aux_watermark,
+            aux_sample_size,
+            aux_action,
+        ] = halves;
+        Attr {
+            kind: EventType(kind),
+            config,
+            sample_period,
+            sample_type: SampleType(sample_type),
+            read_format: ReadFormat(read_format),
+            flags: AttrFlags(flags),
+            wakeup,
+            bp_type,
+            config1,
+            config2,
+            branch_sample_type: BranchSampleType(branch),
+            sample_regs_user,
+            sample_stack_user,
+            clockid: clockid.cast_signed(),
+            sample_regs_intr,
+            aux_watermark,
+            sample_max_stack,
+            aux_sample_size,
+            aux_action,
+            sig_data,
+            // Half of the attrs are of the size without this field.
+            config3: if config3 % 2 == 0 { 0 } else { config3 },
+        }
+    })
+}
+
+/// Every type of record, with its numbers taken from `n` and its name from `name`.
+fn records<'a>(n: &[u64; 8], bytes: [u8; 20], name: &'a [u8]) -> Vec<Record<'a>> {
+    let [a, b, c, d, e, f, g, h] = *n;
+    #[expect(clippy::cast_possible_truncation, reason = "any number will do")]
+    let half = |number: u64| number as u32;
+    #[expect(clippy::cast_possible_truncation, reason = "any number will do")]
+    let quarter = |number: u64| number as u16;
+    let mmap = Mmap {
+        pid: half(a).cast_signed(),
+        tid: half(b),
+        start: c,
+        len: d,
+        pgoff: e,
+        filename: name,
+    };
+    let mmap2 = |id| Mmap2 {
+        mmap,
+        id,
+        prot: half(a >> 32),
+        flags: half(b >> 32),
+    };
+    let inode = MmapId::Inode {
+        major: half(f),
+        minor: half(f >> 32),
+        inode: g,
+        generation: h,
+    };
+    let size = u8::try_from(g % 21).unwrap_or(20);
+    let task = Task {
+        pid: half(a),
+        ppid: half(b),
+        tid: half(c),
+        ptid: half(d),
+        time: e,
+    };
+    let throttle = Throttle {
+        time: a,
+        id: b,
+        stream_id: c,
+    };
+    let (pid, tid) = (half(g), half(h));
+    let [.., t0, t1, t2, t3, t4, t5, t6, t7] = bytes;
+    let links = (0..a % 9).map(|dev| Namespace {
+        dev,
+        inode: dev ^ b,
+    });
+    vec![
+        Record::Mmap(mmap),
+        Record::Mmap2(mmap2(inode)),
+        Record::Mmap2(mmap2(MmapId::BuildId { size, bytes })),
+        Record::Comm(Comm {
+            pid,
+            tid,
+            comm: name,
+        }),
+        Record::Fork(task),
+        Record::Exit(task),
+        Record::Lost(Lost { id: a, lost: b }),
+        Record::LostSamples(LostSamples { lost: c }),
+        Record::Throttle(throttle),
+        Record::Unthrottle(throttle),
+        Record::Switch(Switch { next_prev: None }),
+        Record::Switch(Switch {
+            next_prev: Some((pid, tid)),
+        }),
+        Record::Ksymbol(Ksymbol {
+            addr: a,
+            len: half(b),
+            ksym_type: quarter(c),
+            flags: quarter(d),
+            name,
+        }),
+        Record::BpfEvent(BpfEvent {
+            event_type: quarter(a),
+            flags: quarter(b),
+            id: half(c),
+            tag: [t0, t1, t2, t3, t4, t5, t6, t7],
+        }),
+        Record::Namespaces(Namespaces {
+            pid,
+            tid,
+            links: links.collect(),
+        }),
+        Record::Cgroup(Cgroup { id: a, path: name }),
+    ]
+}
+
+/// Header, body and trailer in one run of bytes.
+fn encode(record: &Record<'_>, layout: SampleIdLayout, id: &SampleId, endian: Endian) -> Vec<u8> {
+    let mut body = Vec::new();
+    let mut to = Encoder::new(&mut body, endian);
+    record.encode_body(&mut to);
+    layout.encode(id, &mut to);
+    let (kind, misc) = record.kind_and_misc();
+    let size = u16::try_from(RecordHeader::SIZE + body.len()).unwrap();
+    let mut bytes = Vec::new();
+    RecordHeader { kind, misc, size }.encode(&mut Encoder::new(&mut bytes, endian));
+    bytes.extend_from_slice(&body);
+    bytes
+}
+
+proptest! {
+    #[test]
+    fn attrs_come_back(attr in attrs(), endian in endians()) {
+        let bytes = attr.encode(endian);
+        prop_assert_eq!(Attr::decode(&bytes, endian), Ok(attr));
+        for end in 0..bytes.len() {
+            let cut = Attr::decode(&bytes[..end], endian);
+            prop_assert_eq!(cut.is_ok(), end >= Attr::SIZE_VER0);
+        }
+    }
+
+    #[test]
+    fn records_come_back_with_their_trailers(
+        numbers in prop::array::uniform8(any::<u64>()),
+        bytes in prop::array::uniform20(any::<u8>()),
+        name in names(),
+        sample_type in any::<u64>().prop_map(SampleType),
+        endian in endians(),
+    ) {
+        let layout = SampleIdLayout::new(sample_type);
+        let [time, id, stream, ..] = numbers;
+        let has = |bit| sample_type.contains(bit);
+        let trailer = SampleId {
+            pid_tid: has(SampleType::TID).then_some((7, 8)),
+            time: has(SampleType::TIME).then_some(time),
+            id: (has(SampleType::ID) || has(SampleType::IDENTIFIER)).then_some(id),
+            stream_id: has(SampleType::STREAM_ID).then_some(stream),
+            cpu: has(SampleType::CPU).then_some(9),
+        };
+        for record in records(&numbers, bytes, &name) {
+            let bytes = encode(&record, layout, &trailer, endian);
+            prop_assert_eq!(bytes.len() % 8, 0, "records are padded: {:?}", record);
+            let (raw, size) = RawRecord::split(&bytes, endian).unwrap();
+            prop_assert_eq!(size, bytes.len());
+            let (body, found) = layout.split(raw.body, endian);
+            prop_assert_eq!(found, trailer);
+            prop_assert_eq!(layout.time(raw.body, endian), trailer.time);
+            let own = RawRecord { body, ..raw };
+            prop_assert_eq!(Record::decode(&raw, endian), Ok(record.clone()));
+            prop_assert_eq!(Record::decode(&own, endian), Ok(record));
+        }
+    }
+
+    /// What comes before a name must be whole; a cut name is a shorter name.
+    #[test]
+    fn cut_records_are_errors(
+        numbers in prop::array::uniform8(any::<u64>()),
+        bytes in prop::array::uniform20(any::<u8>()),
+        endian in endians(),
+    ) {
+        for record in records(&numbers, bytes, b"") {
+            let (kind, misc) = record.kind_and_misc();
+            let mut body = Vec::new();
+            record.encode_body(&mut Encoder::new(&mut body, endian));
+            let named = match record {
+                Record::Mmap(_) | Record::Mmap2(_) | Record::Comm(_) | Record::Ksymbol(_) | Record::Cgroup(_) => 8,
+                _ => 0,
+            };
+            for end in 0..body.len() - named {
+                let raw = RawRecord { kind, misc, body: &body[..end] };
+                prop_assert!(Record::decode(&raw, endian).is_err(), "{:?} cut at {}", record, end);
+            }
+        }
+    }
+
+    #[test]
+    fn any_bytes_decode_or_err(
+        kind in 0_u32..90,
+        misc in any::<u16>(),
+        body in prop::collection::vec(any::<u8>(), 0..200),
+        sample_type in any::<u64>(),
+        endian in endians(),
+    ) {
+        let raw = RawRecord { kind: RecordKind(kind), misc: Misc(misc), body: &body };
+        // Only panics fail here: any bytes may happen to be a record.
+        drop(Record::decode(&raw, endian));
+        let layout = SampleIdLayout::new(SampleType(sample_type));
+        let (own, _) = layout.split(&body, endian);
+        prop_assert!(own.len() == body.len() || own.len() + layout.size() == body.len());
+    }
+}

@@ -1,0 +1,285 @@
+//! Samples of every layout, built field by field from the kernel's description: decoding finds the
+//! fields, encoding gives the bytes back, and no cut sample panics.
+
+use proptest::prelude::*;
+use rperf_wire::{
+    Attr, BranchSampleType, Encoder, Endian, ReadFormat, Sample, SampleLayout, SampleType,
+};
+
+/// Contents of a sample; each layout takes what it has fields for.
+#[derive(Debug, Clone)]
+struct Content {
+    words: [u64; 12],
+    counters: Vec<u64>,
+    chain: Vec<u64>,
+    raw: Vec<u8>,
+    branches: Vec<[u64; 4]>,
+    stack: Vec<u8>,
+    stack_copied: usize,
+    abi: u64,
+}
+
+fn contents() -> impl Strategy<Value = Content> {
+    let lists = (
+        prop::collection::vec(any::<u64>(), 0..5),
+        prop::collection::vec(any::<u64>(), 0..20),
+        prop::collection::vec(any::<u8>(), 0..30),
+        prop::collection::vec(prop::array::uniform4(any::<u64>()), 0..5),
+        prop::collection::vec(any::<u8>(), 0..6),
+    );
+    let words = prop::array::uniform12(any::<u64>());
+    (words, lists, any::<prop::sample::Index>(), 0_u64..3).prop_map(
+        |(words, lists, copied, abi)| {
+            let (counters, chain, raw, branches, stack) = lists;
+            // Sizes of stacks are multiples of eight; what was not copied is zero.
+            let mut stack: Vec<u8> = stack.repeat(8);
+            let stack_copied = copied.index(stack.len() + 1);
+            stack[stack_copied..].fill(0);
+            Content {
+                words,
+                counters,
+                chain,
+                raw,
+                branches,
+                stack,
+                stack_copied,
+                abi,
+            }
+        },
+    )
+}
+
+fn attrs() -> impl Strategy<Value = Attr> {
+    let bits = (any::<u64>(), 0_u64..32, any::<bool>(), any::<bool>());
+    (bits, any::<u64>(), any::<u64>()).prop_map(|(bits, sample_regs_user, sample_regs_intr)| {
+        let (sample_type, read_format, index, counters) = bits;
+        Attr {
+            sample_type: SampleType(sample_type & ((1 << 25) - 1)),
+            read_format: ReadFormat(read_format),
+            branch_sample_type: BranchSampleType::default()
+                .with(BranchSampleType::HW_INDEX, index)
+                .with(BranchSampleType::COUNTERS, counters),
+            sample_regs_user,
+            sample_regs_intr,
+            ..Attr::default()
+        }
+    })
+}
+
+/// The body as perf_event_open(2) lays it out.
+fn body(attr: &Attr, content: &Content, endian: Endian) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut to = Encoder::new(&mut bytes, endian);
+    let has = |bit| attr.sample_type.contains(bit);
+    let [
+        id,
+        ip,
+        time,
+        addr,
+        stream,
+        period,
+        weight,
+        source,
+        transaction,
+        phys,
+        cgroup,
+        page,
+    ] = content.words;
+    for (bit, word) in [
+        (SampleType::IDENTIFIER, id),
+        (SampleType::IP, ip),
+        (SampleType::TID, both(endian, 41, 42)),
+        (SampleType::TIME, time),
+        (SampleType::ADDR, addr),
+        (SampleType::ID, id),
+        (SampleType::STREAM_ID, stream),
+        (SampleType::CPU, both(endian, 3, 0)),
+        (SampleType::PERIOD, period),
+    ] {
+        if has(bit) {
+            to.u64(word);
+        }
+    }
+    if has(SampleType::READ) {
+        read(attr.read_format, content, &mut to);
+    }
+    if has(SampleType::CALLCHAIN) {
+        to.u64(content.chain.len() as u64);
+        content.chain.iter().for_each(|word| to.u64(*word));
+    }
+    if has(SampleType::RAW) {
+        to.u32(u32::try_from(content.raw.len()).unwrap());
+        to.bytes(&content.raw);
+    }
+    if has(SampleType::BRANCH_STACK) {
+        branches(attr.branch_sample_type, content, &mut to);
+    }
+    if has(SampleType::REGS_USER) {
+        registers(attr.sample_regs_user, content.abi, &mut to);
+    }
+    if has(SampleType::STACK_USER) {
+        to.u64(content.stack.len() as u64);
+        if !content.stack.is_empty() {
+            to.bytes(&content.stack);
+            to.u64(content.stack_copied as u64);
+        }
+    }
+    if has(SampleType::WEIGHT) || has(SampleType::WEIGHT_STRUCT) {
+        to.u64(weight);
+    }
+    if has(SampleType::DATA_SRC) {
+        to.u64(source);
+    }
+    if has(SampleType::TRANSACTION) {
+        to.u64(transaction);
+    }
+    if has(SampleType::REGS_INTR) {
+        registers(attr.sample_regs_intr, content.abi, &mut to);
+    }
+    for (bit, word) in [
+        (SampleType::PHYS_ADDR, phys),
+        (SampleType::CGROUP, cgroup),
+        (SampleType::DATA_PAGE_SIZE, page),
+        (SampleType::CODE_PAGE_SIZE, page ^ 1),
+    ] {
+        if has(bit) {
+            to.u64(word);
+        }
+    }
+    if has(SampleType::AUX) {
+        to.u64(content.raw.len() as u64);
+        to.bytes(&content.raw);
+    }
+    bytes
+}
+
+/// Two 32-bit fields as one word of this byte order.
+fn both(endian: Endian, first: u64, second: u64) -> u64 {
+    match endian {
+        Endian::Little => first | second << 32,
+        Endian::Big => first << 32 | second,
+    }
+}
+
+fn read(format: ReadFormat, content: &Content, to: &mut Encoder<'_>) {
+    let group = format.contains(ReadFormat::GROUP);
+    let members = if group {
+        content.counters.as_slice()
+    } else {
+        &[77][..]
+    };
+    if group {
+        to.u64(members.len() as u64);
+    } else {
+        to.u64(77);
+    }
+    for (bit, word) in [
+        (ReadFormat::TOTAL_TIME_ENABLED, 1000),
+        (ReadFormat::TOTAL_TIME_RUNNING, 900),
+    ] {
+        if format.contains(bit) {
+            to.u64(word);
+        }
+    }
+    for member in members {
+        if group {
+            to.u64(*member);
+        }
+        for (bit, word) in [(ReadFormat::ID, 5), (ReadFormat::LOST, 6)] {
+            if format.contains(bit) {
+                to.u64(word);
+            }
+        }
+    }
+}
+
+fn branches(kinds: BranchSampleType, content: &Content, to: &mut Encoder<'_>) {
+    to.u64(content.branches.len() as u64);
+    if kinds.contains(BranchSampleType::HW_INDEX) {
+        to.u64(12);
+    }
+    for [from, target, flags, _] in &content.branches {
+        [from, target, flags]
+            .into_iter()
+            .for_each(|word| to.u64(*word));
+    }
+    if kinds.contains(BranchSampleType::COUNTERS) {
+        content
+            .branches
+            .iter()
+            .for_each(|[.., counter]| to.u64(*counter));
+    }
+}
+
+fn registers(mask: u64, abi: u64, to: &mut Encoder<'_>) {
+    to.u64(abi);
+    if abi != 0 {
+        (0..mask.count_ones()).for_each(|register| to.u64(u64::from(register)));
+    }
+}
+
+fn check_fields(attr: &Attr, content: &Content, sample: &Sample<'_>) -> Result<(), TestCaseError> {
+    let has = |bit| attr.sample_type.contains(bit);
+    let [id, ip, time, ..] = content.words;
+    let identified = has(SampleType::ID) || has(SampleType::IDENTIFIER);
+    prop_assert_eq!(sample.id, identified.then_some(id));
+    prop_assert_eq!(sample.ip, has(SampleType::IP).then_some(ip));
+    prop_assert_eq!(sample.time, has(SampleType::TIME).then_some(time));
+    prop_assert_eq!(sample.pid_tid, has(SampleType::TID).then_some((41, 42)));
+    prop_assert_eq!(sample.cpu, has(SampleType::CPU).then_some(3));
+    let chain: Option<Vec<u64>> = sample.callchain.map(|chain| chain.iter().collect());
+    prop_assert_eq!(
+        chain.as_deref(),
+        has(SampleType::CALLCHAIN).then_some(content.chain.as_slice())
+    );
+    prop_assert_eq!(
+        sample.raw,
+        has(SampleType::RAW).then_some(content.raw.as_slice())
+    );
+    let stack = sample.stack_user.map(|stack| stack.bytes);
+    let copied = &content.stack[..content.stack_copied];
+    prop_assert_eq!(stack, has(SampleType::STACK_USER).then_some(copied));
+    if let Some(read) = sample.read {
+        let values: Vec<u64> = read.values().iter().map(|value| value.value).collect();
+        let group = attr.read_format.contains(ReadFormat::GROUP);
+        prop_assert_eq!(
+            values,
+            if group {
+                content.counters.clone()
+            } else {
+                vec![77]
+            }
+        );
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn samples_come_back(attr in attrs(), content in contents(), big in any::<bool>()) {
+        let endian = if big { Endian::Big } else { Endian::Little };
+        let bytes = body(&attr, &content, endian);
+        let layout = SampleLayout::new(&attr);
+        let sample = layout.decode(&bytes, endian).unwrap();
+        check_fields(&attr, &content, &sample)?;
+        prop_assert_eq!(layout.time(&bytes, endian), sample.time);
+        prop_assert_eq!(layout.id(&bytes, endian), sample.id);
+        let mut again = Vec::new();
+        layout.encode(&sample, &mut Encoder::new(&mut again, endian));
+        prop_assert_eq!(&again, &bytes);
+        for end in 0..bytes.len() {
+            prop_assert!(layout.decode(&bytes[..end], endian).is_err(), "cut at {}", end);
+        }
+    }
+
+    #[test]
+    fn any_bytes_decode_or_err(attr in attrs(), bytes in prop::collection::vec(any::<u8>(), 0..300), big in any::<bool>()) {
+        let endian = if big { Endian::Big } else { Endian::Little };
+        // Only panics fail here: any bytes may happen to be a sample.
+        if let Ok(sample) = SampleLayout::new(&attr).decode(&bytes, endian) {
+            drop(sample.read.map(|read| read.values()));
+        }
+    }
+}
