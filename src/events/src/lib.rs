@@ -11,6 +11,7 @@ mod nearest;
 mod parse;
 mod record_attr;
 mod spec;
+pub mod tracepoint;
 
 pub use catalogue::Catalogue;
 pub use error::{Fault, ParseError};

@@ -4,7 +4,10 @@ use rperf_wire::{Endian, until_nul};
 
 /// A `field:` line of a format file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "independent facts of one line")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts of one line"
+)]
 pub struct Field {
     /// Name, without brackets.
     pub name: String,
@@ -117,7 +120,14 @@ pub(super) fn dynamic_place(
     if start > raw.len() {
         return (0, 0);
     }
-    (start, if start + length > raw.len() { 0 } else { length })
+    (
+        start,
+        if start + length > raw.len() {
+            0
+        } else {
+            length
+        },
+    )
 }
 
 impl Field {

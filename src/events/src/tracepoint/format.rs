@@ -64,7 +64,7 @@ impl Format {
         let mut in_common = true;
         for (index, line) in head.lines().enumerate() {
             let Some(declaration) = line.trim_start().strip_prefix("field:") else {
-                in_common &= !(line.trim().is_empty() && !format.common_fields.is_empty());
+                in_common &= !line.trim().is_empty() || format.common_fields.is_empty();
                 continue;
             };
             let field = parse_field(declaration, long_size).ok_or_else(|| Error::Field {

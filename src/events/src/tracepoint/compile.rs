@@ -1,0 +1,471 @@
+//! From the expression trees of a `print fmt` to a flat program.
+
+use super::eval::STACK;
+use super::parse;
+use super::pointer::{Style, style_of};
+use super::program::{
+    Binary, Dynamic, Load, Machine, Number, Piece, Place, PrintFmt, Source, Span, Step, TableEntry,
+};
+use super::spec::{Conversion, ConversionKind, Part, parts};
+use super::tree::{Entry, Node, Operation, cast_mask, number_prefix};
+use super::{Field, Format, Warning};
+
+impl PrintFmt {
+    /// Compiles the `print fmt` of `format` for samples of `machine`. Never fails: a text that is
+    /// not understood gives a [`PrintFmt::warning`] and the generic form.
+    #[must_use]
+    pub fn compile(format: &Format, machine: Machine) -> Self {
+        let mut compiler = Compiler {
+            format,
+            program: Self::empty(machine),
+            depth: 0,
+            max_depth: 0,
+        };
+        match compiler.print_fmt() {
+            Ok(()) => compiler.program,
+            Err(warning) => Self {
+                fields: format.fields.clone(),
+                warning: Some(warning),
+                ..Self::empty(machine)
+            },
+        }
+    }
+
+    fn empty(machine: Machine) -> Self {
+        Self {
+            machine,
+            pieces: Vec::new(),
+            steps: Vec::new(),
+            sources: Vec::new(),
+            entries: Vec::new(),
+            text: Vec::new(),
+            fields: Vec::new(),
+            warning: None,
+        }
+    }
+}
+
+struct Compiler<'a> {
+    format: &'a Format,
+    program: PrintFmt,
+    /// Values on the stack at this point of the steps, and the most there ever are.
+    depth: usize,
+    max_depth: usize,
+}
+
+/// The operand inside all casts.
+fn uncast(mut node: &Node) -> &Node {
+    while let Node::Cast { item, .. } = node {
+        node = item;
+    }
+    node
+}
+
+impl Compiler<'_> {
+    fn print_fmt(&mut self) -> Result<(), Warning> {
+        let (format, arguments) = parse::parse(&self.format.print_fmt)?;
+        let mut arguments = arguments.iter();
+        for part in parts(&format)? {
+            match part {
+                Part::Literal(bytes) => {
+                    let span = self.text(&bytes);
+                    self.program.pieces.push(Piece::Literal(span));
+                }
+                Part::Conversion(conversion) => {
+                    let piece = self.conversion(&conversion, &mut arguments)?;
+                    self.program.pieces.push(piece);
+                }
+            }
+        }
+        if self.max_depth > STACK {
+            return Err(Warning::TooDeep);
+        }
+        Ok(())
+    }
+
+    fn conversion<'n>(
+        &mut self,
+        conversion: &Conversion,
+        arguments: &mut impl Iterator<Item = &'n Node>,
+    ) -> Result<Piece, Warning> {
+        let star = match conversion.takes_star {
+            true => {
+                let argument = arguments.next().ok_or(Warning::TooFewArguments)?;
+                Some(self.number(argument))
+            }
+            false => None,
+        };
+        let argument = arguments.next().ok_or(Warning::TooFewArguments)?;
+        Ok(match &conversion.kind {
+            ConversionKind::Integer(spec) => Piece::Integer {
+                number: self.number(argument),
+                spec: *spec,
+                star,
+            },
+            ConversionKind::Text(spec) => Piece::Text {
+                source: self.source(argument)?,
+                spec: *spec,
+                star,
+            },
+            ConversionKind::Pointer(suffix) => self.pointer(suffix, argument, star),
+        })
+    }
+
+    fn text(&mut self, bytes: &[u8]) -> Span {
+        let start = self.program.text.len() as u32;
+        self.program.text.extend_from_slice(bytes);
+        let end = self.program.text.len() as u32;
+        Span { start, end }
+    }
+
+    fn table(&mut self, entries: &[Entry]) -> Span {
+        let start = self.program.entries.len() as u32;
+        for entry in entries {
+            let name = self.text(entry.name.as_bytes());
+            let value = entry.value;
+            self.program.entries.push(TableEntry { value, name });
+        }
+        let end = self.program.entries.len() as u32;
+        Span { start, end }
+    }
+
+    fn dynamic(&self, name: &str) -> Result<Dynamic, Warning> {
+        let field = self.format.field(name);
+        let field = field.ok_or_else(|| Warning::UnknownField(name.to_owned()))?;
+        Ok(dynamic_of(field))
+    }
+
+    /// Where the bytes of `REC->field` or `__get_dynamic_array(field)` are.
+    fn place(&self, node: &Node) -> Result<Place, Warning> {
+        match uncast(node) {
+            Node::DynamicArray(name) => Ok(Place::Dynamic(self.dynamic(name)?)),
+            Node::Field(name) => {
+                let field = self.format.field(name);
+                let field = field.ok_or_else(|| Warning::UnknownField(name.to_owned()))?;
+                Ok(fixed(field))
+            }
+            _ => Err(Warning::Unexpected {
+                expected: "a field",
+                found: String::new(),
+            }),
+        }
+    }
+
+    /// Compiles an argument of `%s`; the result is an index of [`PrintFmt::sources`].
+    fn source(&mut self, node: &Node) -> Result<usize, Warning> {
+        let source = match node {
+            Node::Atom(text) => Source::Literal(self.text(text.as_bytes())),
+            Node::Field(name) => match self.format.field(name) {
+                Some(field)
+                    if !field.is_array
+                        && field.size == usize::from(self.program.machine.long_size) =>
+                {
+                    Source::Address(load_of(field))
+                }
+                Some(field) => Source::Field(fixed(field)),
+                None => Source::Nothing,
+            },
+            Node::Flags {
+                value,
+                delimiter,
+                table,
+            } => Source::Flags {
+                value: self.number(value),
+                delimiter: self.text(delimiter.as_bytes()),
+                table: self.table(table),
+            },
+            Node::Symbolic { value, table } => Source::Symbolic {
+                value: self.number(value),
+                table: self.table(table),
+            },
+            Node::Hex {
+                bytes,
+                count,
+                separator,
+            } => Source::Hex {
+                place: self.place(bytes)?,
+                count: self.number(count),
+                is_spaced: !separator.is_empty(),
+            },
+            Node::Array {
+                array,
+                count,
+                element_size,
+            } => Source::Array {
+                place: self.place(array)?,
+                count: self.number(count),
+                element_size: self.number(element_size),
+            },
+            Node::Str(name) => match self.dynamic(name) {
+                Ok(dynamic) => Source::Dynamic(dynamic),
+                Err(_) => Source::Nothing,
+            },
+            Node::Bitmask(name) => Source::Bitmask(self.dynamic(name)?),
+            Node::Operation(operation) => self.choice(operation)?,
+            Node::Null | Node::Cast { .. } | Node::DynamicArray(_) | Node::DynamicLength(_) => {
+                Source::Nothing
+            }
+        };
+        self.program.sources.push(source);
+        Ok(self.program.sources.len() - 1)
+    }
+
+    fn choice(&mut self, operation: &Operation) -> Result<Source, Warning> {
+        match (operation.operator.as_str(), &operation.right) {
+            ("?", Node::Operation(branches)) => Ok(Source::Choice {
+                condition: self.number(&operation.left),
+                yes: self.source(&branches.left)?,
+                no: self.source(&branches.right)?,
+            }),
+            _ => Ok(Source::Nothing),
+        }
+    }
+
+    /// Compiles an argument that is a number.
+    fn number(&mut self, node: &Node) -> Number {
+        let start = self.program.steps.len();
+        self.depth = 0;
+        self.steps(node);
+        let number = match self.program.steps.get(start..) {
+            Some(&[Step::Push(value)]) => Number::Constant(value),
+            Some(&[Step::Load(load)]) => Number::Load(load),
+            _ => {
+                let end = self.program.steps.len() as u32;
+                let start = start as u32;
+                return Number::Steps { start, end };
+            }
+        };
+        self.program.steps.truncate(start);
+        number
+    }
+
+    /// Appends a step that takes `pops` values from the stack and leaves one. Steps on constants
+    /// are done at once.
+    fn step(&mut self, step: Step, pops: usize) {
+        self.depth = (self.depth + 1).saturating_sub(pops);
+        self.max_depth = self.max_depth.max(self.depth);
+        let steps = &mut self.program.steps;
+        let folded = match (step, steps.as_slice()) {
+            (Step::Mask(mask), [.., Step::Push(value)]) => Some(value & mask),
+            (Step::Not, [.., Step::Push(value)]) => Some(u64::from(*value == 0)),
+            (Step::Complement, [.., Step::Push(value)]) => Some(!value),
+            (Step::Binary(operator), [.., Step::Push(left), Step::Push(right)]) => {
+                Some(operator.apply(*left, *right))
+            }
+            _ => None,
+        };
+        match folded {
+            Some(value) => {
+                steps.truncate(steps.len() - pops);
+                steps.push(Step::Push(value));
+            }
+            None => steps.push(step),
+        }
+    }
+
+    /// Appends the steps that leave the value of `node` on the stack.
+    fn steps(&mut self, node: &Node) {
+        match node {
+            Node::Atom(text) => self.step(Step::Push(number_prefix(text)), 0),
+            Node::Field(name) => match self.format.field(name) {
+                Some(field) if matches!(field.size, 1 | 2 | 4 | 8) => {
+                    self.step(Step::Load(load_of(field)), 0);
+                }
+                _ => self.step(Step::Push(0), 0),
+            },
+            Node::Cast { type_name, item } => {
+                self.steps(item);
+                let mask = cast_mask(type_name);
+                if mask != u64::MAX {
+                    self.step(Step::Mask(mask), 1);
+                }
+            }
+            Node::DynamicLength(name) => self.dynamic_step(name, Step::DynamicLength),
+            Node::DynamicArray(name) => self.dynamic_step(name, Step::DynamicOffset),
+            Node::Operation(operation) => self.operation(operation),
+            // Texts have no value.
+            _ => self.step(Step::Push(0), 0),
+        }
+    }
+
+    fn dynamic_step(&mut self, name: &str, make: fn(Dynamic) -> Step) {
+        let step = self.dynamic(name).map_or(Step::Push(0), make);
+        self.step(step, 0);
+    }
+
+    fn operation(&mut self, operation: &Operation) {
+        match (operation.operator.as_str(), &operation.right) {
+            ("?", Node::Operation(branches)) => {
+                self.steps(&operation.left);
+                self.steps(&branches.left);
+                self.steps(&branches.right);
+                self.step(Step::Select, 3);
+            }
+            ("[", _) if self.element(operation) => {}
+            ("!", right) => {
+                self.steps(right);
+                self.step(Step::Not, 1);
+            }
+            ("~", right) => {
+                self.steps(right);
+                self.step(Step::Complement, 1);
+            }
+            (operator, right) => match binary(operator) {
+                Some(binary) => {
+                    self.steps(&operation.left);
+                    self.steps(right);
+                    self.step(Step::Binary(binary), 2);
+                }
+                None => self.step(Step::Push(0), 0),
+            },
+        }
+    }
+
+    /// Compiles `array[index]`; a cast of the array gives the type of the element.
+    fn element(&mut self, operation: &Operation) -> bool {
+        let array = uncast(&operation.left);
+        let (step, mask) = match array {
+            Node::Field(name) => match self.format.field(name) {
+                Some(field) => (element_of(field), self.element_mask(operation)),
+                None => return false,
+            },
+            Node::DynamicArray(name) => match (self.format.field(name), self.dynamic(name)) {
+                (Some(field), Ok(array)) => {
+                    let size = match field.element_size {
+                        0 => self.program.machine.long_size,
+                        size => size as u8,
+                    };
+                    (
+                        Step::DynamicElement { array, size },
+                        self.element_mask(operation),
+                    )
+                }
+                _ => return false,
+            },
+            _ => return false,
+        };
+        self.steps(&operation.right);
+        self.step(step, 1);
+        if mask != u64::MAX {
+            self.step(Step::Mask(mask), 1);
+        }
+        true
+    }
+
+    /// `((u8 *)array)[index]`: the type is that of the outermost cast without its ` *`.
+    fn element_mask(&self, operation: &Operation) -> u64 {
+        match &operation.left {
+            Node::Cast { type_name, .. } => {
+                let element = type_name.strip_suffix(" *");
+                element.map_or(u64::MAX, cast_mask)
+            }
+            _ => u64::MAX,
+        }
+    }
+
+    fn pointer(&mut self, suffix: &str, node: &Node, star: Option<Number>) -> Piece {
+        let letters = suffix.as_bytes();
+        match letters.first() {
+            Some(b'F' | b'S') => Piece::Function {
+                number: self.number(node),
+                with_offset: true,
+            },
+            Some(b'f' | b's') => Piece::Function {
+                number: self.number(node),
+                with_offset: false,
+            },
+            Some(_) => self.address(letters, uncast(node), star),
+            None => Piece::Pointer(self.number(node)),
+        }
+    }
+
+    fn address(&mut self, letters: &[u8], node: &Node, star: Option<Number>) -> Piece {
+        let Some((style, size, name)) = style_of(letters, self.program.machine) else {
+            return Piece::Literal(Span::default());
+        };
+        let takes_dynamic = matches!(style, Style::Socket { .. } | Style::Bytes { .. });
+        let place = match node {
+            Node::Field(name) if !matches!(style, Style::Bytes { .. }) => {
+                match self.format.field(name) {
+                    Some(field) => Some(fixed(field)),
+                    None => return Piece::Literal(Span::default()),
+                }
+            }
+            Node::DynamicArray(name) if takes_dynamic => {
+                self.dynamic(name).ok().map(Place::Dynamic)
+            }
+            _ => None,
+        };
+        let complaint = match place {
+            None if matches!(style, Style::Socket { .. }) => {
+                let kind = node.type_number();
+                format!("ARG NOT FIELD NOR DYNAMIC ARRAY BUT TYPE {kind}")
+            }
+            None => format!("ARG TYPE NOT FIELD BUT {}", node.type_number()),
+            Some(Place::Fixed { size: found, .. }) if size != 0 && found != size => {
+                format!("INVALID{name}")
+            }
+            Some(place) => {
+                return Piece::Address {
+                    place,
+                    style,
+                    limit: star,
+                };
+            }
+        };
+        Piece::Literal(self.text(complaint.as_bytes()))
+    }
+}
+
+fn load_of(field: &Field) -> Load {
+    Load {
+        offset: field.offset as u32,
+        size: field.size as u8,
+    }
+}
+
+fn dynamic_of(field: &Field) -> Dynamic {
+    Dynamic {
+        offset: field.offset as u32,
+        size: field.size as u8,
+        is_relative: field.is_relative,
+    }
+}
+
+fn fixed(field: &Field) -> Place {
+    Place::Fixed {
+        offset: field.offset as u32,
+        size: field.size as u32,
+    }
+}
+
+fn element_of(field: &Field) -> Step {
+    Step::Element {
+        offset: field.offset as u32,
+        size: field.element_size as u8,
+    }
+}
+
+fn binary(operator: &str) -> Option<Binary> {
+    Some(match operator {
+        "|" => Binary::Or,
+        "||" => Binary::LogicalOr,
+        "&" => Binary::And,
+        "&&" => Binary::LogicalAnd,
+        "<" => Binary::Less,
+        "<=" => Binary::LessOrEqual,
+        "<<" => Binary::ShiftLeft,
+        ">" => Binary::Greater,
+        ">=" => Binary::GreaterOrEqual,
+        ">>" => Binary::ShiftRight,
+        "==" => Binary::Equal,
+        "!=" => Binary::NotEqual,
+        "-" => Binary::Subtract,
+        "+" => Binary::Add,
+        "*" => Binary::Multiply,
+        "/" => Binary::Divide,
+        "%" => Binary::Remainder,
+        // Perf evaluates no `^` outside constants.
+        _ => return None,
+    })
+}

@@ -1,0 +1,182 @@
+//! Runs a compiled `print fmt` over a raw record.
+
+use rperf_wire::Endian;
+
+use super::digits::{put_hex, put_integer};
+use super::field::read_number;
+use super::generic;
+use super::program::{Binary, Context, Load, Number, Piece, PrintFmt, Step};
+
+/// Deepest stack of the number machine; `compile` refuses programs that need more.
+pub(super) const STACK: usize = 24;
+
+impl PrintFmt {
+    /// Appends to `out` what Linux perf shows for the record `raw` (the bytes of `PERF_SAMPLE_RAW`,
+    /// padding included). Values that lie past the end of `raw` count as 0 or empty.
+    pub fn write(&self, raw: &[u8], context: &Context<'_>, out: &mut Vec<u8>) {
+        if self.warning.is_some() {
+            out.extend_from_slice(b"[FAILED TO PARSE]");
+            generic::write_fields(&self.fields, raw, self.machine, out);
+            return;
+        }
+        for piece in &self.pieces {
+            self.write_piece(piece, raw, context, out);
+        }
+    }
+
+    #[inline]
+    fn write_piece(&self, piece: &Piece, raw: &[u8], context: &Context<'_>, out: &mut Vec<u8>) {
+        match piece {
+            Piece::Literal(span) => out.extend_from_slice(self.literal(*span)),
+            Piece::Integer { number, spec, star } => {
+                let star = star.map(|star| self.number(star, raw));
+                put_integer(out, self.number(*number, raw), spec, star);
+            }
+            Piece::Text { source, spec, star } => {
+                let star = star.map(|star| self.number(star, raw));
+                self.write_source(*source, raw, context, (*spec, star), out);
+            }
+            Piece::Function {
+                number,
+                with_offset,
+            } => write_function(self.number(*number, raw), *with_offset, context, out),
+            Piece::Pointer(number) => match self.number(*number, raw) {
+                0 => out.extend_from_slice(b"(nil)"),
+                address => put_address(out, address),
+            },
+            Piece::Address {
+                place,
+                style,
+                limit,
+            } => {
+                let limit = limit.map(|limit| self.number(limit, raw));
+                self.write_address(*place, *style, limit, raw, out);
+            }
+        }
+    }
+
+    /// The value of `number` in `raw`.
+    #[inline]
+    pub(super) fn number(&self, number: Number, raw: &[u8]) -> u64 {
+        match number {
+            Number::Constant(value) => value,
+            Number::Load(load) => self.load(load, raw),
+            Number::Steps { start, end } => {
+                let steps = self.steps.get(start as usize..end as usize);
+                run(steps.unwrap_or_default(), raw, self.machine.endian)
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn load(&self, load: Load, raw: &[u8]) -> u64 {
+        load_at(load, raw, self.machine.endian)
+    }
+}
+
+#[inline]
+fn load_at(load: Load, raw: &[u8], endian: Endian) -> u64 {
+    read_number(raw, load.offset as usize, load.size.into(), endian).unwrap_or(0)
+}
+
+fn put_address(out: &mut Vec<u8>, address: u64) {
+    out.extend_from_slice(b"0x");
+    put_hex(out, address);
+}
+
+fn write_function(address: u64, with_offset: bool, context: &Context<'_>, out: &mut Vec<u8>) {
+    let Some((name, start)) = context.symbols.symbol_at(address) else {
+        return put_address(out, address);
+    };
+    out.extend_from_slice(name.as_bytes());
+    if with_offset {
+        out.push(b'+');
+        put_address(out, address.wrapping_sub(start));
+    }
+}
+
+/// Runs `steps`, which leave one number.
+fn run(steps: &[Step], raw: &[u8], endian: Endian) -> u64 {
+    let mut stack = Stack {
+        values: [0; STACK],
+        len: 0,
+    };
+    for step in steps {
+        let value = match *step {
+            Step::Push(value) => value,
+            Step::Load(load) => load_at(load, raw, endian),
+            Step::Element { offset, size } => {
+                let index = stack.pop() as u32;
+                let start = offset.wrapping_add(index.wrapping_mul(size.into()));
+                read_number(raw, start as usize, size.into(), endian).unwrap_or(0)
+            }
+            Step::DynamicElement { array, size } => {
+                let (start, _) = array.place(raw, endian);
+                let start = start.saturating_add(stack.pop() as u32 as usize);
+                read_number(raw, start, size.into(), endian).unwrap_or(0)
+            }
+            Step::DynamicLength(dynamic) => dynamic.place(raw, endian).1 as u64,
+            Step::DynamicOffset(dynamic) => dynamic.place(raw, endian).0 as u64,
+            Step::Mask(mask) => stack.pop() & mask,
+            Step::Not => u64::from(stack.pop() == 0),
+            Step::Complement => !stack.pop(),
+            Step::Binary(operator) => {
+                let right = stack.pop();
+                operator.apply(stack.pop(), right)
+            }
+            Step::Select => {
+                let (no, yes) = (stack.pop(), stack.pop());
+                if stack.pop() != 0 { yes } else { no }
+            }
+        };
+        stack.push(value);
+    }
+    stack.pop()
+}
+
+struct Stack {
+    values: [u64; STACK],
+    len: usize,
+}
+
+impl Stack {
+    #[inline]
+    fn push(&mut self, value: u64) {
+        if let Some(top) = self.values.get_mut(self.len) {
+            *top = value;
+            self.len += 1;
+        }
+    }
+
+    #[inline]
+    fn pop(&mut self) -> u64 {
+        self.len = self.len.saturating_sub(1);
+        self.values.get(self.len).copied().unwrap_or(0)
+    }
+}
+
+impl Binary {
+    /// The result on unsigned numbers. Division by zero is 0.
+    #[inline]
+    pub(super) fn apply(self, left: u64, right: u64) -> u64 {
+        match self {
+            Self::Or => left | right,
+            Self::LogicalOr => u64::from(left != 0 || right != 0),
+            Self::And => left & right,
+            Self::LogicalAnd => u64::from(left != 0 && right != 0),
+            Self::Less => u64::from(left < right),
+            Self::LessOrEqual => u64::from(left <= right),
+            Self::ShiftLeft => left.wrapping_shl(right as u32),
+            Self::Greater => u64::from(left > right),
+            Self::GreaterOrEqual => u64::from(left >= right),
+            Self::ShiftRight => left.wrapping_shr(right as u32),
+            Self::Equal => u64::from(left == right),
+            Self::NotEqual => u64::from(left != right),
+            Self::Subtract => left.wrapping_sub(right),
+            Self::Add => left.wrapping_add(right),
+            Self::Multiply => left.wrapping_mul(right),
+            Self::Divide => left.checked_div(right).unwrap_or(0),
+            Self::Remainder => left.checked_rem(right).unwrap_or(0),
+        }
+    }
+}

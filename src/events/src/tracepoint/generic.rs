@@ -1,0 +1,86 @@
+//! The generic form of an event whose `print fmt` is not understood: ` name=value …`.
+
+use super::Field;
+use super::digits::{put_decimal, put_hex, put_hex_byte, put_signed};
+use super::field::{dynamic_place, read_number};
+use super::program::Machine;
+
+/// Appends all `fields` of the record `raw`.
+pub(super) fn write_fields(fields: &[Field], raw: &[u8], machine: Machine, out: &mut Vec<u8>) {
+    for field in fields {
+        out.push(b' ');
+        out.extend_from_slice(field.name.as_bytes());
+        out.push(b'=');
+        if field.is_array {
+            write_bytes(field, raw, machine, out);
+        } else {
+            write_number(field, raw, machine, out);
+        }
+    }
+}
+
+fn write_bytes(field: &Field, raw: &[u8], machine: Machine, out: &mut Vec<u8>) {
+    let (start, size) = if field.is_dynamic {
+        dynamic_place(
+            raw,
+            field.offset,
+            field.size,
+            field.is_relative,
+            machine.endian,
+        )
+    } else {
+        (field.offset, field.size)
+    };
+    let rest = raw.get(start..).unwrap_or_default();
+    let bytes = rest.get(..size).unwrap_or(rest);
+    if field.is_string && is_printable(bytes) {
+        // Text that fills its field runs on to the next NUL, as in perf.
+        out.extend_from_slice(rperf_wire::until_nul(rest));
+        return;
+    }
+    out.extend_from_slice(b"ARRAY[");
+    for (index, byte) in bytes.iter().enumerate() {
+        if index > 0 {
+            out.extend_from_slice(b", ");
+        }
+        put_hex_byte(out, *byte);
+    }
+    out.push(b']');
+}
+
+fn is_printable(bytes: &[u8]) -> bool {
+    rperf_wire::until_nul(bytes)
+        .iter()
+        .all(|byte| matches!(byte, b' '..=b'~' | b'\t'..=b'\r'))
+}
+
+fn write_number(field: &Field, raw: &[u8], machine: Machine, out: &mut Vec<u8>) {
+    let value = read_number(raw, field.offset, field.size, machine.endian).unwrap_or(0);
+    if field.is_pointer {
+        return put_prefixed(out, value);
+    }
+    if !field.is_signed {
+        return match field.is_long {
+            true => put_prefixed(out, value),
+            false => put_decimal(out, value),
+        };
+    }
+    match field.size {
+        4 if field.is_long => put_prefixed(out, value),
+        4 => put_signed(out, (value as i32).into()),
+        2 => {
+            let value = value as i16;
+            if (0..10).contains(&value) {
+                out.push(b' ');
+            }
+            put_signed(out, value.into());
+        }
+        1 => put_signed(out, (value as i8).into()),
+        _ => put_signed(out, value.cast_signed()),
+    }
+}
+
+fn put_prefixed(out: &mut Vec<u8>, value: u64) {
+    out.extend_from_slice(b"0x");
+    put_hex(out, value);
+}

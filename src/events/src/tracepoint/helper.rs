@@ -1,0 +1,136 @@
+//! The helper functions that a `print fmt` may call.
+
+use super::Warning;
+use super::lex::{Kind, Token};
+use super::parse::{Parser, unexpected};
+use super::tree::{Entry, Node, constant_text, entry_value};
+
+impl Parser<'_> {
+    /// Reads the arguments of `function`, whose opening parenthesis was read.
+    pub(super) fn call(&mut self, function: &str) -> Result<(Node, Token), Warning> {
+        match function {
+            "__print_flags" => self.flags(),
+            "__print_symbolic" => self.symbolic(),
+            "__print_hex" => self.hex(" "),
+            "__print_hex_str" => self.hex(""),
+            "__print_array" => self.array(),
+            "__get_str" | "__get_rel_str" => self.of_field(Node::Str),
+            "__get_bitmask" | "__get_rel_bitmask" => self.of_field(Node::Bitmask),
+            "__get_dynamic_array" | "__get_rel_dynamic_array" => self.of_field(Node::DynamicArray),
+            "__get_dynamic_array_len" | "__get_rel_dynamic_array_len" => {
+                self.of_field(Node::DynamicLength)
+            }
+            "__builtin_expect" => self.expectation(),
+            _ => Err(Warning::UnknownHelper(function.to_owned())),
+        }
+    }
+
+    fn of_field(&mut self, make: fn(String) -> Node) -> Result<(Node, Token), Warning> {
+        let name = self.name()?;
+        self.delimiter(")")?;
+        Ok((make(name), self.lexer.read()))
+    }
+
+    fn flags(&mut self) -> Result<(Node, Token), Warning> {
+        let value = self.up_to(",")?;
+        let mut next = self.lexer.read_item();
+        let mut delimiter = String::new();
+        if next.is_value() {
+            delimiter = next.text;
+            next = self.lexer.read_item();
+        }
+        if !next.is_delimiter(",") {
+            return Err(unexpected("a comma", next));
+        }
+        let table = self.table()?;
+        let node = Node::Flags {
+            value,
+            delimiter,
+            table,
+        };
+        Ok((node, self.lexer.read_item()))
+    }
+
+    fn symbolic(&mut self) -> Result<(Node, Token), Warning> {
+        let value = self.up_to(",")?;
+        let table = self.table()?;
+        Ok((Node::Symbolic { value, table }, self.lexer.read_item()))
+    }
+
+    fn hex(&mut self, separator: &'static str) -> Result<(Node, Token), Warning> {
+        let bytes = self.up_to(",")?;
+        let count = self.up_to(")")?;
+        let node = Node::Hex {
+            bytes,
+            count,
+            separator,
+        };
+        Ok((node, self.lexer.read_item()))
+    }
+
+    fn array(&mut self) -> Result<(Node, Token), Warning> {
+        let array = self.up_to(",")?;
+        let count = self.up_to(",")?;
+        let element_size = self.up_to(")")?;
+        let node = Node::Array {
+            array,
+            count,
+            element_size,
+        };
+        Ok((node, self.lexer.read_item()))
+    }
+
+    /// `__builtin_expect(value, 0)` is its value; operators inside are not understood.
+    fn expectation(&mut self) -> Result<(Node, Token), Warning> {
+        let (node, next) = self.operand()?;
+        if !next.is_delimiter(",") {
+            return Err(unexpected("a comma", next));
+        }
+        self.name()?;
+        self.delimiter(")")?;
+        Ok((node, self.lexer.read_item()))
+    }
+
+    /// Reads an expression and the delimiter behind it.
+    fn up_to(&mut self, delimiter: &'static str) -> Result<Box<Node>, Warning> {
+        let (node, next) = self.expression()?;
+        if next.is_delimiter(delimiter) {
+            Ok(Box::new(node))
+        } else {
+            Err(unexpected(delimiter, next))
+        }
+    }
+
+    /// Reads `{ value, "name" }, …)`.
+    fn table(&mut self) -> Result<Vec<Entry>, Warning> {
+        let mut table = Vec::new();
+        loop {
+            let open = self.lexer.read_item();
+            if !open.is_operator("{") {
+                return Err(unexpected("{", open));
+            }
+            let (mut value, mut next) = self.operand()?;
+            if next.kind == Kind::Operator {
+                next = self.operation(&mut value, next)?;
+            }
+            if !next.is_delimiter(",") {
+                return Err(unexpected("a comma", next));
+            }
+            let (name, close) = self.operand()?;
+            if !close.is_operator("}") {
+                return Err(unexpected("}", close));
+            }
+            table.push(Entry {
+                value: entry_value(&constant_text(&value).ok_or(Warning::NotConstant)?),
+                name: constant_text(&name).ok_or(Warning::NotConstant)?,
+            });
+            let next = self.lexer.read_item();
+            if next.is_delimiter(")") {
+                return Ok(table);
+            }
+            if !next.is_delimiter(",") {
+                return Err(unexpected("a comma", next));
+            }
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! Network addresses, UUIDs and buffers: the `%p` conversions that show what is pointed to.
+
+use std::net::Ipv6Addr;
+
+use rperf_wire::Endian;
+
+use super::digits::{put_decimal, put_hex, put_hex_byte};
+use super::program::{Machine, Place, PrintFmt};
+
+const AF_INET: u16 = 2;
+const AF_INET6: u16 = 10;
+const SOCKADDR_IN_SIZE: usize = 16;
+const SOCKADDR_IN6_SIZE: usize = 28;
+
+/// How the bytes of a network address, a UUID or a buffer are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Style {
+    Mac {
+        separator: Option<u8>,
+        is_reversed: bool,
+    },
+    Ip4 {
+        is_padded: bool,
+        is_reversed: bool,
+    },
+    Ip6 {
+        has_colons: bool,
+        is_compressed: bool,
+    },
+    Socket {
+        is_padded: bool,
+        has_port: bool,
+        is_compressed: bool,
+        is_reversed: bool,
+    },
+    Uuid {
+        is_upper: bool,
+        is_guid: bool,
+    },
+    Bytes {
+        separator: Option<u8>,
+    },
+}
+
+/// The style that the letters behind `%p` ask for, the size that the field must have (0 for any),
+/// and the name that perf gives a field of another size.
+pub(super) fn style_of(letters: &[u8], machine: Machine) -> Option<(Style, u32, &'static str)> {
+    let at = |index: usize| letters.get(index).copied().unwrap_or_default();
+    let is_reversed = |letter: u8| match letter {
+        b'l' => true,
+        b'h' => machine.endian == rperf_wire::Endian::Little,
+        _ => false,
+    };
+    let is_padded = at(0) == b'i';
+    Some(match (at(0), at(1)) {
+        (b'M' | b'm', second) => {
+            let separator = match (at(0), second) {
+                (b'm', _) => None,
+                (_, b'F') => Some(b'-'),
+                _ => Some(b':'),
+            };
+            let is_reversed = second == b'R';
+            let style = Style::Mac {
+                separator,
+                is_reversed,
+            };
+            (style, 6, "MAC")
+        }
+        (b'I' | b'i', b'4') => {
+            let is_reversed = is_reversed(at(2));
+            let style = Style::Ip4 {
+                is_padded,
+                is_reversed,
+            };
+            (style, 4, "IPv4")
+        }
+        (b'I' | b'i', b'6') => {
+            let style = Style::Ip6 {
+                has_colons: !is_padded,
+                is_compressed: !is_padded && at(2) == b'c',
+            };
+            (style, 16, "IPv6")
+        }
+        (b'I' | b'i', b'S') => {
+            let mut rest = letters.get(2..).unwrap_or_default();
+            let mut take = |letter: u8| {
+                let found = !is_padded && rest.first() == Some(&letter);
+                rest = rest.get(usize::from(found)..).unwrap_or_default();
+                found
+            };
+            let has_port = take(b'p');
+            let is_compressed = take(b'c');
+            let style = Style::Socket {
+                is_padded,
+                has_port,
+                is_compressed,
+                is_reversed: is_reversed(rest.first().copied().unwrap_or_default()),
+            };
+            (style, 0, "")
+        }
+        (b'U', second) => {
+            let style = Style::Uuid {
+                is_upper: matches!(second, b'L' | b'B'),
+                is_guid: matches!(second, b'L' | b'l'),
+            };
+            (style, 16, "UUID")
+        }
+        (b'h', second) => {
+            let separator = match second {
+                b'C' => Some(b':'),
+                b'D' => Some(b'-'),
+                b'N' => None,
+                _ => Some(b' '),
+            };
+            (Style::Bytes { separator }, 0, "")
+        }
+        _ => return None,
+    })
+}
+
+impl PrintFmt {
+    /// Appends the bytes at `place`; `limit` is how many bytes a buffer shows at most.
+    pub(super) fn write_address(
+        &self,
+        place: Place,
+        style: Style,
+        limit: Option<u64>,
+        raw: &[u8],
+        out: &mut Vec<u8>,
+    ) {
+        let endian = self.machine.endian;
+        let (start, size) = place.resolve(raw, endian);
+        let bytes = raw.get(start..).unwrap_or_default();
+        let bytes = bytes.get(..size).unwrap_or_default();
+        match style {
+            Style::Mac {
+                separator,
+                is_reversed,
+            } => put_mac(out, bytes, separator, is_reversed),
+            Style::Ip4 {
+                is_padded,
+                is_reversed,
+            } => put_ip4(out, bytes, is_padded, is_reversed),
+            Style::Ip6 {
+                has_colons,
+                is_compressed,
+            } => put_ip6(out, bytes, has_colons, is_compressed),
+            Style::Socket { .. } => put_socket(out, bytes, style, endian),
+            Style::Uuid { is_upper, is_guid } => put_uuid(out, bytes, is_upper, is_guid),
+            Style::Bytes { separator } => {
+                let limit = limit.map_or(1, |limit| usize::try_from(limit as i32).unwrap_or(0));
+                let bytes = bytes.get(..limit).unwrap_or(bytes);
+                put_bytes(out, bytes.iter(), separator);
+            }
+        }
+    }
+}
+
+fn put_bytes<'a>(out: &mut Vec<u8>, bytes: impl Iterator<Item = &'a u8>, separator: Option<u8>) {
+    for (index, byte) in bytes.enumerate() {
+        if index > 0 {
+            out.extend(separator);
+        }
+        put_hex_byte(out, *byte);
+    }
+}
+
+fn put_mac(out: &mut Vec<u8>, bytes: &[u8], separator: Option<u8>, is_reversed: bool) {
+    if is_reversed {
+        put_bytes(out, bytes.iter().rev(), separator);
+    } else {
+        put_bytes(out, bytes.iter(), separator);
+    }
+}
+
+fn put_ip4(out: &mut Vec<u8>, bytes: &[u8], is_padded: bool, is_reversed: bool) {
+    let Some(&bytes) = bytes.first_chunk::<4>() else {
+        return;
+    };
+    let value = if is_reversed {
+        u32::from_le_bytes(bytes)
+    } else {
+        u32::from_be_bytes(bytes)
+    };
+    for (index, byte) in value.to_be_bytes().into_iter().enumerate() {
+        if index > 0 {
+            out.push(b'.');
+        }
+        if is_padded {
+            out.extend_from_slice(match byte {
+                0..10 => b"00",
+                10..100 => b"0",
+                _ => b"",
+            });
+        }
+        put_decimal(out, byte.into());
+    }
+}
+
+fn put_ip6(out: &mut Vec<u8>, bytes: &[u8], has_colons: bool, is_compressed: bool) {
+    let Some(&bytes) = bytes.first_chunk::<16>() else {
+        return;
+    };
+    let words = Ipv6Addr::from(bytes).segments();
+    if is_compressed {
+        return put_ip6_compressed(out, words, &bytes);
+    }
+    for (index, word) in words.into_iter().enumerate() {
+        if has_colons && index > 0 {
+            out.push(b':');
+        }
+        let [high, low] = word.to_be_bytes();
+        put_hex_byte(out, high);
+        put_hex_byte(out, low);
+    }
+}
+
+/// The longest run of zero words, two or more, becomes `::`; mapped and ISATAP addresses end in
+/// dotted decimal.
+fn put_ip6_compressed(out: &mut Vec<u8>, words: [u16; 8], bytes: &[u8; 16]) {
+    let is_mapped = words[..5] == [0; 5] && words[5] == 0xffff;
+    let is_isatap = words[4] | 0x0200 == 0x0200 && words[5] == 0x5efe;
+    let count = if is_mapped || is_isatap { 6 } else { 8 };
+    let words = words.get(..count).unwrap_or_default();
+    let (mut gap_start, mut gap_length) = (count, 1);
+    for start in 0..count {
+        let zeros = words[start..].iter().take_while(|word| **word == 0).count();
+        if zeros > gap_length {
+            (gap_start, gap_length) = (start, zeros);
+        }
+    }
+    let mut needs_colon = false;
+    let mut index = 0;
+    while let Some(word) = words.get(index) {
+        if index == gap_start {
+            if needs_colon || index == 0 {
+                out.push(b':');
+            }
+            out.push(b':');
+            needs_colon = false;
+            index += gap_length;
+            continue;
+        }
+        if needs_colon {
+            out.push(b':');
+        }
+        put_hex(out, (*word).into());
+        needs_colon = true;
+        index += 1;
+    }
+    if count == 6 {
+        if needs_colon {
+            out.push(b':');
+        }
+        put_ip4(out, &bytes[12..], false, false);
+    }
+}
+
+fn put_socket(out: &mut Vec<u8>, bytes: &[u8], style: Style, endian: Endian) {
+    let Style::Socket {
+        is_padded,
+        has_port,
+        is_compressed,
+        is_reversed,
+    } = style
+    else {
+        return;
+    };
+    let word = |offset: usize| bytes.get(offset..).and_then(<[u8]>::first_chunk).copied();
+    let port = word(2).map_or(0, u16::from_be_bytes);
+    match word(0).map(|family| endian.u16(family)) {
+        Some(AF_INET) if bytes.len() < SOCKADDR_IN_SIZE => out.extend_from_slice(b"INVALIDIPv4"),
+        Some(AF_INET) => {
+            put_ip4(out, &bytes[4..], is_padded, is_reversed);
+            if has_port {
+                out.push(b':');
+                put_decimal(out, port.into());
+            }
+        }
+        Some(AF_INET6) if bytes.len() < SOCKADDR_IN6_SIZE => out.extend_from_slice(b"INVALIDIPv6"),
+        Some(AF_INET6) => {
+            if has_port {
+                out.push(b'[');
+            }
+            put_ip6(out, &bytes[8..], !is_padded, is_compressed);
+            if has_port {
+                out.extend_from_slice(b"]:");
+                put_decimal(out, port.into());
+            }
+        }
+        _ => {}
+    }
+}
+
+const GUID_ORDER: [usize; 16] = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
+
+fn put_uuid(out: &mut Vec<u8>, bytes: &[u8], is_upper: bool, is_guid: bool) {
+    let start = out.len();
+    for (index, guid_index) in GUID_ORDER.into_iter().enumerate() {
+        let from = if is_guid { guid_index } else { index };
+        put_hex_byte(out, bytes.get(from).copied().unwrap_or(0));
+        if matches!(index, 3 | 5 | 7 | 9) {
+            out.push(b'-');
+        }
+    }
+    if is_upper && let Some(text) = out.get_mut(start..) {
+        text.make_ascii_uppercase();
+    }
+}

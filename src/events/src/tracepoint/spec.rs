@@ -1,0 +1,257 @@
+//! The format string of a `print fmt`, cut at its conversions.
+
+use super::Warning;
+
+/// A part of a format string.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Part {
+    /// Text to print as it is, escapes resolved.
+    Literal(Vec<u8>),
+    /// A conversion, to be given an argument.
+    Conversion(Conversion),
+}
+
+/// A conversion such as `%-8s`, `%#llx` or `%pI6c`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Conversion {
+    pub(super) kind: ConversionKind,
+    /// Whether an argument before this one holds the width or the precision.
+    pub(super) takes_star: bool,
+}
+
+/// What a conversion makes of its argument.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ConversionKind {
+    Integer(IntegerSpec),
+    Text(TextSpec),
+    /// `%p` with the letters behind it.
+    Pointer(String),
+}
+
+/// What `*` stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Star {
+    Width,
+    Precision,
+}
+
+/// How an integer is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "the flags of printf")]
+pub(super) struct IntegerSpec {
+    pub(super) base: Base,
+    /// Bits of the argument that count: 8, 16, 32 or 64.
+    pub(super) bits: u8,
+    pub(super) width: u16,
+    pub(super) precision: Option<u16>,
+    pub(super) star: Option<Star>,
+    pub(super) is_left: bool,
+    pub(super) is_zero_padded: bool,
+    pub(super) has_prefix: bool,
+    pub(super) has_plus: bool,
+}
+
+/// The base of an integer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Base {
+    Signed,
+    Unsigned,
+    Octal,
+    Hex,
+    UpperHex,
+}
+
+/// How text is padded and cut.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct TextSpec {
+    pub(super) width: u16,
+    pub(super) precision: Option<u16>,
+    pub(super) star: Option<Star>,
+    pub(super) is_left: bool,
+}
+
+/// perf copies a conversion into a buffer of this size and gives up on longer ones.
+const MAX_CONVERSION: usize = 31;
+
+/// Cuts `format` into literal text and conversions.
+pub(super) fn parts(format: &str) -> Result<Vec<Part>, Warning> {
+    let mut parts = Vec::new();
+    let mut rest = format;
+    while !rest.is_empty() {
+        if rest.starts_with('%') && !rest.starts_with("%%") {
+            rest = conversion(rest, &mut parts)?;
+        } else {
+            rest = literal(rest, &mut parts);
+        }
+    }
+    Ok(parts)
+}
+
+fn literal<'a>(text: &'a str, parts: &mut Vec<Part>) -> &'a str {
+    let mut bytes = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let mut used = first.len_utf8();
+        match (first, rest.as_bytes().get(1)) {
+            ('\\', Some(escaped)) => {
+                let plain = match escaped {
+                    b'n' => b'\n',
+                    b't' => b'\t',
+                    b'r' => b'\r',
+                    other => *other,
+                };
+                // A multi-byte character loses only its backslash.
+                if plain.is_ascii() {
+                    bytes.push(plain);
+                    used += 1;
+                }
+            }
+            ('\\', None) => {}
+            ('%', Some(b'%')) => {
+                bytes.push(b'%');
+                used += 1;
+            }
+            ('%', _) => break,
+            _ => bytes.extend_from_slice(rest.get(..used).unwrap_or_default().as_bytes()),
+        }
+        rest = rest.get(used..).unwrap_or_default();
+    }
+    parts.push(Part::Literal(bytes));
+    rest
+}
+
+/// Reads the conversion that `text` starts with and returns what is behind it.
+fn conversion<'a>(text: &'a str, parts: &mut Vec<Part>) -> Result<&'a str, Warning> {
+    let malformed = |end: usize| {
+        let shown = text.get(..end).unwrap_or(text);
+        Warning::Conversion(shown.to_owned())
+    };
+    let mut longs = 0_i8;
+    let mut is_size = false;
+    let mut has_star = false;
+    for (index, letter) in text.char_indices().skip(1) {
+        let end = index + letter.len_utf8();
+        match letter {
+            '#' | '.' | '-' | '+' | '0'..='9' => {}
+            'h' => longs -= 1,
+            'l' => longs = longs.saturating_add(1),
+            'L' => longs = 2,
+            'z' | 'Z' => is_size = true,
+            '*' if has_star => return Err(malformed(end)),
+            '*' => has_star = true,
+            'p' | 'd' | 'i' | 'u' | 'x' | 'X' | 'o' | 's' => {
+                let suffix = text.get(end..).unwrap_or_default();
+                let extra = if letter == 'p' {
+                    pointer_suffix(suffix.as_bytes())
+                } else {
+                    0
+                };
+                if end + extra > MAX_CONVERSION {
+                    return Err(malformed(end));
+                }
+                let numbers = text.get(1..index).unwrap_or_default();
+                let kind = match letter {
+                    'p' => ConversionKind::Pointer(suffix.get(..extra).unwrap_or_default().into()),
+                    's' => ConversionKind::Text(text_spec(numbers)),
+                    _ => ConversionKind::Integer(
+                        integer_spec(letter, numbers, (longs, is_size))
+                            .ok_or_else(|| malformed(end))?,
+                    ),
+                };
+                parts.push(Part::Conversion(Conversion {
+                    kind,
+                    takes_star: has_star,
+                }));
+                return Ok(suffix.get(extra..).unwrap_or_default());
+            }
+            // perf 6.1 shows conversions that it does not know, `%c` among them, like this.
+            other => {
+                parts.push(Part::Literal(format!(">{other}<").into_bytes()));
+                return Ok(text.get(end..).unwrap_or_default());
+            }
+        }
+    }
+    Ok("")
+}
+
+/// How many letters behind `%p` belong to the conversion.
+fn pointer_suffix(suffix: &[u8]) -> usize {
+    let at = |index: usize| suffix.get(index).copied().unwrap_or_default();
+    match at(0) {
+        b'F' | b'S' | b'f' | b's' => 1,
+        b'M' | b'm' => 1 + usize::from(b"RF".contains(&at(1))),
+        b'U' => 1 + usize::from(b"LlBb".contains(&at(1))),
+        b'h' => 1 + usize::from(b"CDN".contains(&at(1))),
+        b'I' | b'i' => match at(1) {
+            b'4' => 2 + usize::from(b"hnlb".contains(&at(2))),
+            b'6' => 2 + usize::from(at(2) == b'c'),
+            b'S' => {
+                let mut end = 2;
+                while b"pfs".contains(&at(end)) {
+                    end += 1;
+                }
+                end += usize::from(b"hnlb".contains(&at(end)));
+                end + usize::from(at(end) == b'c')
+            }
+            _ => 1,
+        },
+        _ => 0,
+    }
+}
+
+/// Width, precision and flags in the text between `%` and the letter.
+fn text_spec(numbers: &str) -> TextSpec {
+    let digits = numbers.trim_matches(|c: char| c.is_ascii_alphabetic());
+    let flags_end = digits.find(|c| !"#-+0".contains(c)).unwrap_or(digits.len());
+    let (flags, digits) = digits.split_at(flags_end);
+    let (width, precision) = match digits.split_once('.') {
+        Some((width, precision)) => (width, Some(precision)),
+        None => (digits, None),
+    };
+    let precision_star = precision.is_some_and(|precision| precision.contains('*'));
+    TextSpec {
+        width: width.parse().unwrap_or(0),
+        precision: precision
+            .filter(|_| !precision_star)
+            .map(|precision| precision.parse().unwrap_or(0)),
+        star: match (width.contains('*'), precision_star) {
+            (true, _) => Some(Star::Width),
+            (_, true) => Some(Star::Precision),
+            _ => None,
+        },
+        is_left: flags.contains('-'),
+    }
+}
+
+fn integer_spec(letter: char, numbers: &str, (longs, is_size): (i8, bool)) -> Option<IntegerSpec> {
+    let text = text_spec(numbers);
+    let flags_end = numbers
+        .find(|c| !"#-+0".contains(c))
+        .unwrap_or(numbers.len());
+    let flags = numbers.get(..flags_end).unwrap_or_default();
+    Some(IntegerSpec {
+        base: match letter {
+            // Perf passes 32 bits where `z` says 64, so that -1 shows as 4294967295.
+            'd' | 'i' if is_size && longs == 0 => Base::Unsigned,
+            'd' | 'i' => Base::Signed,
+            'u' => Base::Unsigned,
+            'o' => Base::Octal,
+            'X' => Base::UpperHex,
+            _ => Base::Hex,
+        },
+        bits: match longs {
+            -2 => 8,
+            -1 => 16,
+            0 => 32,
+            1 | 2 => 64,
+            _ => return None,
+        },
+        width: text.width,
+        precision: text.precision,
+        star: text.star,
+        is_left: text.is_left,
+        is_zero_padded: flags.contains('0'),
+        has_prefix: flags.contains('#'),
+        has_plus: flags.contains('+'),
+    })
+}

@@ -1,0 +1,196 @@
+//! The arguments of `%s`.
+
+use rperf_wire::until_nul;
+
+use super::digits::{put_decimal, put_hex, put_hex_byte, put_signed, put_text};
+use super::field::read_number;
+use super::program::{Context, Number, Place, PrintFmt, Source, Span};
+use super::spec::TextSpec;
+
+/// How each part of the text is padded and cut, with the value of a `*`.
+type Shape = (TextSpec, Option<u64>);
+
+impl PrintFmt {
+    /// Appends the text of the source with that number.
+    pub(super) fn write_source(
+        &self,
+        source: usize,
+        raw: &[u8],
+        context: &Context<'_>,
+        shape: Shape,
+        out: &mut Vec<u8>,
+    ) {
+        let Some(source) = self.sources.get(source) else {
+            return;
+        };
+        let endian = self.machine.endian;
+        match source {
+            Source::Nothing => {}
+            Source::Literal(span) => put_text(out, self.literal(*span), shape.0, shape.1),
+            Source::Field(place) => {
+                let (start, size) = place.resolve(raw, endian);
+                let bytes = raw.get(start..).unwrap_or_default();
+                let bytes = bytes.get(..size).unwrap_or(bytes);
+                put_text(out, until_nul(bytes), shape.0, shape.1);
+            }
+            Source::Dynamic(dynamic) => {
+                let (start, _) = dynamic.place(raw, endian);
+                let bytes = raw.get(start..).unwrap_or_default();
+                put_text(out, until_nul(bytes), shape.0, shape.1);
+            }
+            Source::Address(load) => {
+                let address = self.load(*load, raw);
+                match context.printk.get(address) {
+                    Some(text) => out.extend_from_slice(text.as_bytes()),
+                    None => put_hex(out, address),
+                }
+            }
+            Source::Flags {
+                value,
+                delimiter,
+                table,
+            } => {
+                let value = self.number(*value, raw).cast_signed();
+                self.write_flags(value, self.literal(*delimiter), *table, shape, out);
+            }
+            Source::Symbolic { value, table } => {
+                let value = self.number(*value, raw).cast_signed();
+                self.write_symbolic(value, *table, shape, out);
+            }
+            Source::Hex {
+                place,
+                count,
+                is_spaced,
+            } => self.write_hex(*place, *count, *is_spaced, raw, out),
+            Source::Array {
+                place,
+                count,
+                element_size,
+            } => self.write_array(*place, (*count, *element_size), raw, out),
+            Source::Bitmask(dynamic) => {
+                let (start, size) = dynamic.place(raw, endian);
+                let bytes = raw.get(start..).and_then(|bytes| bytes.get(..size));
+                self.write_bitmask(bytes.unwrap_or_default(), shape, out);
+            }
+            Source::Choice { condition, yes, no } => {
+                let chosen = if self.number(*condition, raw) != 0 {
+                    yes
+                } else {
+                    no
+                };
+                self.write_source(*chosen, raw, context, shape, out);
+            }
+        }
+    }
+
+    fn write_flags(
+        &self,
+        mut value: i64,
+        delimiter: &[u8],
+        table: Span,
+        shape: Shape,
+        out: &mut Vec<u8>,
+    ) {
+        let mut is_first = true;
+        for entry in self.table(table) {
+            if value == 0 && entry.value < 0 {
+                put_text(out, self.literal(entry.name), shape.0, shape.1);
+                break;
+            }
+            if entry.value > 0 && value & entry.value == entry.value {
+                if !is_first {
+                    out.extend_from_slice(delimiter);
+                }
+                put_text(out, self.literal(entry.name), shape.0, shape.1);
+                is_first = false;
+                value &= !entry.value;
+            }
+        }
+        if value != 0 {
+            if !is_first {
+                out.extend_from_slice(delimiter);
+            }
+            put_prefixed(out, value.cast_unsigned());
+        }
+    }
+
+    fn write_symbolic(&self, value: i64, table: Span, shape: Shape, out: &mut Vec<u8>) {
+        let mut entries = self.table(table).iter();
+        match entries.find(|entry| entry.value == value) {
+            Some(entry) => put_text(out, self.literal(entry.name), shape.0, shape.1),
+            None => put_prefixed(out, value.cast_unsigned()),
+        }
+    }
+
+    fn write_hex(
+        &self,
+        place: Place,
+        count: Number,
+        is_spaced: bool,
+        raw: &[u8],
+        out: &mut Vec<u8>,
+    ) {
+        let (start, _) = place.resolve(raw, self.machine.endian);
+        let count = usize::try_from(self.number(count, raw) as i32).unwrap_or(0);
+        let bytes = raw.get(start..).unwrap_or_default();
+        for (index, byte) in bytes.iter().take(count).enumerate() {
+            if index > 0 && is_spaced {
+                out.push(b' ');
+            }
+            put_hex_byte(out, *byte);
+        }
+    }
+
+    fn write_array(
+        &self,
+        place: Place,
+        (count, element_size): (Number, Number),
+        raw: &[u8],
+        out: &mut Vec<u8>,
+    ) {
+        let (mut at, _) = place.resolve(raw, self.machine.endian);
+        let count = usize::try_from(self.number(count, raw) as i32).unwrap_or(0);
+        let mut size = self.number(element_size, raw) as i32;
+        for index in 0..count {
+            // Perf reads on behind the record; nothing sensible can be shown there.
+            let Some(&first) = raw.get(at) else { return };
+            if index > 0 {
+                out.push(b' ');
+            }
+            if matches!(size, 1 | 2 | 4 | 8) {
+                let number = read_number(raw, at, size as usize, self.machine.endian);
+                put_decimal(out, number.unwrap_or(0));
+            } else {
+                out.extend_from_slice(b"BAD SIZE:");
+                put_signed(out, size.into());
+                out.push(b' ');
+                put_prefixed(out, first.into());
+                size = 1;
+            }
+            at += size as usize;
+        }
+    }
+
+    /// Appends the bits in hexadecimal, most significant first, with a comma after 32 of them.
+    fn write_bitmask(&self, bytes: &[u8], shape: Shape, out: &mut Vec<u8>) {
+        let start = out.len();
+        let is_little = self.machine.endian == rperf_wire::Endian::Little;
+        for index in 0..bytes.len() {
+            let from_low = bytes.len() - 1 - index;
+            let at = if is_little { from_low } else { index };
+            put_hex_byte(out, bytes.get(at).copied().unwrap_or(0));
+            if from_low.is_multiple_of(4) && from_low > 0 {
+                out.push(b',');
+            }
+        }
+        if shape.0 != TextSpec::default() {
+            let text = out.split_off(start);
+            put_text(out, &text, shape.0, shape.1);
+        }
+    }
+}
+
+fn put_prefixed(out: &mut Vec<u8>, value: u64) {
+    out.extend_from_slice(b"0x");
+    put_hex(out, value);
+}
