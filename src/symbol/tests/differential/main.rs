@@ -6,6 +6,7 @@ mod elf;
 mod kernel;
 mod perf_data;
 mod perf_map;
+mod vdso;
 
 use std::io;
 use std::path::{Path, PathBuf};
