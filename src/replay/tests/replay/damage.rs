@@ -1,0 +1,345 @@
+//! Files that are cut off, foreign or damaged: an error or fewer samples, never a panic.
+
+use std::io::Cursor;
+use std::num::NonZeroUsize;
+
+use proptest::prelude::*;
+use rperf_perfdata::feature::{BuildIdEntry, NrCpus};
+use rperf_perfdata::{Error, EventDesc, FeatureSet, Finding, PerfData, Writer};
+use rperf_replay::{Flow, Fold, Render, Replay, Sample, World};
+use rperf_wire::{
+    Attr, Comm, Encoder, Endian, Misc, Mmap, Record, RecordHeader, RecordKind, SampleId,
+    SampleIdLayout, SampleLayout, SampleType, U64s,
+};
+
+use crate::file::attr;
+
+/// Counts samples and asks the World about each.
+#[derive(Default)]
+struct Count(u64);
+
+fn ask(world: &World, sample: &Sample<'_>) {
+    let at = (sample.machine(), sample.cpu_mode(), sample.order);
+    for ip in sample.wire.callchain.iter().flat_map(U64s::iter) {
+        let found = world.lookup(at.0, at.1, sample.pid, at.2, ip);
+        let _address = found.map(|id| world.mapping(id).object_address(ip));
+    }
+    let _texts = [
+        world.comm(world.comm_at(sample.pid, sample.tid, at.2)),
+        world.comm(world.comm_final(sample.pid, sample.tid, at.2)),
+        world.comm(world.comm_last(sample.pid, sample.tid, at.2)),
+    ];
+}
+
+impl Fold for Count {
+    fn sample(&mut self, world: &World, sample: &Sample<'_>) {
+        ask(world, sample);
+        self.0 += 1;
+    }
+
+    fn merge(&mut self, later: Self) {
+        self.0 += later.0;
+    }
+}
+
+struct Ask;
+
+impl Render for Ask {
+    type Out = u64;
+    type Scratch = ();
+
+    fn render(&self, world: &World, sample: &Sample<'_>, _: &mut (), out: &mut u64) {
+        ask(world, sample);
+        *out += 1;
+    }
+}
+
+/// Both drives over the bytes; the samples seen, or why there are none.
+fn read(bytes: &[u8]) -> Result<(u64, Option<Error>), String> {
+    let data = PerfData::parse(bytes).map_err(|error| error.to_string())?;
+    let replay = Replay::open(&data).map_err(|error| error.to_string())?;
+    let two = NonZeroUsize::new(2).expect("not zero");
+    let folded = replay.fold(two, Count::default).expect("threads").0;
+    let mut ordered = 0;
+    let mut take = |count: u64| {
+        ordered += count;
+        Flow::Continue
+    };
+    replay
+        .ordered(NonZeroUsize::MIN, &Ask, &mut take)
+        .expect("threads");
+    assert_eq!(folded, ordered, "both drives see the same samples");
+    let diagnostics = replay.diagnostics();
+    let counted: u64 = replay.sample_counts().iter().sum();
+    assert_eq!(folded + diagnostics.bad_samples.count, counted);
+    Ok((folded, diagnostics.end))
+}
+
+fn features(endian: Endian, event: &EventDesc) -> FeatureSet {
+    let mut features = FeatureSet::new(endian);
+    features.build_ids(&[BuildIdEntry {
+        pid: -1,
+        misc: Misc(2 | Misc::BUILD_ID_SIZE.0),
+        build_id: [7; 20],
+        size: 20,
+        filename: "/bin/true".to_owned(),
+    }]);
+    features.hostname("host").arch("x86_64").version("6.1");
+    features.nr_cpus(NrCpus {
+        online: 2,
+        available: 2,
+    });
+    features.cmdline(&["perf", "record", "-g"]);
+    features.event_desc(std::slice::from_ref(event));
+    features.sample_time(100, 120);
+    features
+}
+
+fn body(endian: Endian, write: impl FnOnce(&mut Encoder<'_>)) -> Vec<u8> {
+    let mut body = Vec::new();
+    write(&mut Encoder::new(&mut body, endian));
+    body
+}
+
+fn push(data: &mut Vec<u8>, endian: Endian, kind: RecordKind, misc: u16, body: &[u8]) {
+    let size = u16::try_from(body.len() + 8).expect("a small record");
+    let misc = Misc(misc);
+    let mut to = Encoder::new(data, endian);
+    RecordHeader { kind, misc, size }.encode(&mut to);
+    to.bytes(body);
+}
+
+/// Records of one process with `samples` samples.
+fn records(endian: Endian, attr: &Attr, samples: u32) -> Vec<u8> {
+    let trailer = SampleIdLayout::new(attr.sample_type);
+    let mut data = Vec::new();
+    let comm = Record::Comm(Comm {
+        pid: 5,
+        tid: 5,
+        comm: b"true",
+    });
+    let mmap = Record::Mmap(Mmap {
+        pid: 5,
+        tid: 5,
+        start: 0x1000,
+        len: 0x1000,
+        pgoff: 0,
+        filename: b"/bin/true",
+    });
+    for (record, misc) in [(comm, 0), (mmap, 2)] {
+        let body = body(endian, |to| {
+            record.encode_body(to);
+            trailer.encode(&SampleId::default(), to);
+        });
+        push(&mut data, endian, record.kind_and_misc().0, misc, &body);
+    }
+    let chain = body(endian, |to| {
+        [0x1100, 0x1200, 0x9000].iter().for_each(|ip| to.u64(*ip))
+    });
+    for number in 0..samples {
+        let sample = rperf_wire::Sample {
+            ip: Some(0x1100),
+            pid_tid: Some((5, 5)),
+            time: Some(100 + u64::from(number)),
+            callchain: Some(U64s::new(&chain, endian)),
+            ..rperf_wire::Sample::default()
+        };
+        let body = body(endian, |to| SampleLayout::new(attr).encode(&sample, to));
+        push(&mut data, endian, RecordKind::SAMPLE, 2, &body);
+    }
+    push(&mut data, endian, RecordKind::FINISHED_ROUND, 0, &[]);
+    data
+}
+
+/// A small whole recording.
+fn recording(endian: Endian, samples: u32) -> Vec<u8> {
+    let fields = [
+        SampleType::IP,
+        SampleType::TID,
+        SampleType::TIME,
+        SampleType::CALLCHAIN,
+    ];
+    let sample_type = fields
+        .into_iter()
+        .fold(SampleType(0), |all, field| all | field);
+    let event = EventDesc {
+        attr: attr(sample_type),
+        ids: vec![1, 2],
+        name: "cpu-clock".to_owned(),
+    };
+    let events = std::slice::from_ref(&event);
+    let mut writer =
+        Writer::with_endian(Cursor::new(Vec::new()), events, endian).expect("in memory");
+    let records = records(endian, &event.attr, samples);
+    writer.write_data(&records).expect("in memory");
+    let (_, out) = writer.finish(&features(endian, &event)).expect("in memory");
+    out.into_inner()
+}
+
+#[test]
+fn whole_files_of_both_byte_orders_are_read() {
+    for endian in [Endian::Little, Endian::Big] {
+        let file = recording(endian, 20);
+        assert_eq!(read(&file), Ok((20, None)));
+        let data = PerfData::parse(&file).expect("a sound file");
+        assert_eq!(data.findings(), []);
+        assert_eq!(data.events()[0].name, "cpu-clock");
+        let replay = Replay::open(&data).expect("a sound recording");
+        let dso = replay.world().dsos().first().expect("from the build-ids");
+        assert_eq!(
+            (dso.name.as_str(), dso.build_id.as_deref()),
+            ("/bin/true", Some(&[7; 20][..]))
+        );
+        assert_eq!(replay.world().mappings().len(), 1);
+    }
+}
+
+#[test]
+fn truncation_at_every_length_keeps_whole_records_or_errs() {
+    let file = recording(Endian::Little, 20);
+    let data = PerfData::parse(&file).expect("a sound file");
+    let start = usize::try_from(data.data_offset()).expect("small");
+    let end = start + data.data().len();
+    let borders: Vec<usize> = data
+        .records()
+        .map(|at| usize::try_from(at.expect("whole").position).expect("small"))
+        .collect();
+    for length in 0..file.len() {
+        let cut = file.get(..length).expect("shorter");
+        let Ok((samples, stop)) = read(cut) else {
+            assert!(length < start, "a file with data is read, length {length}");
+            continue;
+        };
+        let whole = borders.iter().filter(|&&at| at < length.min(end)).count();
+        assert!(samples <= 20);
+        if length >= end {
+            assert_eq!((samples, stop), (20, None));
+        } else if borders.contains(&length) {
+            assert_eq!(stop, None, "length {length}");
+            assert_eq!(samples, (whole as u64).saturating_sub(2));
+        } else {
+            let offset = borders[whole - 1] as u64;
+            assert!(matches!(stop, Some(Error::Truncated { offset: at, .. }) if at == offset));
+        }
+    }
+}
+
+#[test]
+fn a_killed_recording_is_read_to_its_end() {
+    let mut file = recording(Endian::Little, 20);
+    let data = PerfData::parse(&file).expect("a sound file");
+    let end = usize::try_from(data.data_offset()).expect("small") + data.data().len();
+    file.truncate(end);
+    // The header's data size is at offset 48.
+    file.get_mut(48..56).expect("a header").fill(0);
+    let data = PerfData::parse(&file).expect("readable");
+    assert_eq!(data.findings(), [Finding::Unfinished]);
+    assert_eq!(data.features().present().count(), 0);
+    // The given name went with the features; this is what the attr says.
+    assert_eq!(data.events()[0].name, "cpu-clock:HG");
+    assert_eq!(read(&file), Ok((20, None)));
+}
+
+#[test]
+fn other_files_are_named() {
+    let mut pipe = b"PERFILE2".to_vec();
+    pipe.extend(16_u64.to_le_bytes());
+    let cases: [(&[u8], Error); 6] = [
+        (b"", Error::Empty),
+        (b"PERF", Error::HeaderCut { have: 4 }),
+        (&pipe, Error::PipeMode),
+        (b"PERFFILE and so on", Error::Version1),
+        (
+            b"\x7fELF\x02\x01\x01\0\0\0",
+            Error::Magic {
+                magic: b"\x7fELF\x02\x01\x01\0".to_vec(),
+            },
+        ),
+        (
+            b"#!/bin/sh",
+            Error::Magic {
+                magic: b"#!/bin/s".to_vec(),
+            },
+        ),
+    ];
+    for (bytes, error) in cases {
+        assert_eq!(PerfData::parse(bytes).expect_err("not a recording"), error);
+    }
+    let text = Error::Magic {
+        magic: b"#!/bin/s".to_vec(),
+    }
+    .to_string();
+    assert_eq!(
+        text,
+        "not a perf.data file: it begins with \"#!/bin/s\", not \"PERFILE2\""
+    );
+}
+
+#[test]
+fn records_that_cannot_be_are_where_reading_ends() {
+    let mut file = recording(Endian::Little, 20);
+    let data = PerfData::parse(&file).expect("a sound file");
+    let third = data
+        .records()
+        .nth(4)
+        .expect("there")
+        .expect("whole")
+        .position;
+    let size = usize::try_from(third).expect("small") + 6;
+    file.get_mut(size..size + 2).expect("a record").fill(0);
+    let error = Error::RecordSize {
+        offset: third,
+        size: 0,
+    };
+    assert_eq!(read(&file), Ok((2, Some(error))));
+}
+
+#[test]
+fn compressed_records_are_refused() {
+    let mut file = recording(Endian::Little, 3);
+    let data = PerfData::parse(&file).expect("a sound file");
+    let third = data
+        .records()
+        .nth(3)
+        .expect("there")
+        .expect("whole")
+        .position;
+    let kind = usize::try_from(third).expect("small");
+    let compressed = RecordKind::COMPRESSED.0.to_le_bytes();
+    file.get_mut(kind..kind + 4)
+        .expect("a record")
+        .copy_from_slice(&compressed);
+    let text =
+        format!("record at offset {third} is compressed (COMPRESSED), which is not read yet");
+    assert_eq!(read(&file), Err(text));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn damaged_files_never_panic(
+        big in any::<bool>(),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..12),
+        cut in prop::option::of(any::<prop::sample::Index>()),
+    ) {
+        let endian = if big { Endian::Big } else { Endian::Little };
+        let mut file = recording(endian, 6);
+        for (place, value) in damage {
+            let place = place.index(file.len());
+            file[place] = value;
+        }
+        if let Some(cut) = cut {
+            file.truncate(cut.index(file.len()));
+        }
+        let _seen = read(&file);
+    }
+
+    #[test]
+    fn any_bytes_behind_the_magic_never_panic(tail in prop::collection::vec(any::<u8>(), 0..400)) {
+        let mut file = b"PERFILE2".to_vec();
+        file.extend(104_u64.to_le_bytes());
+        file.extend(tail);
+        let _seen = read(&file);
+    }
+}
