@@ -1,0 +1,108 @@
+//! Dates from seconds since 1970.
+
+const DAY: i64 = 86_400;
+const MONTHS: [&str; 12] = [
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+];
+/// From the first day of 1970, which was a Thursday.
+const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+
+/// A date of the Gregorian calendar.
+struct Date {
+    year: i64,
+    /// 1 to 12.
+    month: i64,
+    /// 1 to 31.
+    day: i64,
+}
+
+/// The date of a day counted from 1 January 1970.
+///
+/// Years are counted from March, so that the leap day is the last one, in eras of 400 years, which all
+/// have the same length. The months from March on have 31, 30, 31, 30, 31 days, again and again.
+fn date(days: i64) -> Date {
+    const ERA: i64 = 146_097;
+    const FIRST_OF_MARCH_0000: i64 = 719_468;
+    let days = days.saturating_add(FIRST_OF_MARCH_0000);
+    let (era, day) = (days.div_euclid(ERA), days.rem_euclid(ERA));
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day_of_year = day - (365 * year + year / 4 - year / 100);
+    let march_month = (5 * day_of_year + 2) / 153;
+    let month = (march_month + 2) % 12 + 1;
+    Date {
+        year: year + era * 400 + i64::from(month <= 2),
+        month,
+        day: day_of_year - (153 * march_month + 2) / 5 + 1,
+    }
+}
+
+fn clock(seconds: i64) -> String {
+    let second = seconds.rem_euclid(DAY);
+    format!(
+        "{:02}:{:02}:{:02}",
+        second / 3600,
+        second / 60 % 60,
+        second % 60
+    )
+}
+
+fn name<'a>(names: &[&'a str], index: i64) -> &'a str {
+    let index = usize::try_from(index).unwrap_or(usize::MAX);
+    names.get(index).copied().unwrap_or("???")
+}
+
+/// As ctime(3) says it, without the newline: `Sat Nov 21 07:53:31 2026`.
+pub(super) fn ctime(seconds: i64) -> String {
+    let days = seconds.div_euclid(DAY);
+    let date = date(days);
+    format!(
+        "{} {} {:2} {} {}",
+        name(&WEEKDAYS, days.rem_euclid(7)),
+        name(&MONTHS, date.month - 1),
+        date.day,
+        clock(seconds),
+        date.year
+    )
+}
+
+/// `2026-11-21 07:53:31`.
+pub(super) fn iso(seconds: i64) -> String {
+    let date = date(seconds.div_euclid(DAY));
+    format!(
+        "{:04}-{:02}-{:02} {}",
+        date.year,
+        date.month,
+        date.day,
+        clock(seconds)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_moments() {
+        assert_eq!(ctime(0), "Thu Jan  1 00:00:00 1970");
+        assert_eq!(ctime(-1), "Wed Dec 31 23:59:59 1969");
+        assert_eq!(ctime(951_782_400), "Tue Feb 29 00:00:00 2000");
+        assert_eq!(iso(1_795_248_073), "2026-11-21 08:01:13");
+        assert_eq!(iso(4_107_542_399), "2100-02-28 23:59:59");
+        assert_eq!(iso(4_107_542_400), "2100-03-01 00:00:00");
+    }
+
+    #[test]
+    fn days_follow_each_other() {
+        let mut before = date(-200_000);
+        for day in -199_999..200_000 {
+            let next = date(day);
+            let same_month = (next.year, next.month) == (before.year, before.month);
+            assert!(if same_month {
+                next.day == before.day + 1
+            } else {
+                next.day == 1
+            });
+            before = next;
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! The lines of each feature.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+
+use rperf_perfdata::feature::{
+    ClockData, CpuTopology, MemoryNode, MemoryTopology, PmuCapabilities,
+};
+use rperf_perfdata::{FeatureId, Features, PerfData};
+use rperf_wire::AttrText;
+
+use super::{HeaderOptions, calendar};
+
+/// What printf(3) prints for a string that is not there.
+const NULL: &str = "(null)";
+
+pub(super) fn write(
+    out: &mut dyn Write,
+    data: &PerfData<'_>,
+    feature: FeatureId,
+    options: &HeaderOptions<'_>,
+) -> io::Result<()> {
+    let features = data.features();
+    if let Some((key, value)) = string(features, feature) {
+        return writeln!(out, "# {key} : {}", value.as_deref().unwrap_or(NULL));
+    }
+    let long = matches!(
+        feature,
+        FeatureId::CPU_TOPOLOGY
+            | FeatureId::NUMA_TOPOLOGY
+            | FeatureId::CACHE
+            | FeatureId::MEM_TOPOLOGY
+            | FeatureId::HYBRID_TOPOLOGY
+    );
+    if long && !options.full {
+        return writeln!(out, "# {feature} info available, use -I to display");
+    }
+    match feature {
+        FeatureId::NRCPUS => cpus(out, features),
+        FeatureId::TOTAL_MEM => {
+            let memory = features.total_mem().unwrap_or_default();
+            writeln!(out, "# total memory : {memory} kB")
+        }
+        FeatureId::CMDLINE => cmdline(out, &features.cmdline().unwrap_or_default()),
+        FeatureId::EVENT_DESC => events(out, data),
+        FeatureId::CPU_TOPOLOGY => topology(out, &features.cpu_topology().unwrap_or_default()),
+        FeatureId::NUMA_TOPOLOGY => nodes(out, features),
+        FeatureId::BRANCH_STACK => writeln!(out, "# contains samples with branch stack"),
+        FeatureId::PMU_MAPPINGS => pmus(out, features),
+        FeatureId::GROUP_DESC => groups(out, data),
+        FeatureId::AUXTRACE => {
+            writeln!(out, "# contains AUX area data (e.g. instruction trace)")
+        }
+        FeatureId::STAT => writeln!(out, "# contains stat data"),
+        FeatureId::CACHE => caches(out, features),
+        FeatureId::SAMPLE_TIME => sample_time(out, features.sample_time().unwrap_or_default()),
+        FeatureId::MEM_TOPOLOGY => memory(out, features.mem_topology().as_ref()),
+        FeatureId::CLOCKID => {
+            let resolution = features.clockid().unwrap_or_default();
+            writeln!(
+                out,
+                "# clockid frequency: {} MHz",
+                resolution.wrapping_mul(1000)
+            )
+        }
+        FeatureId::DIR_FORMAT => {
+            let version = features.dir_format().unwrap_or_default();
+            writeln!(out, "# directory data version : {version}")
+        }
+        FeatureId::COMPRESSED => compressed(out, features),
+        FeatureId::CPU_PMU_CAPS => features
+            .cpu_pmu_caps()
+            .map_or(Ok(()), |pmu| capabilities(out, &pmu)),
+        FeatureId::CLOCK_DATA => features
+            .clock_data()
+            .map_or(Ok(()), |clock| clock_data(out, &clock, options)),
+        FeatureId::HYBRID_TOPOLOGY => hybrid(out, features),
+        FeatureId::PMU_CAPS => {
+            let mut pmus = features.pmu_caps().unwrap_or_default();
+            pmus.drain(..).try_for_each(|pmu| capabilities(out, &pmu))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The features that are one string, under the words that stand before it.
+fn string(features: &Features<'_>, feature: FeatureId) -> Option<(&'static str, Option<String>)> {
+    Some(match feature {
+        FeatureId::HOSTNAME => ("hostname", features.hostname()),
+        FeatureId::OSRELEASE => ("os release", features.os_release()),
+        FeatureId::VERSION => ("perf version", features.version()),
+        FeatureId::ARCH => ("arch", features.arch()),
+        FeatureId::CPUDESC => ("cpudesc", features.cpudesc()),
+        FeatureId::CPUID => ("cpuid", features.cpuid()),
+        _ => return None,
+    })
+}
+
+fn cpus(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
+    let (online, available) = features
+        .nr_cpus()
+        .map_or((0, 0), |cpus| (cpus.online, cpus.available));
+    writeln!(out, "# nrcpus online : {online}")?;
+    writeln!(out, "# nrcpus avail : {available}")
+}
+
+/// Quotes come with a backslash, so that the words can be pasted into a shell.
+fn cmdline(out: &mut dyn Write, words: &[String]) -> io::Result<()> {
+    write!(out, "# cmdline : ")?;
+    for word in words {
+        write!(out, "{} ", word.replace('\'', "\\'"))?;
+    }
+    writeln!(out)
+}
+
+fn events(out: &mut dyn Write, data: &PerfData<'_>) -> io::Result<()> {
+    // Behind each attr stand the 16 bytes of its section of ids.
+    let size = data.header().attr_size.saturating_sub(16);
+    for event in data.features().event_desc().unwrap_or_default() {
+        write!(out, "# event : name = {}, ", event.name)?;
+        if !event.ids.is_empty() {
+            write!(out, ", id = {{ {} }}", joined(&event.ids, ", "))?;
+        }
+        let text = AttrText {
+            attr: &event.attr,
+            size: u32::try_from(size).unwrap_or(u32::MAX),
+            separator: " = ",
+        };
+        writeln!(out, ", {text}")?;
+    }
+    Ok(())
+}
+
+fn topology(out: &mut dyn Write, topology: &CpuTopology) -> io::Result<()> {
+    let siblings = [
+        ("sockets", &topology.core_siblings),
+        ("dies   ", &topology.die_siblings),
+        ("threads", &topology.thread_siblings),
+    ];
+    for (kind, lists) in siblings {
+        for list in lists {
+            writeln!(out, "# sibling {kind} : {list}")?;
+        }
+    }
+    let dies = !topology.die_siblings.is_empty();
+    if topology.cpus.is_empty() {
+        let ids = if dies { "Core ID, Die ID" } else { "Core ID" };
+        return writeln!(out, "# {ids} and Socket ID information is not available");
+    }
+    for (cpu, place) in topology.cpus.iter().enumerate() {
+        write!(out, "# CPU {cpu}: Core ID {}, ", place.core)?;
+        if dies {
+            write!(out, "Die ID {}, ", place.die.unwrap_or(-1))?;
+        }
+        writeln!(out, "Socket ID {}", place.socket)?;
+    }
+    Ok(())
+}
+
+fn nodes(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
+    for node in features.numa_topology().unwrap_or_default() {
+        let (number, total, free) = (node.node, node.total, node.free);
+        writeln!(
+            out,
+            "# node{number} meminfo  : total = {total} kB, free = {free} kB"
+        )?;
+        writeln!(out, "# node{number} cpu list : {}", node.cpus)?;
+    }
+    Ok(())
+}
+
+fn pmus(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
+    let pmus = features.pmu_mappings().unwrap_or_default();
+    if pmus.is_empty() {
+        return writeln!(out, "# pmu mappings: not available");
+    }
+    let pmus: Vec<String> = pmus
+        .iter()
+        .map(|pmu| format!("{} = {}", pmu.name, pmu.kind))
+        .collect();
+    writeln!(out, "# pmu mappings: {}", pmus.join(", "))
+}
+
+fn groups(out: &mut dyn Write, data: &PerfData<'_>) -> io::Result<()> {
+    for group in data.features().group_desc().unwrap_or_default() {
+        let members = data
+            .events()
+            .iter()
+            .skip(group.leader as usize)
+            .take(group.members as usize);
+        // What perf writes for a group without a name.
+        let name = group
+            .name
+            .strip_prefix("{anon_group}")
+            .unwrap_or(&group.name);
+        let names: Vec<&str> = members.map(|event| event.name.as_str()).collect();
+        writeln!(out, "# group: {name}{{{}}}", names.join(","))?;
+    }
+    Ok(())
+}
+
+fn caches(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
+    writeln!(out, "# CPU cache info:")?;
+    for cache in features.cache().unwrap_or_default() {
+        let (level, kind, size, map) = (cache.level, cache.kind, cache.size, cache.map);
+        writeln!(out, "#  L{level} {kind:<15} {size:>8} [{map}]")?;
+    }
+    Ok(())
+}
+
+fn sample_time(out: &mut dyn Write, (first, last): (u64, u64)) -> io::Result<()> {
+    let seconds = |time: u64| format!("{}.{:06}", time / 1_000_000_000, time / 1000 % 1_000_000);
+    writeln!(out, "# time of first sample : {}", seconds(first))?;
+    writeln!(out, "# time of last sample : {}", seconds(last))?;
+    #[expect(clippy::cast_precision_loss, reason = "three decimals are printed")]
+    let milliseconds = last.wrapping_sub(first) as f64 / 1e6;
+    writeln!(out, "# sample duration : {milliseconds:10.3} ms")
+}
+
+fn memory(out: &mut dyn Write, topology: Option<&MemoryTopology>) -> io::Result<()> {
+    let nodes = topology.map_or(&[][..], |topology| &topology.nodes);
+    let block = topology.map_or(0, |topology| topology.block_size);
+    writeln!(
+        out,
+        "# memory nodes (nr {}, block size {block:#x}):",
+        nodes.len()
+    )?;
+    for node in nodes {
+        let blocks = set_bits(node);
+        let size = unit_size(block.saturating_mul(blocks.len() as u64));
+        writeln!(out, "# {:4} [{size}]: {}", node.node, ranges(&blocks))?;
+    }
+    Ok(())
+}
+
+fn set_bits(node: &MemoryNode) -> Vec<u64> {
+    let is_set = |bit: u64| {
+        let word = usize::try_from(bit / 64)
+            .ok()
+            .and_then(|at| node.blocks.get(at));
+        word.is_some_and(|word| word >> (bit % 64) & 1 == 1)
+    };
+    let held = node.size.min(node.blocks.len() as u64 * 64);
+    (0..held).filter(|bit| is_set(*bit)).collect()
+}
+
+/// `0-23,32-199` of ascending numbers.
+fn ranges(numbers: &[u64]) -> String {
+    let runs = numbers.chunk_by(|left, right| left.checked_add(1) == Some(*right));
+    let runs = runs.filter_map(|run| match (run.first()?, run.last()?) {
+        (first, last) if first == last => Some(first.to_string()),
+        (first, last) => Some(format!("{first}-{last}")),
+    });
+    runs.collect::<Vec<_>>().join(",")
+}
+
+/// Bytes in the largest unit that leaves at least two of it, rounded down: `24G`.
+fn unit_size(mut size: u64) -> String {
+    let mut units = ['B', 'K', 'M', 'G'].into_iter();
+    let mut unit = units.next().unwrap_or_default();
+    while size / 1024 > 1 {
+        let Some(larger) = units.next() else { break };
+        size /= 1024;
+        unit = larger;
+    }
+    format!("{size}{unit}")
+}
+
+fn compressed(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
+    const ZSTD: u32 = 1;
+    let Some(how) = features.compressed() else {
+        return Ok(());
+    };
+    let kind = if how.kind == ZSTD { "Zstd" } else { "Unknown" };
+    let (level, ratio) = (how.level, how.ratio);
+    writeln!(
+        out,
+        "# compressed : {kind}, level = {level}, ratio = {ratio}"
+    )
+}
+
+fn capabilities(out: &mut dyn Write, pmu: &PmuCapabilities) -> io::Result<()> {
+    let name = &pmu.name;
+    if pmu.values.is_empty() {
+        return writeln!(out, "# {name} pmu capabilities: not available");
+    }
+    let values: Vec<String> = pmu
+        .values
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    writeln!(out, "# {name} pmu capabilities: {}", values.join(", "))
+}
+
+fn hybrid(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
+    writeln!(out, "# hybrid cpu system:")?;
+    for pmu in features.hybrid_topology().unwrap_or_default() {
+        writeln!(out, "# {} cpu list : {}", pmu.name, pmu.cpus)?;
+    }
+    Ok(())
+}
+
+/// One moment on both clocks; the time of day first as a local date.
+fn clock_data(
+    out: &mut dyn Write,
+    clock: &ClockData,
+    options: &HeaderOptions<'_>,
+) -> io::Result<()> {
+    const NANOS: u64 = 1_000_000_000;
+    let name = match clock.clockid {
+        0 => "realtime",
+        1 => "monotonic",
+        4 => "monotonic_raw",
+        7 => "boottime",
+        11 => "tai",
+        _ => "unknown",
+    };
+    let seconds = i64::try_from(clock.wall_clock / NANOS).unwrap_or(i64::MAX);
+    let micros = clock.wall_clock % NANOS / 1000;
+    let date = calendar::iso(seconds.saturating_add((options.zone)(seconds)));
+    let (own, own_nanos) = (clock.clockid_time / NANOS, clock.clockid_time % NANOS);
+    writeln!(out, "# clockid: {name} ({})", clock.clockid)?;
+    writeln!(
+        out,
+        "# reference time: {date}.{micros:06} = {seconds}.{micros:06} (TOD) = {own}.{own_nanos:09} ({name})"
+    )
+}
+
+fn joined<T: Display>(items: &[T], separator: &str) -> String {
+    let items: Vec<String> = items.iter().map(T::to_string).collect();
+    items.join(separator)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_and_units() {
+        assert_eq!(ranges(&[]), "");
+        assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), "0-2,5,7-8");
+        assert_eq!(ranges(&[u64::MAX]), u64::MAX.to_string());
+        assert_eq!(unit_size(1024), "1024B");
+        assert_eq!(unit_size(2048), "2K");
+        assert_eq!(unit_size(192 * 0x800_0000), "24G");
+        assert_eq!(unit_size(u64::MAX), "17179869183G");
+    }
+}

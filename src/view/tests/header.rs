@@ -1,0 +1,128 @@
+//! The header text against that of the real perf, over its own recordings and the corpus.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use rperf_perfdata::{FeatureId, PerfData};
+use rperf_testkit::{Run, Scratch, real_perf, skip};
+use rperf_view::header::{HeaderOptions, write_header};
+
+/// The text in UTC, as the runs of perf are hermetic; `None` for files that are not read, that have a
+/// feature behind which perf gives up, that list BPF programs, which are not printed yet, or whose
+/// attrs are larger than perf 6.1 knows, so that it reads no feature.
+fn ours(path: &Path, full: bool) -> Option<String> {
+    let bytes = fs::read(path).unwrap();
+    let data = PerfData::parse(&bytes).ok()?;
+    let newer = data.header().attr_size > 144;
+    let programs = data.features().raw(FeatureId::BPF_PROG_INFO);
+    if newer
+        || !data.features().malformed().is_empty()
+        || programs.is_some_and(|bytes| bytes.len() > 4)
+    {
+        return None;
+    }
+    let options = HeaderOptions {
+        captured: fs::metadata(path).unwrap().mtime(),
+        zone: &|_| 0,
+        full,
+    };
+    let mut text = Vec::new();
+    write_header(&mut text, &data, &options).unwrap();
+    Some(String::from_utf8(text).unwrap())
+}
+
+fn theirs(perf: &Path, path: &Path, full: bool) -> Option<String> {
+    let long = full.then_some("-I");
+    let run = Run::new(perf)
+        .args(["report", "-f", "--header-only"])
+        .args(long)
+        .args([Path::new("-i"), path]);
+    let outcome = run.finish().unwrap();
+    let refused = outcome.status != 0 || outcome.stderr.contains("incompatible file format");
+    (!refused).then_some(outcome.stdout)
+}
+
+/// Files whose texts differ, with the first pair of lines; at least `least` texts are compared.
+fn differences(perf: &Path, files: &[PathBuf], least: usize) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let mut compared = 0;
+    for file in files {
+        for full in [false, true] {
+            let (Some(ours), Some(theirs)) = (ours(file, full), theirs(perf, file, full)) else {
+                continue;
+            };
+            compared += 1;
+            let mut lines = ours.lines().zip(theirs.lines());
+            let first = lines.find(|(ours, theirs)| ours != theirs);
+            if ours != theirs {
+                wrong.push(format!("{} full={full}: {first:#?}", file.display()));
+            }
+        }
+    }
+    assert!(compared >= least, "only {compared} texts were compared");
+    wrong
+}
+
+#[test]
+fn recordings_of_perf() {
+    let Some(perf) = real_perf() else {
+        return skip("recordings_of_perf", "no perf here");
+    };
+    let scratch = Scratch::new();
+    let lines: [&[&str]; 5] = [
+        &["-e", "cpu-clock", "-g", "-a"],
+        &[
+            "-k",
+            "monotonic",
+            "-z",
+            "-e",
+            "{cs,page-faults}",
+            "-e",
+            "cpu-clock",
+        ],
+        &["-B", "-e", "cs:u"],
+        &["-e", "cpu-clock", "--call-graph", "dwarf"],
+        &["-d", "-W", "--transaction", "-e", "page-faults"],
+    ];
+    let mut files = Vec::new();
+    for (number, options) in lines.iter().enumerate() {
+        let path = scratch.path().join(format!("{number}.data"));
+        let run = Run::new(&perf)
+            .args(["record", "-o"])
+            .args([&path])
+            .args(*options)
+            .args(["--", "sh", "-c", "echo 'quoted words'"]);
+        let recorded = run.finish().unwrap();
+        if recorded.status == 0 {
+            files.push(path);
+        }
+    }
+    if files.is_empty() {
+        return skip("recordings_of_perf", "perf may record nothing here");
+    }
+    let wrong = differences(&perf, &files, files.len() * 2);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn files_of_the_corpus() {
+    let Some(perf) = real_perf() else {
+        return skip("files_of_the_corpus", "no perf here");
+    };
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
+    let folders = [
+        "linux-perf-data",
+        "perf_data_converter",
+        "platform_system_extras",
+    ];
+    let mut files = Vec::new();
+    for folder in folders {
+        let Ok(entries) = fs::read_dir(corpus.join(folder).join("files")) else {
+            return skip("files_of_the_corpus", "no corpus here");
+        };
+        files.extend(entries.filter_map(Result::ok).map(|entry| entry.path()));
+    }
+    let wrong = differences(&perf, &files, 20);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
