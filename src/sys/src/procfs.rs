@@ -23,6 +23,8 @@ pub struct Status {
     pub ppid: u32,
     /// Whether the thread has no memory of its own: a kernel thread, or a dying one.
     pub is_kernel: bool,
+    /// Whether a seccomp filter may refuse its system calls, as in most containers.
+    pub is_filtered: bool,
 }
 
 /// One line of `/proc/PID/maps`.
@@ -155,6 +157,8 @@ fn parse_status(bytes: &[u8]) -> Status {
             b"Tgid" => status.tgid = number().unwrap_or_default(),
             b"PPid" => status.ppid = number().unwrap_or_default(),
             b"VmPeak" => status.is_kernel = false,
+            // SECCOMP_MODE_FILTER
+            b"Seccomp" => status.is_filtered = value == b"2",
             _ => {}
         }
     }
@@ -257,7 +261,8 @@ mod tests {
                 name: b"kworker/0:1 x".to_vec(),
                 tgid: 7,
                 ppid: 2,
-                is_kernel: true
+                is_kernel: true,
+                is_filtered: false,
             }
         );
     }
