@@ -1,16 +1,55 @@
 //! `rperf record`: samples into a perf.data file.
 
 mod args;
+mod explain;
+mod rate;
+mod request;
+mod ring_size;
+mod said;
+mod summary;
+
+use std::path::Path;
 
 use clap::ArgMatches;
+use rperf_session::BuildIds;
+use rperf_symbol::{Endianness, Files as _, build_id_of_elf, build_id_of_notes};
+use rperf_sys::Ended;
 
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit};
+use crate::cli::files::DiskFiles;
 
 pub(super) use self::args::command;
 
 /// Records until the workload ends or the user stops it.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
     args::check_old_spelling(matches, context)?;
-    Err(CliError::message(255, "record is being built"))
+    let request = request::build(matches, context)?;
+    let mut said = said::Said::new(context, matches);
+    let recorded = rperf_session::record(&request, &Elf, &mut said);
+    let recorded = recorded.map_err(|error| explain::explain(context, &request, error))?;
+    summary::print(context, &request, &recorded);
+    Ok(match (recorded.signal, recorded.ended) {
+        (Some(signal), _) | (None, Some(Ended::Signaled(signal))) => Exit::Signal(signal),
+        (None, Some(Ended::Exited(0)) | None) => Exit::Ok,
+        (None, Some(Ended::Exited(status))) => Exit::Child(status),
+    })
+}
+
+/// Build-ids by the same code that reads them when symbols are looked up.
+struct Elf;
+
+impl BuildIds for Elf {
+    fn of_file(&self, path: &Path) -> Option<Vec<u8>> {
+        self.of_image(&DiskFiles.read(path).ok()?)
+    }
+
+    fn of_image(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        Some(build_id_of_elf(bytes)?.as_bytes().to_vec())
+    }
+
+    fn of_notes(&self, notes: &[u8]) -> Option<Vec<u8>> {
+        let endian = if cfg!(target_endian = "big") { Endianness::Big } else { Endianness::Little };
+        Some(build_id_of_notes(notes, endian)?.as_bytes().to_vec())
+    }
 }

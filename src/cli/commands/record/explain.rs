@@ -1,0 +1,180 @@
+//! Why a recording could not be made, and the ways out.
+
+use std::io;
+
+use rperf_session::{Error, Request};
+use rperf_sys::Proc;
+
+use super::request::PROC;
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+
+/// perf's exit statuses: failures in general, and targets that do not exist.
+const FAILED: u8 = 255;
+const NO_TARGET: u8 = 244;
+/// The file with the rule about who may observe what.
+const PARANOID: &str = "kernel.perf_event_paranoid";
+
+/// Puts a session's error into words.
+pub(super) fn explain(context: &Context, request: &Request, error: Error) -> CliError {
+    match error {
+        Error::NoSuchTask(id) => no_such_task(id),
+        Error::NoSuchCpu { missing, online } => CliError::message(
+            FAILED,
+            format!("CPU {missing} is not online: choose from {online}"),
+        ),
+        Error::Open {
+            event,
+            cause,
+            on_cpus,
+            paranoid,
+        } => refused(
+            &Refusal {
+                event: &event,
+                on_cpus,
+                paranoid,
+            },
+            cause,
+        ),
+        Error::Workload { program, cause } => {
+            let names: Vec<&str> = request
+                .events
+                .iter()
+                .map(|event| event.name.as_str())
+                .collect();
+            workload(&names.join(","), &program.to_string_lossy(), &cause)
+        }
+        Error::Output { path, cause } => {
+            let cause = reason(&cause);
+            CliError::message(
+                FAILED,
+                format!("failed to open {} : {cause}", path.display()),
+            )
+            .detail("Perf session creation failed.")
+        }
+        Error::Write { path, kept, cause } => {
+            let message = format!("failed to write {}: {}", path.display(), reason(&cause));
+            CliError::message(FAILED, message).detail(format!(
+                "{kept} bytes of whole records are kept; '{} report -i {}' reads them",
+                context.program,
+                path.display()
+            ))
+        }
+        Error::Map { pages, cpu, cause } => {
+            let message = format!(
+                "failed to map a ring of {pages} pages for CPU {cpu}: {}",
+                reason(&cause)
+            );
+            CliError::message(FAILED, message)
+                .hint("raise /proc/sys/kernel/perf_event_mlock_kb, or use a smaller -m")
+        }
+        other => CliError::failure(FAILED, other),
+    }
+}
+
+/// What is said when only user space is recorded.
+pub(super) fn user_only_note(paranoid: Option<i64>) -> String {
+    let level = paranoid.map_or(String::new(), |level| format!(" ({PARANOID} is {level})"));
+    format!("the kernel may not be profiled by this user{level}: recording user space only")
+}
+
+/// The workload can't be run.
+pub(super) fn workload(events: &str, word: &str, cause: &io::Error) -> CliError {
+    let cause = match cause.kind() {
+        io::ErrorKind::NotFound => "No such file or directory".to_owned(),
+        io::ErrorKind::PermissionDenied => "Permission denied".to_owned(),
+        _ => reason(cause),
+    };
+    CliError::message(
+        FAILED,
+        format!("Failed to collect '{events}' for the '{word}' workload: {cause}"),
+    )
+}
+
+fn no_such_task(id: u32) -> CliError {
+    CliError::message(
+        NO_TARGET,
+        "Couldn't create thread/CPU maps: No such process",
+    )
+    .detail(format!("there is no process or thread {id}"))
+}
+
+/// The system's words for an error without Rust's addition of its number.
+fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.rfind(" (os error") {
+        Some(end) => text.get(..end).unwrap_or(&text).to_owned(),
+        None => text,
+    }
+}
+
+/// What the kernel refused.
+struct Refusal<'a> {
+    event: &'a str,
+    on_cpus: bool,
+    paranoid: Option<i64>,
+}
+
+fn refused(refusal: &Refusal<'_>, cause: io::Error) -> CliError {
+    let event = refusal.event;
+    match cause.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => denied(refusal),
+        Some(libc::ENOENT | libc::ENXIO | libc::ENODEV | libc::EOPNOTSUPP) => {
+            CliError::message(FAILED, format!("Error:\nThe {event} event is not supported."))
+                .hint("this machine shows no counter for it; '-e cpu-clock' samples by a timer")
+        }
+        Some(libc::ESRCH) => CliError::message(NO_TARGET, "Couldn't create thread/CPU maps: No such process"),
+        Some(libc::EMFILE) => CliError::message(FAILED, "Error:\nToo many events are opened.")
+            .hint("the limit of open files was raised as far as it goes; 'ulimit -Hn' as root raises it, fewer -p or -C need less"),
+        Some(libc::ENOSYS) => CliError::message(FAILED, format!("Error:\nthe kernel has no perf_event_open(2) for {event}"))
+            .hint("CONFIG_PERF_EVENTS is off, or a seccomp filter hides the call"),
+        Some(libc::EBUSY) => CliError::message(FAILED, format!("Error:\nThe PMU counters are busy/taken by another profiler (event {event}).")),
+        _ => CliError::message(FAILED, format!("Error:\nthe kernel refused event {event}: {}", reason(&cause))).hint("-vv shows the attr that was tried"),
+    }
+}
+
+/// Not allowed: by the sysctl, or, where that would allow it, by a seccomp filter.
+fn denied(refusal: &Refusal<'_>) -> CliError {
+    let Refusal {
+        event,
+        on_cpus,
+        paranoid,
+    } = *refusal;
+    let own = std::process::id();
+    let filtered = Proc::new(PROC)
+        .status(own, own)
+        .is_ok_and(|status| status.is_filtered);
+    let needed = if on_cpus { 0 } else { 1 };
+    let what = if on_cpus {
+        "observing whole CPUs"
+    } else {
+        "observing this"
+    };
+    let is = paranoid.map_or_else(
+        || "cannot be read".to_owned(),
+        |level| format!("is {level}"),
+    );
+    let message = format!(
+        "Error:\nNo permission to open event {event}: {what} needs {PARANOID} at {needed} or less, and it {is}."
+    );
+    let error = if filtered && paranoid.is_some_and(|level| level <= needed) {
+        CliError::message(
+            FAILED,
+            format!(
+                "Error:\nNo permission to open event {event}: {PARANOID} {is} and would allow it, a seccomp filter does not."
+            ),
+        )
+    } else {
+        CliError::message(FAILED, message)
+            .hint("run it with sudo, or give the program CAP_PERFMON: setcap cap_perfmon,cap_sys_ptrace,cap_syslog=ep FILE")
+            .hint(format!("or allow it to everyone: sudo sysctl {PARANOID}={needed}"))
+    };
+    if filtered {
+        return error.hint("in a container: --cap-add PERFMON, or --security-opt seccomp=unconfined, lets the call through");
+    }
+    if on_cpus {
+        return error
+            .hint("without -a and -C a command of your own can be recorded, in user space");
+    }
+    error
+}

@@ -1,0 +1,64 @@
+//! `-F` and `-c`: how often samples are taken.
+
+use clap::ArgMatches;
+use rperf_events::Sampling;
+use rperf_sys::Sysctl;
+
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+
+/// perf's exit status for a rate that can't be (`-EINVAL`).
+const BAD_RATE: u8 = 234;
+/// Samples per second where nobody says otherwise.
+const DEFAULT: u64 = 4000;
+/// The file that bounds the rate.
+const LIMIT: &str = "/proc/sys/kernel/perf_event_max_sample_rate";
+
+/// Settles the rate within what the kernel allows; says so where that is not what was asked for.
+pub(super) fn sampling(
+    matches: &ArgMatches,
+    context: &Context,
+    sysctl: &Sysctl,
+) -> Result<Sampling, CliError> {
+    let limit = sysctl.perf_event_max_sample_rate().unwrap_or(u64::MAX);
+    let period = matches.get_one::<u64>("count").copied();
+    let Some(word) = matches.get_one::<String>("freq") else {
+        return Ok(match period {
+            Some(0) | None if limit < DEFAULT => {
+                context.warn(format_args!("the sampling rate is lowered from {DEFAULT} Hz to {limit} Hz, the limit in {LIMIT}"));
+                Sampling::Frequency(limit)
+            }
+            Some(0) | None => Sampling::Default,
+            Some(period) => Sampling::Period(period),
+        });
+    };
+    if period.is_some_and(|period| period > 0) {
+        return Err(CliError::message(
+            BAD_RATE,
+            "cannot set frequency and period at the same time",
+        ));
+    }
+    if word == "max" {
+        context.note(format_args!(
+            "info: Using a maximum frequency rate of {limit} Hz"
+        ));
+        return Ok(Sampling::Frequency(limit));
+    }
+    let frequency: u64 = word.parse().map_err(|_| {
+        CliError::usage(format!(
+            "'{word}' is no frequency: -F takes a number of samples per second, or max"
+        ))
+    })?;
+    match frequency {
+        0 => Err(CliError::message(
+            BAD_RATE,
+            "frequency and count are zero, aborting",
+        )),
+        frequency if frequency <= limit => Ok(Sampling::Frequency(frequency)),
+        frequency => {
+            context.note(format_args!("warning: Maximum frequency rate ({limit} Hz) exceeded, throttling from {frequency} Hz to {limit} Hz."));
+            context.note(format_args!("hint: root can raise the limit in {LIMIT}"));
+            Ok(Sampling::Frequency(limit))
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! From options to the recording they describe.
+
+use std::ffi::OsString;
+use std::io;
+
+use clap::ArgMatches;
+use rperf_events::{Catalogue, EventSpec, default_event, parse};
+use rperf_session::{Request, Target, may_profile_kernel};
+use rperf_sys::{CpuList, Program, Sysctl, Sysfs};
+
+use super::{explain, rate, ring_size};
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::options::flag;
+
+/// Where the kernel's file systems are mounted.
+pub(super) const PROC: &str = "/proc";
+const SYSFS: &str = "/sys";
+
+/// What the command line asks for; says on stderr what it decides itself.
+pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, CliError> {
+    let sysctl = Sysctl::new(PROC);
+    let events = events(matches, context)?;
+    let callchain = callchain(matches, context)?;
+    let sampling = rate::sampling(matches, context, &sysctl)?;
+    let ring_pages = ring_size::pages(matches, context)?;
+    let workload = workload(matches, context, &events)?;
+    let target = target(matches, context, workload.is_some())?;
+    let output = matches
+        .get_one::<String>("output")
+        .map_or("perf.data", String::as_str);
+    if output == "-" {
+        return Err(CliError::usage(format!(
+            "{} record: -o - (pipe format) is not supported yet; write a file",
+            context.program
+        )));
+    }
+    Ok(Request {
+        target,
+        workload,
+        events,
+        sampling,
+        callchain: callchain.is_some(),
+        max_stack: callchain.unwrap_or_default(),
+        ring_pages,
+        output: output.into(),
+        command_line: command_line(context),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        cache: context.buildid_dir(),
+        proc: PROC.into(),
+        sysfs: SYSFS.into(),
+    })
+}
+
+/// The words of the command line, the program with its path.
+fn command_line(context: &Context) -> Vec<String> {
+    let program = std::env::current_exe()
+        .ok()
+        .map(std::path::PathBuf::into_os_string);
+    let words = program
+        .into_iter()
+        .chain(context.argv.iter().skip(1).cloned());
+    words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect()
+}
+
+fn events(matches: &ArgMatches, context: &Context) -> Result<Vec<EventSpec>, CliError> {
+    let Some(lists) = matches.get_many::<String>("event") else {
+        let allowed = may_profile_kernel();
+        if !allowed {
+            let paranoid = Sysctl::new(PROC).perf_event_paranoid();
+            context.note(explain::user_only_note(paranoid));
+        }
+        return Ok(vec![default_event(allowed)]);
+    };
+    let pmus = Sysfs::new(SYSFS).pmu_types().unwrap_or_default();
+    let catalogue = Catalogue {
+        pmus,
+        ..Catalogue::default()
+    };
+    let mut events = Vec::new();
+    for list in lists {
+        events.extend(parse(list, &catalogue).map_err(|error| CliError::usage(error.to_string()))?);
+    }
+    Ok(events)
+}
+
+/// The deepest callchain asked for, 0 for the system's own limit; `None` without callchains.
+fn callchain(matches: &ArgMatches, context: &Context) -> Result<Option<u16>, CliError> {
+    let given = matches.get_one::<String>("call-graph").map(String::as_str);
+    let configured = || {
+        context
+            .config
+            .text("call-graph.record-mode")
+            .unwrap_or("fp")
+    };
+    let mode = match (given, flag(matches, "g")) {
+        (Some(mode), _) => mode,
+        (None, Some(true)) => configured(),
+        (None, _) => return Ok(None),
+    };
+    let (name, depth) = mode
+        .split_once(',')
+        .map_or((mode, None), |(name, depth)| (name, Some(depth)));
+    match name {
+        "fp" => {}
+        "no" => return Ok(None),
+        "dwarf" | "lbr" => {
+            return Err(CliError::usage(format!(
+                "call graphs by {name} are not supported yet; use --call-graph fp"
+            )));
+        }
+        _ => {
+            return Err(CliError::usage(format!(
+                "'{name}' is no way to record call graphs; use --call-graph fp"
+            )));
+        }
+    }
+    let Some(depth) = depth else {
+        return Ok(Some(0));
+    };
+    match depth.parse() {
+        Ok(depth) => Ok(Some(depth)),
+        Err(_) => Err(CliError::usage(format!(
+            "'{depth}' is no number of frames: use --call-graph fp,N"
+        ))),
+    }
+}
+
+/// The program to run, found before anything is opened or written.
+fn workload(
+    matches: &ArgMatches,
+    context: &Context,
+    events: &[EventSpec],
+) -> Result<Option<Program>, CliError> {
+    let words: Vec<OsString> = matches
+        .get_many("workload")
+        .into_iter()
+        .flatten()
+        .cloned()
+        .collect();
+    let Some(word) = words
+        .first()
+        .map(|word| word.to_string_lossy().into_owned())
+    else {
+        return Ok(None);
+    };
+    let found = Program::find(words, context.var("PATH").as_deref());
+    let missing = |cause: io::Error| {
+        let names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
+        explain::workload(&names.join(","), &word, &cause)
+    };
+    found.map(Some).map_err(missing)
+}
+
+fn target(matches: &ArgMatches, context: &Context, workload: bool) -> Result<Target, CliError> {
+    let text = |id: &str| matches.get_one::<String>(id).map(String::as_str);
+    let all = flag(matches, "all-cpus") == Some(true);
+    let cpus = text("cpu").map(CpuList::parse).transpose();
+    let cpus = cpus.map_err(|error| CliError::usage(format!("-C: {error}")))?;
+    let (pids, tids) = (text("pid"), text("tid"));
+    if let Some(list) = pids.or(tids) {
+        let overridden = [("CPU", cpus.is_some()), ("SYSTEM", all)];
+        for (name, _) in overridden.iter().filter(|(_, given)| *given) {
+            context.warn(format_args!("PID/TID switch overriding {name}"));
+        }
+        if pids.is_some() && tids.is_some() {
+            context.warn("PID switch overriding TID");
+        }
+        let ids = ids(list)?;
+        return Ok(if pids.is_some() {
+            Target::Processes(ids)
+        } else {
+            Target::Threads(ids)
+        });
+    }
+    if all || cpus.is_some() {
+        return Ok(Target::Cpus(cpus));
+    }
+    if workload {
+        return Ok(Target::Workload);
+    }
+    context.note("no workload and no target: recording the whole system until Ctrl-C");
+    Ok(Target::Cpus(None))
+}
+
+fn ids(list: &str) -> Result<Vec<u32>, CliError> {
+    let id = |word: &str| {
+        let number = word.trim().parse::<u32>().ok();
+        number
+            .filter(|id| i32::try_from(*id).is_ok_and(|id| id > 0))
+            .ok_or_else(|| CliError::usage(format!("'{word}' is no process or thread id")))
+    };
+    list.split(',').map(id).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_positive_numbers_with_blanks_around() {
+        assert_eq!(ids("1, 2,3").ok(), Some(vec![1, 2, 3]));
+        for bad in ["", "0", "-1", "1,,2", "x", "4294967295"] {
+            assert!(ids(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! `-m`: the size of each ring, in pages or bytes.
+
+use clap::ArgMatches;
+use rperf_sys::page_size;
+
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+
+/// Data pages of each ring, rounded up to a power of two; `None` where the user doesn't say.
+pub(super) fn pages(matches: &ArgMatches, context: &Context) -> Result<Option<usize>, CliError> {
+    let Some(word) = matches.get_one::<String>("mmap-pages") else {
+        return Ok(None);
+    };
+    let invalid = || {
+        CliError::usage("Invalid argument for --mmap_pages/-m")
+            .hint("give pages (512) or bytes with a unit (512K, 8M)")
+    };
+    let asked = parse(word).ok_or_else(invalid)?;
+    let pages = asked
+        .max(1)
+        .checked_next_power_of_two()
+        .ok_or_else(invalid)?;
+    let bytes = pages.checked_mul(page_size()).ok_or_else(invalid)?;
+    if pages != asked {
+        context.note(format_args!(
+            "rounding mmap pages size to {} ({pages} pages)",
+            human(bytes)
+        ));
+    }
+    Ok(Some(pages))
+}
+
+/// A number of pages, or of bytes with `B`, `K`, `M` or `G` behind, rounded up to pages.
+fn parse(word: &str) -> Option<usize> {
+    let unit = |letter: char| match letter.to_ascii_uppercase() {
+        'B' => Some(0),
+        'K' => Some(10),
+        'M' => Some(20),
+        'G' => Some(30),
+        _ => None,
+    };
+    let Some(shift) = word.chars().last().and_then(unit) else {
+        return word.parse().ok();
+    };
+    let number: usize = word.get(..word.len() - 1)?.parse().ok()?;
+    let bytes = number.checked_mul(1 << shift)?;
+    Some(bytes.div_ceil(page_size()))
+}
+
+/// A size with the largest unit that it fills.
+fn human(bytes: usize) -> String {
+    let unit = [('G', 30), ('M', 20), ('K', 10)]
+        .into_iter()
+        .find(|(_, shift)| bytes >> shift > 0);
+    unit.map_or_else(
+        || format!("{bytes}B"),
+        |(letter, shift)| format!("{}{letter}", bytes >> shift),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_and_bytes() {
+        let page = page_size();
+        assert_eq!((parse("512"), parse("0")), (Some(512), Some(0)));
+        assert_eq!(parse("8M"), Some((8 << 20) / page));
+        assert_eq!((parse("1k"), parse("1B")), (Some(1), Some(1)));
+        for bad in ["", "K", "x", "1.5M", "-1", "99999999999G", "1,2"] {
+            assert_eq!(parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_said_in_the_largest_unit() {
+        assert_eq!(
+            [human(16 << 10), human(8 << 20), human(100)],
+            ["16K", "8M", "100B"]
+        );
+    }
+}

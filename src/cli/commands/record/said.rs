@@ -1,0 +1,91 @@
+//! What `record` says while it sets up: what it decided otherwise than asked, and with `-v` and `-vv`
+//! each attr and each call, in perf's layout.
+
+use clap::ArgMatches;
+use rperf_session::{Happened, Watch};
+use rperf_sys::PERF_FLAG_FD_CLOEXEC;
+use rperf_wire::{Attr, attr_fields};
+
+use super::explain;
+use crate::cli::context::Context;
+
+/// Width of the rule around an attr, and of the column of its names.
+const RULE: usize = 60;
+const NAMES: usize = 32;
+
+/// Says things on stderr.
+pub(super) struct Said<'a> {
+    context: &'a Context,
+    verbosity: u8,
+    /// The attr of the last call that failed was printed; its calls stand right below it.
+    clock_said: bool,
+}
+
+impl<'a> Said<'a> {
+    pub(super) fn new(context: &'a Context, matches: &ArgMatches) -> Self {
+        Self {
+            context,
+            verbosity: context.verbosity(matches),
+            clock_said: false,
+        }
+    }
+
+    fn attr(&self, attr: &Attr) {
+        let rule = "-".repeat(RULE);
+        self.context.note(&rule);
+        self.context.note("perf_event_attr:");
+        let size = u32::try_from(Attr::SIZE).unwrap_or_default();
+        for (name, value) in attr_fields(attr, size) {
+            self.context.note(format_args!("  {name:NAMES$} {value}"));
+        }
+        self.context.note(&rule);
+    }
+}
+
+impl Watch for Said<'_> {
+    fn tell(&mut self, happened: Happened<'_>) {
+        let context = self.context;
+        match happened {
+            Happened::ClockInstead { event, instead } => {
+                if !self.clock_said {
+                    context.note(format_args!("no hardware counter for {event} here: recording {instead} instead"));
+                }
+                self.clock_said = true;
+            }
+            Happened::UserOnly { event, paranoid } => {
+                context.note(format_args!("{}, as {event}", explain::user_only_note(paranoid)));
+            }
+            Happened::SmallerRings { asked, had } => context.note(format_args!(
+                "rings have {had} instead of {asked} pages: /proc/sys/kernel/perf_event_mlock_kb or RLIMIT_MEMLOCK allows no more"
+            )),
+            Happened::KernelAddressesHidden => {
+                context.warn("kernel addresses are hidden (/proc/sys/kernel/kptr_restrict): kernel samples have no names");
+            }
+            Happened::LeftOut { field } if self.verbosity > 0 => {
+                context.note(format_args!("this kernel does not know {field}: left out"));
+            }
+            Happened::LessPrecise { level } if self.verbosity > 1 => {
+                context.note(format_args!("decreasing precise_ip by one ({level})"));
+            }
+            Happened::Opening { attr } if self.verbosity > 1 => self.attr(attr),
+            Happened::Opened { observed, outcome } if self.verbosity > 1 => {
+                let call = format!(
+                    "sys_perf_event_open: pid {}  cpu {}  group_fd -1  flags {PERF_FLAG_FD_CLOEXEC:#x}",
+                    observed.pid, observed.cpu
+                );
+                match outcome {
+                    Ok(fd) => context.note(format_args!("{call} = {fd}")),
+                    Err(error) => {
+                        context.note(call);
+                        let number = error.raw_os_error().map_or(0, |number| -number);
+                        context.note(format_args!("sys_perf_event_open failed, error {number}"));
+                    }
+                }
+            }
+            Happened::Mapped { bytes } if self.verbosity > 0 => {
+                context.note(format_args!("mmap size {bytes}B"));
+            }
+            _ => {}
+        }
+    }
+}
