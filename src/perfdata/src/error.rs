@@ -73,6 +73,9 @@ pub enum Error {
         /// The field.
         source: DecodeError,
     },
+    /// The section that should describe the tracepoints holds something else.
+    #[error("the tracing data section does not begin as one")]
+    TracingMagic,
     /// A record says that it is smaller than a record's header.
     #[error("record at offset {offset} says a size of {size} bytes, smaller than its header")]
     RecordSize {

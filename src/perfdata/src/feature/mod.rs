@@ -12,6 +12,7 @@ mod pmu;
 mod sections;
 mod set;
 mod text;
+mod tracing_data;
 
 pub use build_id::BuildIdEntry;
 pub use clock::ClockData;
@@ -21,3 +22,4 @@ pub use memory::{MemoryNode, MemoryTopology, NumaNode};
 pub use pmu::{Compressed, GroupDesc, HybridPmu, PmuCapabilities, PmuMapping};
 pub use sections::Features;
 pub use set::FeatureSet;
+pub use tracing_data::{EventFormat, TracingData, TracingDataBuilder};

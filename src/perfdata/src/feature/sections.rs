@@ -4,10 +4,10 @@ use rperf_wire::{Cursor, DecodeError, Endian};
 
 use super::{
     BuildIdEntry, Cache, ClockData, Compressed, CpuTopology, FeatureId, GroupDesc, HybridPmu,
-    MemoryTopology, NrCpus, NumaNode, PmuCapabilities, PmuMapping, event_desc, text,
+    MemoryTopology, NrCpus, NumaNode, PmuCapabilities, PmuMapping, TracingData, event_desc, text,
 };
 use crate::header::Section;
-use crate::{EventDesc, FileHeader, Finding};
+use crate::{Error, EventDesc, FileHeader, Finding};
 
 /// The feature sections of a file. A getter gives `None` for a feature that is absent or cannot be
 /// decoded; [`Features::malformed`] tells which of the two.
@@ -78,6 +78,15 @@ impl<'a> Features<'a> {
 
     fn string(&self, feature: FeatureId) -> Option<String> {
         self.get(feature, text::take)
+    }
+
+    /// Descriptions of the recorded tracepoints.
+    ///
+    /// # Errors
+    /// As [`TracingData::parse`]; a file without the section gives `Ok(None)`.
+    pub fn tracing_data(&self) -> Result<Option<TracingData<'a>>, Error> {
+        let section = self.raw(FeatureId::TRACING_DATA);
+        section.map(TracingData::parse).transpose()
     }
 
     /// Name of the machine.

@@ -6,7 +6,7 @@ use rperf_wire::{Encoder, Endian};
 
 use super::{
     BuildIdEntry, Cache, ClockData, CpuTopology, FeatureId, GroupDesc, MemoryTopology, NrCpus,
-    NumaNode, PmuMapping, event_desc, text,
+    NumaNode, PmuMapping, TracingDataBuilder, event_desc, text,
 };
 use crate::EventDesc;
 
@@ -40,6 +40,11 @@ impl FeatureSet {
         encode(&mut Encoder::new(&mut bytes, self.endian));
         self.sections.insert(feature, bytes);
         self
+    }
+
+    /// Descriptions of the recorded tracepoints.
+    pub fn tracing_data(&mut self, data: &TracingDataBuilder) -> &mut Self {
+        self.set(FeatureId::TRACING_DATA, |to| to.bytes(&data.encode()))
     }
 
     /// Build-ids of mapped files.

@@ -1,0 +1,403 @@
+//! TRACING_DATA: the recording kernel's descriptions of its tracepoints, in the format that trace-cmd
+//! brought up.
+//!
+//! ```text
+//! 0x17 0x08 0x44 "tracing" version NUL       version "0.6"; "0.5" has no saved command lines
+//! endian u8 (1: big), long size u8, page size u32
+//! "header_page" NUL, u64 size, text           fields of a ring buffer page
+//! "header_event" NUL, u64 size, text
+//! u32 count, { u64 size, text }               formats of ftrace's own events
+//! u32 count, { system NUL, u32 count, { u64 size, text } }
+//! u32 size, text                              kallsyms; empty since Linux 3.17
+//! u32 size, text                              printk_formats
+//! u64 size, text                              saved_cmdlines
+//! ```
+
+use std::borrow::Cow;
+
+use rperf_wire::{Cursor, DecodeError, Encoder, Endian, until_nul};
+
+use crate::Error;
+
+const MAGIC: &[u8] = b"\x17\x08\x44tracing";
+/// What perf 6.1 writes.
+const VERSION: &str = "0.6";
+const WHAT: &str = "tracing data";
+
+/// Descriptions of the recorded tracepoints, borrowed from the section's bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TracingData<'a> {
+    /// Version of the layout, `0.5` or `0.6`.
+    pub version: &'a str,
+    /// Byte order of the recording machine and of all numbers here.
+    pub endian: Endian,
+    /// Bytes of a `long` of the recording kernel: 4 or 8.
+    pub long_size: u8,
+    /// Bytes of a page of the recording kernel.
+    pub page_size: u32,
+    /// Text of `events/header_page`.
+    pub header_page: &'a [u8],
+    /// Text of `events/header_event`.
+    pub header_event: &'a [u8],
+    /// Texts of the format files of ftrace's own events; perf writes none.
+    pub ftrace: Vec<&'a [u8]>,
+    /// Tracepoints in the order of the file.
+    pub events: Vec<EventFormat<'a>>,
+    /// Text of `/proc/kallsyms`; empty in what perf writes.
+    pub kallsyms: &'a [u8],
+    /// Text of `printk_formats`: strings of the kernel by address.
+    pub printk_formats: &'a [u8],
+    /// Text of `saved_cmdlines`: command names by thread.
+    pub saved_cmdlines: &'a [u8],
+}
+
+/// The description of one tracepoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventFormat<'a> {
+    /// Its system, such as `sched`.
+    pub system: &'a str,
+    /// Text of its `format` file.
+    pub text: &'a [u8],
+}
+
+impl<'a> EventFormat<'a> {
+    /// The text of the format file; what is not UTF-8 is replaced.
+    #[must_use]
+    pub fn to_str(&self) -> Cow<'a, str> {
+        String::from_utf8_lossy(self.text)
+    }
+
+    /// The name that the text says, without the system.
+    #[must_use]
+    pub fn name(&self) -> Option<&'a str> {
+        self.line("name:")
+    }
+
+    /// The number that the text says: `attr.config` of the event.
+    #[must_use]
+    pub fn id(&self) -> Option<u64> {
+        self.line("ID:")?.parse().ok()
+    }
+
+    fn line(&self, key: &str) -> Option<&'a str> {
+        let mut lines = self.text.split(|&byte| byte == b'\n');
+        let value = lines.find_map(|line| line.strip_prefix(key.as_bytes()))?;
+        str::from_utf8(value).ok().map(str::trim)
+    }
+}
+
+/// Takes text up to its NUL, which is taken too.
+fn take_name<'a>(at: &mut Cursor<'a>, field: &'static str) -> Result<&'a str, DecodeError> {
+    let have = at.rest().len();
+    let name = until_nul(at.rest());
+    let text = str::from_utf8(name).unwrap_or_default();
+    if name.len() == have {
+        let offset = at.offset();
+        let need = have + 1;
+        return Err(DecodeError::Short {
+            field,
+            offset,
+            need,
+            have,
+        });
+    }
+    at.take(name.len() + 1, field)?;
+    Ok(text)
+}
+
+/// Takes `size` bytes.
+fn take_text<'a>(
+    at: &mut Cursor<'a>,
+    size: u64,
+    field: &'static str,
+) -> Result<&'a [u8], DecodeError> {
+    at.take(usize::try_from(size).unwrap_or(usize::MAX), field)
+}
+
+fn take_u64_text<'a>(at: &mut Cursor<'a>, field: &'static str) -> Result<&'a [u8], DecodeError> {
+    let size = at.u64(field)?;
+    take_text(at, size, field)
+}
+
+fn take_u32_text<'a>(at: &mut Cursor<'a>, field: &'static str) -> Result<&'a [u8], DecodeError> {
+    let size = at.u32(field)?;
+    take_text(at, size.into(), field)
+}
+
+impl<'a> TracingData<'a> {
+    /// Reads the section.
+    ///
+    /// # Errors
+    /// [`Error::TracingMagic`] when the bytes do not begin as tracing data do, [`Error::Decode`] when
+    /// they end too early; its offsets count from the start of the section.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
+        if !bytes.starts_with(MAGIC) {
+            return Err(Error::TracingMagic);
+        }
+        Self::decode(bytes).map_err(|source| Error::Decode {
+            what: WHAT,
+            offset: 0,
+            source,
+        })
+    }
+
+    fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+        let mut start = Cursor::new(bytes, Endian::Little);
+        start.take(MAGIC.len(), "magic")?;
+        let version = take_name(&mut start, "version")?;
+        let endian = match start.u8("byte order")? {
+            0 => Endian::Little,
+            _ => Endian::Big,
+        };
+        // From here on numbers are in the byte order that was just read.
+        let at = &mut Cursor::new(bytes, endian);
+        at.take(start.offset(), "magic")?;
+        let long_size = at.u8("size of long")?;
+        let page_size = at.u32("page size")?;
+        take_name(at, "header_page")?;
+        let header_page = take_u64_text(at, "header_page")?;
+        take_name(at, "header_event")?;
+        let header_event = take_u64_text(at, "header_event")?;
+        Ok(Self {
+            version,
+            endian,
+            long_size,
+            page_size,
+            header_page,
+            header_event,
+            ftrace: take_ftrace(at)?,
+            events: take_events(at)?,
+            kallsyms: take_u32_text(at, "kallsyms")?,
+            printk_formats: take_u32_text(at, "printk_formats")?,
+            saved_cmdlines: match version {
+                "0.1" | "0.2" | "0.3" | "0.4" | "0.5" => &[],
+                _ => take_u64_text(at, "saved_cmdlines")?,
+            },
+        })
+    }
+
+    /// The description of the tracepoint with that number, `attr.config` of its event.
+    #[must_use]
+    pub fn by_id(&self, id: u64) -> Option<&EventFormat<'a>> {
+        self.events.iter().find(|event| event.id() == Some(id))
+    }
+
+    /// The description of `system:name`.
+    #[must_use]
+    pub fn by_name(&self, system: &str, name: &str) -> Option<&EventFormat<'a>> {
+        let mut events = self.events.iter();
+        events.find(|event| event.system == system && event.name() == Some(name))
+    }
+}
+
+fn take_ftrace<'a>(at: &mut Cursor<'a>) -> Result<Vec<&'a [u8]>, DecodeError> {
+    let count = at.u32("count of ftrace formats")?;
+    (0..count)
+        .map(|_| take_u64_text(at, "ftrace format"))
+        .collect()
+}
+
+fn take_events<'a>(at: &mut Cursor<'a>) -> Result<Vec<EventFormat<'a>>, DecodeError> {
+    let mut events = Vec::new();
+    for _ in 0..at.u32("count of systems")? {
+        let system = take_name(at, "system")?;
+        for _ in 0..at.u32("count of formats")? {
+            let text = take_u64_text(at, "event format")?;
+            events.push(EventFormat { system, text });
+        }
+    }
+    Ok(events)
+}
+
+/// A TRACING_DATA section to be written. It reads nothing itself: the recorder gives it the texts.
+#[derive(Debug, Clone)]
+pub struct TracingDataBuilder {
+    endian: Endian,
+    long_size: u8,
+    page_size: u32,
+    header_page: Vec<u8>,
+    header_event: Vec<u8>,
+    systems: Vec<(String, Vec<Vec<u8>>)>,
+    printk_formats: Vec<u8>,
+    saved_cmdlines: Vec<u8>,
+}
+
+impl TracingDataBuilder {
+    /// A section without events, of a kernel of this byte order with longs of `long_size` and pages of
+    /// `page_size` bytes.
+    #[must_use]
+    pub fn new(endian: Endian, long_size: u8, page_size: u32) -> Self {
+        Self {
+            endian,
+            long_size,
+            page_size,
+            header_page: Vec::new(),
+            header_event: Vec::new(),
+            systems: Vec::new(),
+            printk_formats: Vec::new(),
+            saved_cmdlines: Vec::new(),
+        }
+    }
+
+    /// Sets the texts of `events/header_page` and `events/header_event`. perf takes the size of a
+    /// `long` from the first, so a cut one changes how it prints; that file gives all it has to the
+    /// first read(2) and nothing to a second.
+    pub fn headers(&mut self, page: &[u8], event: &[u8]) -> &mut Self {
+        self.header_page = page.to_vec();
+        self.header_event = event.to_vec();
+        self
+    }
+
+    /// Adds the text of the `format` file of an event of `system`. Systems are written in the order of
+    /// their first event, events in the order of their adding.
+    pub fn event(&mut self, system: &str, format: &[u8]) -> &mut Self {
+        let known = self.systems.iter_mut().find(|(name, _)| name == system);
+        match known {
+            Some((_, formats)) => formats.push(format.to_vec()),
+            None => self
+                .systems
+                .push((system.to_owned(), vec![format.to_vec()])),
+        }
+        self
+    }
+
+    /// Sets the text of `printk_formats`.
+    pub fn printk_formats(&mut self, text: &[u8]) -> &mut Self {
+        self.printk_formats = text.to_vec();
+        self
+    }
+
+    /// Sets the text of `saved_cmdlines`.
+    pub fn saved_cmdlines(&mut self, text: &[u8]) -> &mut Self {
+        self.saved_cmdlines = text.to_vec();
+        self
+    }
+
+    /// The bytes of the section.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let to = &mut Encoder::new(&mut bytes, self.endian);
+        to.bytes(MAGIC);
+        put_name(to, VERSION);
+        to.bytes(&[u8::from(self.endian == Endian::Big), self.long_size]);
+        to.u32(self.page_size);
+        put_name(to, "header_page");
+        put_u64_text(to, &self.header_page);
+        put_name(to, "header_event");
+        put_u64_text(to, &self.header_event);
+        let no_ftrace = 0;
+        to.u32(no_ftrace);
+        put_count(to, self.systems.len());
+        for (system, formats) in &self.systems {
+            put_name(to, system);
+            put_count(to, formats.len());
+            for format in formats {
+                put_u64_text(to, format);
+            }
+        }
+        let no_kallsyms = 0;
+        to.u32(no_kallsyms);
+        put_count(to, self.printk_formats.len());
+        to.bytes(&self.printk_formats);
+        put_u64_text(to, &self.saved_cmdlines);
+        bytes
+    }
+}
+
+fn put_name(to: &mut Encoder<'_>, name: &str) {
+    to.bytes(name.as_bytes());
+    to.zeros(1);
+}
+
+fn put_count(to: &mut Encoder<'_>, count: usize) {
+    to.u32(u32::try_from(count).unwrap_or(u32::MAX));
+}
+
+fn put_u64_text(to: &mut Encoder<'_>, text: &[u8]) {
+    to.u64(text.len() as u64);
+    to.bytes(text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SWITCH: &[u8] = b"name: sched_switch\nID: 372\nformat:\n";
+    const WAKEUP: &[u8] = b"name: sched_wakeup\nID: 374\nformat:\n";
+    const SOFTIRQ: &[u8] = b"name: softirq_entry\nID: 223\nformat:\n";
+
+    fn builder(endian: Endian) -> TracingDataBuilder {
+        let mut builder = TracingDataBuilder::new(endian, 8, 4096);
+        builder
+            .headers(b"page", b"event")
+            .event("sched", SWITCH)
+            .event("irq", SOFTIRQ)
+            .event("sched", WAKEUP)
+            .printk_formats(b"0xffffffff81000000 : \"text\\n\"\n")
+            .saved_cmdlines(b"1 init\n");
+        builder
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        for endian in [Endian::Little, Endian::Big] {
+            let bytes = builder(endian).encode();
+            let data = TracingData::parse(&bytes).expect("own section");
+            assert_eq!((data.version, data.endian), ("0.6", endian));
+            assert_eq!((data.long_size, data.page_size), (8, 4096));
+            assert_eq!(
+                (data.header_page, data.header_event),
+                (&b"page"[..], &b"event"[..])
+            );
+            let events = data.events.iter().map(|event| (event.system, event.text));
+            let events: Vec<_> = events.collect();
+            assert_eq!(
+                events,
+                [("sched", SWITCH), ("sched", WAKEUP), ("irq", SOFTIRQ)]
+            );
+            assert!(data.printk_formats.ends_with(b"\"text\\n\"\n"));
+            assert_eq!(data.saved_cmdlines, b"1 init\n");
+        }
+    }
+
+    #[test]
+    fn events_are_found_by_number_and_by_name() {
+        let bytes = builder(Endian::Little).encode();
+        let data = TracingData::parse(&bytes).expect("own section");
+        assert_eq!(
+            data.by_id(374).and_then(EventFormat::name),
+            Some("sched_wakeup")
+        );
+        assert_eq!(
+            data.by_name("irq", "softirq_entry")
+                .and_then(EventFormat::id),
+            Some(223)
+        );
+        assert_eq!(data.by_name("sched", "softirq_entry"), None);
+        assert_eq!(data.by_id(1), None);
+    }
+
+    #[test]
+    fn the_old_version_has_no_command_lines() {
+        let mut bytes = builder(Endian::Little).saved_cmdlines(b"").encode();
+        bytes.truncate(bytes.len() - 8);
+        bytes[MAGIC.len() + 2] = b'5';
+        let data = TracingData::parse(&bytes).expect("version 0.5");
+        assert_eq!((data.version, data.saved_cmdlines), ("0.5", &b""[..]));
+    }
+
+    #[test]
+    fn a_cut_section_is_an_error_at_every_length() {
+        let bytes = builder(Endian::Little).encode();
+        for length in 0..bytes.len() {
+            let error = TracingData::parse(&bytes[..length]).expect_err("cut");
+            let is_magic = length < MAGIC.len();
+            assert_eq!(
+                matches!(error, Error::TracingMagic),
+                is_magic,
+                "{length}: {error}"
+            );
+        }
+    }
+}
