@@ -115,3 +115,62 @@ pub fn user_only(event: &EventSpec) -> Option<EventSpec> {
         ..event.clone()
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Catalogue, parse};
+
+    fn named(text: &str) -> EventSpec {
+        parse(text, &Catalogue::default()).unwrap().remove(0)
+    }
+
+    fn fallback(event: &EventSpec) -> Option<String> {
+        let clock = fallback_to_cpu_clock(event)?;
+        assert_eq!(clock.attr.kind, EventType::SOFTWARE);
+        assert_eq!(clock.attr.flags, event.attr.flags, "modifiers are kept");
+        Some(clock.name)
+    }
+
+    #[test]
+    fn only_cycles_fall_back_to_the_clock() {
+        let names = |text| fallback(&named(text));
+        assert_eq!(names("cycles").as_deref(), Some("cpu-clock"));
+        assert_eq!(names("cpu-cycles:u").as_deref(), Some("cpu-clock:uH"));
+        assert_eq!(names("cycles:uk").as_deref(), Some("cpu-clock:kuH"));
+        assert_eq!(names("cycles:P").as_deref(), Some("cpu-clock:ppp"));
+        assert_eq!(names("cycles:D").as_deref(), Some("cpu-clock:HG"));
+        assert_eq!(
+            fallback(&default_event(true)).as_deref(),
+            Some("cpu-clock:ppp")
+        );
+        assert_eq!(
+            fallback(&default_event(false)).as_deref(),
+            Some("cpu-clock:uhppp")
+        );
+        assert_eq!(names("instructions"), None);
+        assert_eq!(names("cpu-clock"), None);
+    }
+
+    #[test]
+    fn without_the_kernel_the_name_says_so() {
+        let names = |text| user_only(&named(text)).map(|event| event.name);
+        assert_eq!(names("cs").as_deref(), Some("cs:u"));
+        assert_eq!(names("cs:D").as_deref(), Some("cs:Du"));
+        assert_eq!(names("cpu-clock:H").as_deref(), Some("cpu-clock:Hu"));
+        assert_eq!(names("cs:u"), None);
+        assert_eq!(names("cs:k"), None, "nothing would be left");
+        assert_eq!(user_only(&default_event(false)), None);
+    }
+
+    /// What an ordinary user gets for `cycles` on a machine without a PMU: the kernel refuses the
+    /// kernel first, then the event.
+    #[test]
+    fn both_fallbacks_follow_each_other() {
+        let user = user_only(&named("cycles")).and_then(|event| fallback_to_cpu_clock(&event));
+        assert_eq!(
+            user.map(|event| event.name).as_deref(),
+            Some("cpu-clock:uH")
+        );
+    }
+}
