@@ -1,1 +1,34 @@
-//! rperf-hist.
+//! Histograms of samples: sort keys, entries, call graphs.
+//!
+//! ```text
+//! samples --fold--> unique raw stacks --resolver--> stacks of names --keys--> entries --order, text--> Histogram
+//! ```
+//!
+//! Samples are folded by what they hold before anything is looked up, so that each unique stack is resolved, counted for
+//! its callers and entered into call graphs once, with the weight of all its samples.
+//!
+//! **Invariants.** The result does not depend on the number of threads: rows are ordered by weights, names, addresses
+//! and the earliest sample, never by numbers given out on the way. Strings appear in [`Histogram`] alone.
+
+mod entries;
+mod error;
+mod fold;
+mod histogram;
+mod keys;
+mod names;
+mod options;
+mod order;
+mod parallel;
+mod resolve;
+mod rows;
+mod stacks;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+pub use error::Error;
+pub use fold::Samples;
+pub use histogram::{Branch, Histogram, Row};
+pub use keys::{KEYS, Key, parse as parse_keys};
+pub use options::{Direction, GraphOptions, Options};
+pub use resolve::Source;

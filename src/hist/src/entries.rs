@@ -1,0 +1,236 @@
+//! From stacks to entries: every stack counts for what it fell on, and with children for each of its callers.
+
+use rperf_replay::Order;
+use rperf_resolve::Level;
+use rustc_hash::FxHashMap;
+
+use crate::keys::{Context, Key, Part, Reads, Site, Subject, Thread};
+use crate::names::Names;
+use crate::stacks::{Layout, Stack};
+use crate::tree::Chain;
+
+/// One row before it has text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// Events of the samples that fell on it.
+    pub(crate) own: u64,
+    /// Those and the events of samples that came through it.
+    pub(crate) total: u64,
+    /// Samples that fell on it.
+    pub(crate) samples: u64,
+    /// Length of the longest chain in its call graph.
+    pub(crate) depth: u32,
+    /// Where it was seen first.
+    pub(crate) first: First,
+}
+
+/// The earliest appearance of an entry: it decides what the keys leave open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct First {
+    pub(crate) order: Order,
+    pub(crate) thread: Thread,
+    pub(crate) context: u32,
+    pub(crate) site: u32,
+    pub(crate) level: Level,
+}
+
+/// How stacks become entries.
+pub(crate) struct Entries<'a> {
+    layout: &'a Layout,
+    children: bool,
+    /// For each context and each site the number of what the keys see of it.
+    contexts: Vec<u32>,
+    sites: Vec<u32>,
+    numbers: FxHashMap<u64, u32>,
+    list: Vec<Entry>,
+}
+
+impl<'a> Entries<'a> {
+    /// The entries that `keys` tell apart, with `children` callers too.
+    pub(crate) fn count(
+        layout: &'a Layout,
+        keys: &[&Key],
+        names: &dyn Names,
+        children: bool,
+    ) -> Self {
+        let (contexts, sites) = labels(layout, keys, names);
+        let mut entries = Self {
+            layout,
+            children,
+            contexts,
+            sites,
+            numbers: FxHashMap::default(),
+            list: Vec::new(),
+        };
+        let mut seen = Vec::new();
+        for stack in &layout.stacks {
+            entries.visit(stack, &mut seen);
+        }
+        entries
+    }
+
+    /// The entries, in no order.
+    pub(crate) fn list(&self) -> &[Entry] {
+        &self.list
+    }
+
+    /// For each entry heavier than `least` the chains of its call graph, the others without.
+    pub(crate) fn chains(&self, least: u64) -> Vec<Vec<Chain>> {
+        let mut chains = vec![Vec::new(); self.list.len()];
+        let mut seen = Vec::new();
+        for (number, stack) in (0u32..).zip(&self.layout.stacks) {
+            self.walk(stack, &mut seen, |entry, from| {
+                let chain = Chain {
+                    stack: number,
+                    from: from.unwrap_or_default(),
+                };
+                if self.list[entry as usize].total >= least {
+                    chains[entry as usize].push(chain);
+                }
+            });
+        }
+        chains
+    }
+
+    /// Counts one stack.
+    fn visit(&mut self, stack: &Stack, seen: &mut Vec<u32>) {
+        let layout = self.layout;
+        let frames = layout.frames(stack);
+        let depth = frames.len() as u32;
+        let weight = &stack.weight;
+        let leaf = self.entry(stack, stack.leaf, stack.level);
+        let entry = &mut self.list[leaf as usize];
+        entry.own = entry.own.saturating_add(weight.period);
+        entry.samples += weight.samples;
+        entry.add(weight.period, depth);
+        if !self.children {
+            return;
+        }
+        seen.clear();
+        seen.push(leaf);
+        let mut level = stack.level;
+        for (from, site) in (0..).zip(frames) {
+            // Where nothing is mapped, perf shows the level of the frame it looked at before.
+            level = layout.sites[*site as usize].level.unwrap_or(level);
+            let entry = self.entry(stack, *site, level);
+            if !seen.contains(&entry) {
+                seen.push(entry);
+                self.list[entry as usize].add(weight.period, depth - from);
+            }
+        }
+    }
+
+    /// Calls `each(entry, from)` for the entries of one stack that was counted: `from` is the frame that an entry's
+    /// chain begins with, `None` for what the sample fell on, which has the whole chain.
+    fn walk(&self, stack: &Stack, seen: &mut Vec<u32>, mut each: impl FnMut(u32, Option<u32>)) {
+        let number = |site| self.numbers.get(&self.label(stack, site)).copied();
+        let Some(leaf) = number(stack.leaf) else {
+            return;
+        };
+        each(leaf, None);
+        if !self.children {
+            return;
+        }
+        seen.clear();
+        seen.push(leaf);
+        for (from, site) in (0..).zip(self.layout.frames(stack)) {
+            if let Some(entry) = number(*site)
+                && !seen.contains(&entry)
+            {
+                seen.push(entry);
+                each(entry, Some(from));
+            }
+        }
+    }
+
+    fn label(&self, stack: &Stack, site: u32) -> u64 {
+        let context = self.contexts[stack.context as usize];
+        u64::from(context) << 32 | u64::from(self.sites[site as usize])
+    }
+
+    /// The number of the entry of `site` in `stack`, new if there is none yet.
+    fn entry(&mut self, stack: &Stack, site: u32, level: Level) -> u32 {
+        let first = First {
+            order: stack.weight.first,
+            thread: stack.weight.thread,
+            context: stack.context,
+            site,
+            level,
+        };
+        let label = self.label(stack, site);
+        let number = *self.numbers.entry(label).or_insert_with(|| {
+            let number = self.list.len() as u32;
+            self.list.push(Entry::new(first));
+            number
+        });
+        let known = &mut self.list[number as usize].first;
+        if first.order < known.order {
+            *known = first;
+        }
+        number
+    }
+}
+
+impl Entry {
+    fn new(first: First) -> Self {
+        Self {
+            own: 0,
+            total: 0,
+            samples: 0,
+            depth: 0,
+            first,
+        }
+    }
+
+    fn add(&mut self, period: u64, depth: u32) {
+        self.total = self.total.saturating_add(period);
+        self.depth = self.depth.max(depth);
+    }
+
+    /// What keys are applied to.
+    pub(crate) fn subject<'s>(&self, layout: &'s Layout) -> Subject<'s> {
+        Subject {
+            context: &layout.contexts[self.first.context as usize],
+            site: &layout.sites[self.first.site as usize],
+            level: self.first.level,
+        }
+    }
+}
+
+/// Numbers the contexts and the sites by what `keys` see of them.
+fn labels(layout: &Layout, keys: &[&Key], names: &dyn Names) -> (Vec<u32>, Vec<u32>) {
+    let no_context = Context::default();
+    let no_site = Site::default();
+    let context_keys: Vec<&Key> = select(keys, |reads| reads != Reads::Site);
+    let site_keys: Vec<&Key> = select(keys, |reads| reads == Reads::Site);
+    let contexts = layout.contexts.iter().map(|context| (context, &no_site));
+    let sites = layout.sites.iter().map(|site| (&no_context, site));
+    (
+        number(contexts, &context_keys, names),
+        number(sites, &site_keys, names),
+    )
+}
+
+fn select<'k>(keys: &[&'k Key], wanted: impl Fn(Reads) -> bool) -> Vec<&'k Key> {
+    let keys = keys.iter().copied();
+    keys.filter(|key| wanted(key.reads)).collect()
+}
+
+fn number<'s>(
+    subjects: impl Iterator<Item = (&'s Context, &'s Site)>,
+    keys: &[&Key],
+    names: &dyn Names,
+) -> Vec<u32> {
+    let mut numbers: FxHashMap<Vec<Part<'_>>, u32> = FxHashMap::default();
+    let mut label = |(context, site)| {
+        let subject = Subject {
+            context,
+            site,
+            level: Level::User,
+        };
+        let parts = keys.iter().map(|key| (key.identity)(&subject, names));
+        let next = numbers.len() as u32;
+        *numbers.entry(parts.collect()).or_insert(next)
+    };
+    subjects.map(&mut label).collect()
+}

@@ -1,0 +1,183 @@
+//! What tells the rows of a report apart: each sort key with its column, in one place.
+//!
+//! To add a key: a file beside the others with its [`Key`], and one line in [`KEYS`].
+
+mod comm;
+mod cpu;
+mod dso;
+mod symbol;
+mod thread;
+
+use std::fmt;
+
+use rperf_replay::{CommId, DsoId};
+use rperf_resolve::{Level, SymbolId};
+
+use crate::error::Error;
+use crate::names::Names;
+
+/// All sort keys. A word that several names begin with means the first of them.
+pub static KEYS: &[&Key] = &[
+    &thread::PID,
+    &comm::COMM,
+    &dso::DSO,
+    &symbol::SYMBOL,
+    &cpu::CPU,
+    &thread::TID,
+];
+
+/// One sort key and its column.
+pub struct Key {
+    /// The word that `--sort` takes.
+    pub name: &'static str,
+    /// Title of the column.
+    pub title: &'static str,
+    /// The column's least width, in characters, in a table with an unresolved row.
+    pub unresolved_width: usize,
+    /// Whether its cells are filled up with blanks in the last column too.
+    pub pads: bool,
+    /// Which part of a sample it looks at.
+    pub(crate) reads: Reads,
+    /// What makes two samples belong to one row.
+    pub(crate) identity: for<'n> fn(&Subject<'_>, &'n dyn Names) -> Part<'n>,
+    /// What orders rows of equal weight; some keys can't tell all rows apart by it.
+    pub(crate) rank: for<'n> fn(&Subject<'_>, &'n dyn Names) -> Part<'n>,
+    /// The cell.
+    pub(crate) text: fn(&Subject<'_>, &dyn Names) -> String,
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Key").field(&self.name).finish()
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Key {}
+
+/// The part of a sample that a key looks at: what can't be seen needn't be kept apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reads {
+    /// The name of the task.
+    Comm,
+    /// The thread.
+    Thread,
+    /// The processor.
+    Cpu,
+    /// The code at one frame.
+    Site,
+}
+
+/// Who was sampled: equal for all frames of a sample. What no key reads is left at its default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Context {
+    pub(crate) comm: Option<CommId>,
+    pub(crate) thread: Thread,
+    /// `u32::MAX` where the samples don't tell.
+    pub(crate) cpu: u32,
+}
+
+/// A thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Thread {
+    pub(crate) pid: u32,
+    pub(crate) tid: u32,
+}
+
+/// The code of one frame: a function, or an address of which no function is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Site {
+    pub(crate) dso: Option<DsoId>,
+    pub(crate) symbol: Option<SymbolId>,
+    /// The address where no symbol is known, else 0.
+    pub(crate) address: u64,
+    /// Kernel or user space; `None` without a mapping, which leaves it open.
+    pub(crate) level: Option<Level>,
+}
+
+/// What keys are applied to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Subject<'a> {
+    pub(crate) context: &'a Context,
+    pub(crate) site: &'a Site,
+    pub(crate) level: Level,
+}
+
+/// One key's view of a subject, comparable. Variants of one key stand in the order of rows: what is not known comes last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Part<'n> {
+    /// By bytes.
+    Text(&'n str),
+    /// A function of an object.
+    Function {
+        dso: Option<&'n str>,
+        start: i64,
+        end: i64,
+    },
+    /// Numbers, and addresses as signed numbers: the kernel's come first.
+    Number(i64),
+    /// Not known.
+    Absent,
+}
+
+/// The keys that `words` names, separated by commas: any beginning of a name in any case, as in perf. The same key
+/// twice counts once.
+///
+/// # Errors
+///
+/// [`Error::UnknownKey`] for a word that no name begins with.
+pub fn parse(words: &str) -> Result<Vec<&'static Key>, Error> {
+    let mut keys: Vec<&'static Key> = Vec::new();
+    for word in words.split([',', ' ']).filter(|word| !word.is_empty()) {
+        let key = find(word).ok_or_else(|| Error::UnknownKey(word.to_owned()))?;
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    Ok(keys)
+}
+
+fn find(word: &str) -> Option<&'static Key> {
+    let begins = |key: &&Key| {
+        let name = key.name.as_bytes().get(..word.len());
+        name.is_some_and(|start| start.eq_ignore_ascii_case(word.as_bytes()))
+    };
+    KEYS.iter().copied().find(begins)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(words: &str) -> Vec<&'static str> {
+        let keys = parse(words).expect("known keys");
+        keys.iter().map(|key| key.name).collect()
+    }
+
+    #[test]
+    fn beginnings_of_names_are_enough() {
+        assert_eq!(names("comm,dso,symbol"), ["comm", "dso", "symbol"]);
+        assert_eq!(names("sym,C"), ["symbol", "comm"]);
+        assert_eq!(names("p,t,cp"), ["pid", "tid", "cpu"]);
+        assert_eq!(names("dso,DSO,,d"), ["dso"]);
+        assert_eq!(names(""), [""; 0]);
+    }
+
+    #[test]
+    fn an_unknown_word_is_named() {
+        let error = parse("comm,symbols").expect_err("no such key");
+        assert!(error.to_string().contains("`symbols'"), "{error}");
+    }
+
+    #[test]
+    fn kernel_addresses_and_unknown_things_are_ordered_as_in_perf() {
+        let kernel = Part::Number(-1);
+        assert!(kernel < Part::Number(0x1000));
+        assert!(Part::Text("zz") < Part::Absent);
+    }
+}

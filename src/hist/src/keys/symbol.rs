@@ -1,0 +1,41 @@
+//! `symbol`: the function, or the address where none is known.
+
+use super::{Key, Part, Reads, Subject};
+use crate::names::Names;
+
+pub(super) static SYMBOL: Key = Key {
+    name: "symbol",
+    title: "Symbol",
+    unresolved_width: 22,
+    pads: false,
+    reads: Reads::Site,
+    identity,
+    rank: |subject, names| {
+        let name = |symbol| Part::Text(names.symbol(symbol));
+        subject.site.symbol.map_or(Part::Absent, name)
+    },
+    text,
+};
+
+/// A function is its object and range: two static functions of one name are two rows.
+fn identity<'n>(subject: &Subject<'_>, names: &'n dyn Names) -> Part<'n> {
+    let Some(symbol) = subject.site.symbol else {
+        return Part::Number(subject.site.address.cast_signed());
+    };
+    let (start, end) = names.range(symbol);
+    Part::Function {
+        dso: subject.site.dso.map(|dso| names.dso(dso)),
+        start: start.cast_signed(),
+        end: end.cast_signed(),
+    }
+}
+
+fn text(subject: &Subject<'_>, names: &dyn Names) -> String {
+    let level = subject.level.letter();
+    match (subject.site.symbol, subject.site.address) {
+        (Some(symbol), _) => format!("[{level}] {}", names.symbol(symbol)),
+        // C's `%#.16x` writes no 0x before a zero.
+        (None, 0) => format!("[{level}] {:016x}", 0),
+        (None, address) => format!("[{level}] {address:#018x}"),
+    }
+}

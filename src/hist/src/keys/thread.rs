@@ -1,0 +1,29 @@
+//! `pid` and `tid`: the thread, with the name it had last. perf 6.1 calls the thread's id pid; `tid` names the same
+//! rows for what they are.
+
+use super::{Key, Part, Reads, Subject};
+use crate::names::Names;
+
+pub(super) static PID: Key = key("pid", "    Pid:Command");
+
+pub(super) static TID: Key = key("tid", "    Tid:Command");
+
+const fn key(name: &'static str, title: &'static str) -> Key {
+    Key {
+        name,
+        title,
+        unresolved_width: 0,
+        pads: true,
+        reads: Reads::Thread,
+        identity: number,
+        rank: number,
+        text: |subject, names| {
+            let thread = subject.context.thread;
+            format!("{:7}:{}", thread.tid.cast_signed(), names.last_comm(thread))
+        },
+    }
+}
+
+fn number<'n>(subject: &Subject<'_>, _: &'n dyn Names) -> Part<'n> {
+    Part::Number(subject.context.thread.tid.cast_signed().into())
+}

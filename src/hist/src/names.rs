@@ -1,0 +1,20 @@
+//! What ids are called: the one way from the numbers that aggregates work with to text.
+
+use rperf_replay::{CommId, DsoId};
+use rperf_resolve::SymbolId;
+
+use crate::keys::Thread;
+
+/// Names of a recording.
+pub(crate) trait Names: Sync {
+    /// A task's name.
+    fn comm(&self, comm: CommId) -> &str;
+    /// The last name of a thread.
+    fn last_comm(&self, thread: Thread) -> &str;
+    /// An object's short name.
+    fn dso(&self, dso: DsoId) -> &str;
+    /// A function's name, demangled.
+    fn symbol(&self, symbol: SymbolId) -> &str;
+    /// Start and end of a function, in its object's own terms.
+    fn range(&self, symbol: SymbolId) -> (u64, u64);
+}

@@ -1,0 +1,62 @@
+//! Work on a list, spread over threads.
+
+use std::num::NonZeroUsize;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::thread;
+
+/// Most items a thread takes at a time.
+const BATCH: usize = 16;
+
+/// `each` of all `items`, in their order.
+pub(crate) fn map<T: Send, R: Send>(
+    items: Vec<T>,
+    threads: NonZeroUsize,
+    each: impl Fn(T) -> R + Sync,
+) -> Vec<R> {
+    if threads.get() == 1 || items.len() < 2 {
+        return items.into_iter().map(each).collect();
+    }
+    let batch = (items.len() / (4 * threads.get())).clamp(1, BATCH);
+    let queue = Mutex::new(items.into_iter().enumerate());
+    let worker = || {
+        let mut done = Vec::new();
+        loop {
+            let taken: Vec<(usize, T)> = {
+                let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+                queue.by_ref().take(batch).collect()
+            };
+            if taken.is_empty() {
+                return done;
+            }
+            done.extend(taken.into_iter().map(|(index, item)| (index, each(item))));
+        }
+    };
+    let mut results: Vec<(usize, R)> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads.get()).map(|_| scope.spawn(worker)).collect();
+        let joined = workers.into_iter().map(thread::ScopedJoinHandle::join);
+        let list =
+            joined.map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        list.flatten().collect()
+    });
+    results.sort_unstable_by_key(|(index, _)| *index);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_stays() {
+        let threads = NonZeroUsize::new(3).expect("not zero");
+        let squares = map((0u64..1000).collect(), threads, |number| number * number);
+        assert!(
+            squares
+                .iter()
+                .zip(0u64..)
+                .all(|(square, number)| *square == number * number)
+        );
+        assert_eq!(squares.len(), 1000);
+    }
+}

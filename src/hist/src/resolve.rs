@@ -1,0 +1,226 @@
+//! From unique raw stacks to stacks of names, on all cores, and on to the finished reports.
+
+use std::num::NonZeroUsize;
+
+use rperf_replay::{CommId, DsoId, Machine, Order};
+use rperf_resolve::{Frame, Place, Resolver, SymbolId};
+use rperf_wire::{CpuMode, Endian, U64s};
+use rustc_hash::FxHashMap;
+
+use crate::fold::{Head, RawKey, Samples};
+use crate::histogram::Histogram;
+use crate::keys::{Context, Site, Thread};
+use crate::names::Names;
+use crate::options::{Direction, Options};
+use crate::parallel;
+use crate::rows;
+use crate::stacks::{StackKey, Stacks, Weight};
+
+/// What is known of a recording's events, for the text of their reports.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// Byte order of the file.
+    pub endian: Endian,
+    /// For each event, whether its samples have callchains.
+    pub callchains: Vec<bool>,
+}
+
+impl Samples {
+    /// The reports, one for each event of `source`.
+    #[must_use]
+    pub fn histograms(
+        self,
+        options: &Options,
+        source: &Source,
+        resolver: &Resolver<'_>,
+        threads: NonZeroUsize,
+    ) -> Vec<Histogram> {
+        let events = self.resolve(options, source, resolver, threads);
+        let names = Recording { resolver };
+        let reports = events.into_iter().zip(&source.callchains);
+        reports
+            .map(|(stacks, graphs)| {
+                rows::histogram(&stacks.lay_out(), options, *graphs, &names, threads)
+            })
+            .collect()
+    }
+
+    fn resolve(
+        self,
+        options: &Options,
+        source: &Source,
+        resolver: &Resolver<'_>,
+        threads: NonZeroUsize,
+    ) -> Vec<Stacks> {
+        let raw: Vec<(RawKey, Weight)> = self.stacks.into_iter().collect();
+        let part = raw.len().div_ceil(threads.get()).max(1);
+        let parts = raw.chunks(part).collect();
+        let resolved = parallel::map(parts, threads, |part: &[(RawKey, Weight)]| {
+            let mut namer = Namer::new(resolver, options, source);
+            for (key, weight) in part {
+                namer.add(key, weight);
+            }
+            namer.events
+        });
+        let all = resolved.into_iter().reduce(|mut all, part| {
+            for (into, from) in all.iter_mut().zip(part) {
+                into.merge(from);
+            }
+            all
+        });
+        all.unwrap_or_else(|| empty(source))
+    }
+}
+
+fn empty(source: &Source) -> Vec<Stacks> {
+    source
+        .callchains
+        .iter()
+        .map(|_| Stacks::default())
+        .collect()
+}
+
+/// Names the frames of stacks.
+struct Namer<'a, 'w> {
+    resolver: &'a Resolver<'w>,
+    max_stack: usize,
+    order: Direction,
+    endian: Endian,
+    events: Vec<Stacks>,
+    /// Sites that were looked up before, by event.
+    known: Vec<FxHashMap<Lookup, u32>>,
+    frames: Vec<u32>,
+}
+
+/// All that a site depends on.
+#[derive(PartialEq, Eq, Hash)]
+struct Lookup {
+    /// The epoch of the side of the border that the mode looks at.
+    epoch: u64,
+    mode: CpuMode,
+    /// Whether the sample itself fell there: its address is shown in terms of the object then, as in perf.
+    leaf: bool,
+    ip: u64,
+}
+
+impl<'a, 'w> Namer<'a, 'w> {
+    fn new(resolver: &'a Resolver<'w>, options: &Options, source: &Source) -> Self {
+        Self {
+            resolver,
+            max_stack: options.max_stack,
+            order: options.order,
+            endian: source.endian,
+            events: empty(source),
+            known: source
+                .callchains
+                .iter()
+                .map(|_| FxHashMap::default())
+                .collect(),
+            frames: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, key: &[u8], weight: &Weight) {
+        let (head, chain) = Head::read(key);
+        let event = head.event as usize;
+        let (Some(stacks), Some(known)) = (self.events.get_mut(event), self.known.get_mut(event))
+        else {
+            return;
+        };
+        let mode = head.misc.cpu_mode();
+        let pid = weight.thread.pid;
+        let place = Place {
+            machine: Machine::of(mode, pid),
+            pid,
+            order: weight.first,
+        };
+        let mut site = |mode, ip, leaf| {
+            let lookup = Lookup {
+                epoch: epoch(&head, mode),
+                mode,
+                leaf,
+                ip,
+            };
+            *known.entry(lookup).or_insert_with(|| {
+                let frame = self.resolver.locate(place, mode, ip);
+                stacks.sites.number(Site::new(&frame, leaf))
+            })
+        };
+        let leaf = site(mode, head.ip, true);
+        self.frames.clear();
+        let chain = U64s::new(chain, self.endian);
+        let frames = &mut self.frames;
+        if !Resolver::walk(chain, self.max_stack, |mode, ip| {
+            frames.push(site(mode, ip, false))
+        }) {
+            frames.clear();
+        }
+        if self.order == Direction::Caller {
+            frames.reverse();
+        }
+        let context = stacks.contexts.number(Context {
+            comm: head.comm,
+            thread: head.thread,
+            cpu: head.cpu,
+        });
+        let key = StackKey {
+            context,
+            leaf,
+            level: mode.into(),
+            frames: frames.as_slice().into(),
+        };
+        stacks.add(key, weight);
+    }
+}
+
+fn epoch(head: &Head, mode: CpuMode) -> u64 {
+    match mode {
+        CpuMode::Kernel | CpuMode::GuestKernel => head.epoch.kernel,
+        _ => head.epoch.user,
+    }
+}
+
+impl Site {
+    fn new(frame: &Frame, leaf: bool) -> Self {
+        let address = match (frame.symbol, leaf) {
+            (Some(_), _) => 0,
+            (None, true) => frame.address,
+            (None, false) => frame.ip,
+        };
+        Self {
+            dso: frame.dso,
+            symbol: frame.symbol,
+            address,
+            level: frame.mapping.map(|_| frame.level),
+        }
+    }
+}
+
+/// The names of a recording.
+struct Recording<'a, 'w> {
+    resolver: &'a Resolver<'w>,
+}
+
+impl Names for Recording<'_, '_> {
+    fn comm(&self, comm: CommId) -> &str {
+        self.resolver.world().comm(comm)
+    }
+
+    fn last_comm(&self, thread: Thread) -> &str {
+        let world = self.resolver.world();
+        world.comm(world.comm_last(thread.pid, thread.tid, Order::MAX))
+    }
+
+    fn dso(&self, dso: DsoId) -> &str {
+        &self.resolver.world().dso(dso).short_name
+    }
+
+    fn symbol(&self, symbol: SymbolId) -> &str {
+        self.resolver.symbol_name(symbol)
+    }
+
+    fn range(&self, symbol: SymbolId) -> (u64, u64) {
+        let symbol = self.resolver.symbol(symbol);
+        symbol.map_or((0, 0), |symbol| (symbol.start, symbol.end))
+    }
+}

@@ -1,0 +1,144 @@
+//! Random samples, counted both ways.
+
+use std::num::NonZeroUsize;
+
+use proptest::prelude::*;
+use rperf_replay::Order;
+use rperf_resolve::Level;
+
+use super::fake::{Fake, Sample, context};
+use super::oracle;
+use crate::keys::KEYS;
+use crate::options::{Direction, GraphOptions, Options};
+use crate::rows;
+use crate::stacks::{StackKey, Stacks, Weight};
+use crate::{Histogram, Row};
+
+fn sample() -> impl Strategy<Value = Sample> {
+    let frames = prop::collection::vec(0..Fake::SITES, 0..9);
+    let who = (0u32..3, 0u32..3, 0u32..2);
+    (frames, who, 0..Fake::SITES, any::<bool>(), 0u64..50).prop_map(
+        |(mut frames, (comm, tid, cpu), other, inside, period)| {
+            // The sample fell on the innermost frame, or its chain says something else.
+            let leaf = if inside { frames.last().copied() } else { None };
+            // Recursion is what goes wrong most easily.
+            if frames.len() > 4 {
+                frames[2] = frames[0];
+            }
+            Sample {
+                order: Order {
+                    time: 0,
+                    position: 0,
+                },
+                context: context(comm, tid, cpu),
+                leaf: leaf.unwrap_or(other),
+                level: if other % 2 == 0 {
+                    Level::User
+                } else {
+                    Level::Kernel
+                },
+                period,
+                frames,
+            }
+        },
+    )
+}
+
+fn samples() -> impl Strategy<Value = Vec<Sample>> {
+    prop::collection::vec(sample(), 0..40).prop_map(|mut samples| {
+        for (position, sample) in (0u64..).zip(&mut samples) {
+            sample.order.position = position;
+            // Times that neither rise nor fall with the position.
+            sample.order.time = position * 7 % 5;
+        }
+        samples
+    })
+}
+
+fn options() -> impl Strategy<Value = Options> {
+    let keys = prop::sample::subsequence(KEYS.to_vec(), 0..=4).prop_shuffle();
+    let graph = prop::option::of(prop::sample::select(vec![0.0, 0.5, 20.0]));
+    (keys, any::<bool>(), graph).prop_map(|(keys, children, graph)| Options {
+        keys,
+        children,
+        order: if children {
+            Direction::Caller
+        } else {
+            Direction::Callee
+        },
+        graph: graph.map(|min_percent| GraphOptions { min_percent }),
+        max_stack: 127,
+    })
+}
+
+/// Counts `samples` in `parts` that are merged, with `threads` threads.
+fn count(
+    fake: &Fake,
+    options: &Options,
+    samples: &[Sample],
+    parts: usize,
+    threads: usize,
+) -> Histogram {
+    let mut whole = Stacks::default();
+    for part in samples.chunks(samples.len().div_ceil(parts).max(1)) {
+        let mut stacks = Stacks::default();
+        for sample in part {
+            let key = StackKey {
+                context: stacks.contexts.number(sample.context),
+                leaf: stacks.sites.number(fake.site(sample.leaf)),
+                level: sample.level,
+                frames: sample
+                    .frames
+                    .iter()
+                    .map(|site| stacks.sites.number(fake.site(*site)))
+                    .collect(),
+            };
+            stacks.add(
+                key,
+                &Weight {
+                    period: sample.period,
+                    samples: 1,
+                    first: sample.order,
+                    thread: sample.context.thread,
+                },
+            );
+        }
+        whole.merge(stacks);
+    }
+    let threads = NonZeroUsize::new(threads).expect("some");
+    rows::histogram(&whole.lay_out(), options, true, fake, threads)
+}
+
+/// What the weights leave open isn't compared here.
+fn sorted(mut rows: Vec<Row>) -> Vec<Row> {
+    rows.sort_by_cached_key(|row| format!("{row:?}"));
+    rows
+}
+
+proptest! {
+    #[test]
+    fn unique_stacks_give_what_single_samples_give(samples in samples(), options in options(), parts in 1usize..4) {
+        let fake = Fake::new();
+        let fast = count(&fake, &options, &samples, parts, 1);
+        let slow = oracle::rows(&fake, &options, &samples);
+        prop_assert_eq!(sorted(fast.rows), sorted(slow));
+        prop_assert_eq!(fast.samples, samples.len() as u64);
+        prop_assert_eq!(fast.period, samples.iter().map(|sample| sample.period).sum::<u64>());
+    }
+
+    #[test]
+    fn threads_and_parts_do_not_show(samples in samples(), options in options(), parts in 2usize..5) {
+        let fake = Fake::new();
+        let one = count(&fake, &options, &samples, 1, 1);
+        let many = count(&fake, &options, &samples, parts, 3);
+        prop_assert_eq!(one.rows, many.rows);
+    }
+
+    #[test]
+    fn without_call_graphs_rows_are_in_order(samples in samples(), mut options in options()) {
+        options.graph = None;
+        let fake = Fake::new();
+        let rows = count(&fake, &options, &samples, 1, 1).rows;
+        prop_assert!(rows.is_sorted_by_key(|row| std::cmp::Reverse((row.total, row.own))));
+    }
+}
