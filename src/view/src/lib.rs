@@ -1,5 +1,6 @@
 //! rperf-view.
 
 pub mod header;
+pub mod report;
 
 pub mod script;

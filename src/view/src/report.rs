@@ -1,0 +1,9 @@
+//! `report --stdio`: tables of the hottest code with call graphs below their rows, in the layout of perf 6.1.
+
+mod graph;
+mod percent;
+mod table;
+mod text;
+
+pub use self::table::{Layout, write_rows, write_titles};
+pub use self::text::{Event, write_banner, write_event, write_lost, write_tip};

@@ -1,0 +1,68 @@
+//! Shares and counts as reports write them.
+
+use std::fmt;
+
+/// A share of a whole, written with two decimals and a percent sign; of nothing it is nothing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Percent(f64);
+
+impl Percent {
+    pub(super) fn of(part: u64, whole: u64) -> Self {
+        if whole == 0 {
+            return Self(0.0);
+        }
+        Self(part as f64 * 100.0 / whole as f64)
+    }
+
+    pub(super) fn below(self, limit: f64) -> bool {
+        self.0 < limit
+    }
+}
+
+impl fmt::Display for Percent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.2}%", self.0)
+    }
+}
+
+/// A number of samples cut to thousands, millions or billions: `452 `, `12K`, `3M`. Exactly 1000 is not cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Rough(pub(super) u64);
+
+impl fmt::Display for Rough {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut value = self.0;
+        let mut unit = ' ';
+        for larger in ['K', 'M', 'G'] {
+            if value <= 1000 {
+                break;
+            }
+            value /= 1000;
+            unit = larger;
+        }
+        write!(f, "{value}{unit}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_have_two_decimals() {
+        assert_eq!(Percent::of(1, 3).to_string(), "33.33%");
+        assert_eq!(Percent::of(0, 0).to_string(), "0.00%");
+        assert_eq!(Percent::of(u64::MAX, u64::MAX).to_string(), "100.00%");
+    }
+
+    #[test]
+    fn counts_are_cut_not_rounded() {
+        let rough = |value| Rough(value).to_string();
+        assert_eq!(rough(0), "0 ");
+        assert_eq!(rough(1000), "1000 ");
+        assert_eq!(rough(1999), "1K");
+        assert_eq!(rough(1_000_999), "1000K");
+        assert_eq!(rough(3_200_000), "3M");
+        assert_eq!(rough(5_000_000_000_000), "5000G");
+    }
+}
