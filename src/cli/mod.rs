@@ -11,6 +11,7 @@ mod error;
 mod files;
 mod findings;
 mod globals;
+mod header;
 mod help;
 mod input;
 mod nearest;

@@ -11,6 +11,16 @@ pub(crate) fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) 
         .map(|(_, name)| name)
 }
 
+/// All of `names`, those closest to `word` first.
+pub(crate) fn by_distance<'a>(
+    word: &str,
+    names: impl IntoIterator<Item = &'a str>,
+) -> Vec<&'a str> {
+    let mut names: Vec<&str> = names.into_iter().collect();
+    names.sort_by_cached_key(|name| distance(word, name));
+    names
+}
+
 /// Edits between two words: insertion, removal, replacement, and the swap of two neighbours, which is the commonest
 /// slip of the hand (optimal string alignment).
 fn distance(left: &str, right: &str) -> usize {

@@ -1,27 +1,139 @@
 //! `rperf report`: where the samples of a recording fell.
 
 mod args;
+mod call_graph;
+mod settings;
+
+use std::io::{self, Write};
+use std::num::NonZeroUsize;
 
 use clap::ArgMatches;
+use rperf_hist::{Histogram, Samples, Source};
+use rperf_perfdata::PerfData;
+use rperf_replay::Replay;
+use rperf_resolve::Resolver;
+use rperf_view::report::{Event, write_banner, write_event, write_lost, write_tip};
+use rperf_wire::SampleType;
 
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit};
+use crate::cli::files::DiskFiles;
+use crate::cli::findings::conclude;
+use crate::cli::header::print_header;
 use crate::cli::input::Input;
+use crate::cli::options::flag;
+use crate::cli::symbols::{own_vdso, search_paths};
 
 pub(super) use self::args::command;
+use self::settings::Settings;
 
 /// Prints the report.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
-    if let Some(word) = matches.get_one::<String>("symbol-filter-word") {
-        return Err(
-            CliError::usage(format!("{} report: '{word}' is no option", context.program)).hint(
-                format!(
-                    "-i {word} reads a file of that name; filtering by symbol is not supported yet"
-                ),
-            ),
-        );
-    }
+    refuse_word(matches, context)?;
+    let settings = Settings::new(matches, context)?;
     let input = Input::open(matches, context)?;
-    let _data = input.parse(context)?;
-    Err(CliError::message(255, "report is being built"))
+    let data = input.parse(context)?;
+    if flag(matches, "header-only") == Some(true) {
+        print_header(context, &input, &data)?;
+        return Ok(Exit::Ok);
+    }
+    let replay = Replay::open(&data)?;
+    let diagnostics = replay.diagnostics();
+    if replay.sample_counts().iter().sum::<u64>() == 0 {
+        conclude(&input.path, &diagnostics, context)?;
+        return Err(no_samples(&input, &data));
+    }
+    let histograms = count(context, &replay, &settings)?;
+    context.paginate("report")?;
+    if flag(matches, "header") == Some(true) {
+        print_header(context, &input, &data)?;
+    } else if !settings.quiet {
+        write_banner(&mut context.stdout())?;
+    }
+    print(
+        context,
+        &data,
+        &histograms,
+        diagnostics.lost_samples,
+        &settings,
+    )?;
+    conclude(&input.path, &replay.diagnostics(), context)?;
+    Ok(Exit::Ok)
+}
+
+/// perf takes one word for a symbol filter; a file name often stands there by mistake.
+fn refuse_word(matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
+    let Some(word) = matches.get_one::<String>("symbol-filter-word") else {
+        return Ok(());
+    };
+    let error = CliError::usage(format!("{} report: '{word}' is no option", context.program));
+    Err(error.hint(format!(
+        "-i {word} reads a file of that name; filtering by symbol is not supported yet"
+    )))
+}
+
+fn no_samples(input: &Input, data: &PerfData<'_>) -> CliError {
+    let names: Vec<&str> = data
+        .events()
+        .iter()
+        .map(|event| event.name.as_str())
+        .collect();
+    let message = format!("The {} data has no samples!", input.path.display());
+    CliError::message(255, message).hint(format!(
+        "none of these events occurred while recording: {}",
+        names.join(", ")
+    ))
+}
+
+/// Counts the samples of every event.
+fn count(
+    context: &Context,
+    replay: &Replay<'_>,
+    settings: &Settings,
+) -> Result<Vec<Histogram>, CliError> {
+    let data = replay.data();
+    let events = data.events().iter();
+    let source = Source {
+        endian: data.endian(),
+        callchains: events
+            .map(|event| event.attr.sample_type.contains(SampleType::CALLCHAIN))
+            .collect(),
+    };
+    let options = settings.options(source.callchains.contains(&true))?;
+    let threads = NonZeroUsize::new(rperf_sys::parallelism()).unwrap_or(NonZeroUsize::MIN);
+    let samples = replay.fold(threads, || Samples::new(&options))?;
+    let paths = search_paths(context, data.features());
+    let resolver = Resolver::new(replay.world(), &DiskFiles, paths).with_vdso(own_vdso());
+    Ok(samples.histograms(&options, &source, &resolver, threads))
+}
+
+/// Writes the reports of the events that have samples, in the order of the file.
+fn print(
+    context: &Context,
+    data: &PerfData<'_>,
+    histograms: &[Histogram],
+    lost: u64,
+    settings: &Settings,
+) -> io::Result<()> {
+    let out = &mut context.stdout();
+    if !settings.quiet {
+        write_lost(out, lost)?;
+    }
+    for (event, histogram) in data.events().iter().zip(histograms) {
+        if histogram.samples == 0 {
+            continue;
+        }
+        let name = &event.name;
+        write_event(
+            out,
+            Event { name, histogram },
+            &settings.layout,
+            settings.quiet,
+        )?;
+    }
+    // Advice is for readers: scripts get the same text every time.
+    if context.output.is_terminal() && !settings.quiet {
+        write_tip(out, settings.tip())?;
+    }
+    out.flush()
 }

@@ -1,0 +1,99 @@
+//! What the command line and the configuration ask of a report.
+
+use clap::ArgMatches;
+use rperf_hist::{Direction, Error, GraphOptions, KEYS, Key, Options, parse_keys};
+use rperf_view::report::Layout;
+
+use super::call_graph::CallGraph;
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::nearest::by_distance;
+use crate::cli::options::flag;
+
+/// The rows of a report where nothing else is said.
+const DEFAULT_SORT: &str = "comm,dso,symbol";
+
+/// Frames of a callchain that count, as many as kernels record by default.
+const MAX_STACK: usize = 127;
+
+/// The settings of one run.
+pub(super) struct Settings {
+    keys: Vec<&'static Key>,
+    children: bool,
+    graph: CallGraph,
+    /// How the text is laid out.
+    pub(super) layout: Layout,
+    /// `-q`: rows alone.
+    pub(super) quiet: bool,
+}
+
+impl Settings {
+    /// Reads options and configuration.
+    pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
+        let sort = matches.get_one::<String>("sort").map(String::as_str);
+        let sort = sort.or_else(|| context.config.text("report.sort_order"));
+        let keys = parse_keys(sort.unwrap_or(DEFAULT_SORT)).map_err(unknown_key)?;
+        let graph = CallGraph::new(matches, context)?;
+        let quiet = flag(matches, "quiet") == Some(true);
+        context.output.set_quiet(quiet);
+        let limit = context.config.text("report.percent-limit");
+        let limit = limit.and_then(|text| text.trim_end_matches('%').parse().ok());
+        let children = flag(matches, "children").or_else(|| context.config.flag("report.children"));
+        Ok(Self {
+            layout: Layout {
+                samples: flag(matches, "show-nr-samples") == Some(true),
+                min_percent: limit.unwrap_or_default(),
+                graph_limit: graph.limit,
+                skip_symbol: sort.is_some() && keys.first().is_some_and(|key| key.name == "symbol"),
+            },
+            keys,
+            children: children.unwrap_or(true),
+            graph,
+            quiet,
+        })
+    }
+
+    /// What is to be counted in a recording with or without callchains.
+    pub(super) fn options(&self, callchains: bool) -> Result<Options, CliError> {
+        if self.graph.demanded && !callchains {
+            let error = CliError::message(255, "-g was given, but the samples have no callchains");
+            return Err(error.hint("callchains are recorded with 'record -g'"));
+        }
+        let children = self.children && callchains;
+        let order = if children {
+            Direction::Caller
+        } else {
+            Direction::Callee
+        };
+        Ok(Options {
+            keys: self.keys.clone(),
+            children,
+            order: self.graph.order.unwrap_or(order),
+            graph: (self.graph.shown && callchains).then_some(GraphOptions {
+                min_percent: self.graph.min_percent,
+            }),
+            max_stack: MAX_STACK,
+        })
+    }
+
+    /// Advice for the reader of this report.
+    pub(super) fn tip(&self) -> &'static str {
+        if self.children && self.graph.shown {
+            "--no-children shows what functions cost by themselves, with their callers below"
+        } else if self.keys.len() > 1 {
+            "one key gives the overview: -s dso by library, -s comm by program"
+        } else {
+            "-s comm,dso,symbol tells functions apart"
+        }
+    }
+}
+
+/// perf's words, with the keys there are: those first that the word may have meant.
+fn unknown_key(error: Error) -> CliError {
+    let cli = CliError::usage(error.to_string());
+    let Error::UnknownKey(word) = &error else {
+        return cli;
+    };
+    let names = by_distance(word, KEYS.iter().map(|key| key.name));
+    cli.hint(format!("the keys are {}", names.join(", ")))
+}
