@@ -15,7 +15,9 @@ use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit};
 use crate::cli::files::DiskFiles;
 use crate::cli::findings::conclude;
+use crate::cli::header::print_header;
 use crate::cli::input::Input;
+use crate::cli::options::flag;
 use crate::cli::symbols::{own_vdso, search_paths};
 
 pub(super) use self::args::command;
@@ -27,6 +29,14 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     let mut selection = selection(matches, context)?;
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
+    context.paginate("script")?;
+    let only = flag(matches, "header-only") == Some(true);
+    if only || flag(matches, "header") == Some(true) {
+        print_header(context, &input, &data)?;
+    }
+    if only {
+        return Ok(Exit::Ok);
+    }
     let events = data.events().iter();
     selection
         .check(events.map(|event| (&event.attr, event.name.as_str())))
@@ -59,21 +69,19 @@ fn refused(error: Error) -> CliError {
             let valid = Selection::valid_fields();
             cli.detail(format!("'{field}' is none of {valid}"))
         }
-        Error::NotRecorded { attribute: "CPU", .. } => {
-            cli.hint("record with 'record --sample-cpu' or 'record -a'")
-        }
-        Error::NotRecorded { attribute: "ADDR", .. } => cli.hint("record with 'record -d'"),
+        Error::NotRecorded {
+            attribute: "CPU", ..
+        } => cli.hint("record with 'record --sample-cpu' or 'record -a'"),
+        Error::NotRecorded {
+            attribute: "ADDR", ..
+        } => cli.hint("record with 'record -d'"),
         Error::TraceToCome { .. } => cli.hint("-F -trace prints the rest of the line"),
         _ => cli,
     }
 }
 
 /// Writes the samples in order of time.
-fn print(
-    context: &Context,
-    replay: &Replay<'_>,
-    selection: &Selection,
-) -> Result<(), CliError> {
+fn print(context: &Context, replay: &Replay<'_>, selection: &Selection) -> Result<(), CliError> {
     let data = replay.data();
     let paths = search_paths(context, data.features());
     let resolver = Resolver::new(replay.world(), &DiskFiles, paths).with_vdso(own_vdso());

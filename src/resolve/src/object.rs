@@ -50,6 +50,13 @@ impl Object {
         made.unwrap_or_else(|| self.table.raw_name(index))
     }
 
+    /// The start of the first symbol and the end of the last.
+    pub(crate) fn bounds(&self) -> Option<(u64, u64)> {
+        let (_, first) = self.table.iter().next()?;
+        let (_, last) = self.table.iter().next_back()?;
+        Some((first.start, last.end))
+    }
+
     /// What a kernel's listing says of the module called `[name]`.
     pub(crate) fn module(&self, name: &str) -> Option<SymbolTable> {
         let name = name.strip_prefix('[')?.strip_suffix(']')?;

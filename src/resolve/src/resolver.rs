@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use rperf_replay::{Dso, DsoId, DsoKind, MappingId, World};
+use rperf_replay::{Dso, DsoId, DsoKind, Machine, MappingId, World};
 use rperf_symbol::{FileBytes, Files, SearchPaths, Symbol, SymbolTable};
 use rperf_wire::{CpuMode, U64s};
 
@@ -29,6 +29,8 @@ pub struct Resolver<'w> {
     files: &'w dyn Files,
     paths: SearchPaths,
     vdso: Option<FileBytes>,
+    /// The mapping of the host's kernel.
+    kernel: Option<MappingId>,
     /// By [`DsoId`].
     objects: Box<[OnceLock<Object>]>,
 }
@@ -42,6 +44,7 @@ impl<'w> Resolver<'w> {
             files,
             paths,
             vdso: None,
+            kernel: kernel_mapping(world),
             objects: world.dsos().iter().map(|_| OnceLock::new()).collect(),
         }
     }
@@ -64,11 +67,32 @@ impl<'w> Resolver<'w> {
     /// What is at `ip`, looked up in `mode` alone. Modes other than kernel and user of a machine know no mappings.
     #[must_use]
     pub fn locate(&self, at: Place, mode: CpuMode, ip: u64) -> Frame {
-        self.world
-            .lookup(at.machine, mode, at.pid, at.order, ip)
+        self.mapping(at, mode, ip)
             .map_or(Frame::unknown(ip, mode.into()), |mapping| {
                 self.in_mapping(mapping, ip, mode.into())
             })
+    }
+
+    /// What is mapped at `ip`, looked up in `mode` alone.
+    ///
+    /// The kernel reaches from its first to its last symbol, once these are known: the record of its mapping leaves out
+    /// the code that only runs at the start, which idle processors are still in.
+    #[inline]
+    #[must_use]
+    pub fn mapping(&self, at: Place, mode: CpuMode, ip: u64) -> Option<MappingId> {
+        let found = self.world.lookup(at.machine, mode, at.pid, at.order, ip);
+        match (found, self.kernel) {
+            (None, Some(kernel)) if mode == CpuMode::Kernel && at.machine == Machine::Host => {
+                self.kernel_covers(kernel, ip).then_some(kernel)
+            }
+            _ => found,
+        }
+    }
+
+    fn kernel_covers(&self, kernel: MappingId, ip: u64) -> bool {
+        let dso = self.world.mapping(kernel).dso;
+        let bounds = self.object(dso).and_then(Object::bounds);
+        bounds.is_some_and(|(start, end)| (start..end).contains(&ip))
     }
 
     /// What is at the data address `addr` of a sample taken in `mode`: an address that the mode knows nothing of is
@@ -184,4 +208,17 @@ impl<'w> Resolver<'w> {
         let kernel = self.object(DsoId(u32::try_from(kernel).ok()?))?;
         kernel.module(&module.name)
     }
+}
+
+/// Where the host's kernel is mapped; the last word of the recording counts.
+fn kernel_mapping(world: &World) -> Option<MappingId> {
+    let is_kernel = |dso: DsoId| {
+        let dso = world.dso(dso);
+        dso.kind == DsoKind::Kernel && dso.machine == Machine::Host
+    };
+    let index = world
+        .mappings()
+        .iter()
+        .rposition(|mapping| is_kernel(mapping.dso))?;
+    u32::try_from(index).ok().map(MappingId)
 }

@@ -76,9 +76,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
     fn data_address(&self, event: &Event, sample: &Sample<'_>, at: Place, out: &mut Vec<u8>) {
         let address = sample.wire.addr.unwrap_or_default();
         let frame = match event.names_data {
-            true => self
-                .resolver
-                .locate_data(at, sample.cpu_mode(), address),
+            true => self.resolver.locate_data(at, sample.cpu_mode(), address),
             false => Frame::unknown(address, sample.cpu_mode().into()),
         };
         let spot = self.lines.spot(&frame);
@@ -95,9 +93,8 @@ impl<'r, 'w> SampleText<'r, 'w> {
         out: &mut Vec<u8>,
     ) {
         let start = out.len();
-        let world = self.resolver.world();
         let whole = Resolver::walk(chain, MAX_STACK, |mode, ip| {
-            match world.lookup(at.machine, mode, at.pid, at.order, ip) {
+            match self.resolver.mapping(at, mode, ip) {
                 Some(mapping) => {
                     let text = texts.get_or_render(FrameKey { mapping, ip }, |text| {
                         let frame = self.resolver.in_mapping(mapping, ip, mode.into());
