@@ -1,4 +1,5 @@
 //! The tests that run the binary or look at the whole tree; one binary, so that it links once.
 
 mod commands;
+mod differential;
 mod tidy;

@@ -5,6 +5,7 @@ mod cli_config;
 mod cli_input;
 mod cli_options;
 mod cli_perf;
+mod script;
 
 use rperf_testkit::{Outcome, Run};
 

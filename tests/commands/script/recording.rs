@@ -56,8 +56,19 @@ impl Recording {
     }
 
     /// Executable memory, `len` bytes at `start` from `pgoff` of the file on.
-    pub(super) fn mmap(&mut self, pid: u32, (start, len, pgoff): (u64, u64, u64), name: &str, time: u64) {
-        let body = Bytes::new().u32(pid).u32(pid).u64(start).u64(len).u64(pgoff);
+    pub(super) fn mmap(
+        &mut self,
+        pid: u32,
+        (start, len, pgoff): (u64, u64, u64),
+        name: &str,
+        time: u64,
+    ) {
+        let body = Bytes::new()
+            .u32(pid)
+            .u32(pid)
+            .u64(start)
+            .u64(len)
+            .u64(pgoff);
         let body = body.text(name, 8).u32(pid).u32(pid).u64(time);
         self.push(1, MISC_USER, body);
     }
@@ -70,9 +81,18 @@ impl Recording {
             .copied()
             .find(|address| *address < u64::MAX - 4094)
             .unwrap_or_default();
-        let misc = if ip >> 63 == 1 { MISC_KERNEL } else { MISC_USER };
+        let misc = if ip >> 63 == 1 {
+            MISC_KERNEL
+        } else {
+            MISC_USER
+        };
         let (pid, tid) = sampled.ids;
-        let mut body = Bytes::new().u64(ip).u32(pid).u32(tid).u64(sampled.time).u64(250_000);
+        let mut body = Bytes::new()
+            .u64(ip)
+            .u32(pid)
+            .u32(tid)
+            .u64(sampled.time)
+            .u64(250_000);
         body = body.u64(sampled.chain.len() as u64);
         for address in sampled.chain {
             body = body.u64(*address);

@@ -1,0 +1,193 @@
+//! The recordings that are compared.
+
+use std::fs;
+use std::process::{Child, Command, Stdio};
+
+use super::{Tool, Tools, Workloads};
+
+/// One recording, made by either tool.
+pub(crate) struct Recording {
+    /// For messages and the file's name.
+    pub(crate) name: &'static str,
+    /// Options of `record`.
+    pub(crate) options: &'static [&'static str],
+    /// What is recorded.
+    pub(crate) target: Target,
+}
+
+/// What is recorded.
+pub(crate) enum Target {
+    /// A command; its first word may be one of the workloads.
+    Command(&'static [&'static str]),
+    /// A process that runs already, by `-p`.
+    Process(&'static [&'static str]),
+}
+
+use Target::{Command as Runs, Process as Joins};
+
+/// Every kind of recording that the two tools make alike.
+pub(crate) const RECORDINGS: &[Recording] = &[
+    Recording {
+        name: "frames, with callchains",
+        options: &["-g", "-F", "999"],
+        target: Runs(&["frames", "150"]),
+    },
+    Recording {
+        name: "frames, flat",
+        options: &["-F", "999"],
+        target: Runs(&["frames", "150"]),
+    },
+    Recording {
+        name: "user space alone, fixed period",
+        options: &["-e", "cpu-clock:u", "-c", "1000000", "-g"],
+        target: Runs(&["frames", "150"]),
+    },
+    Recording {
+        name: "the kernel alone",
+        options: &["-e", "cpu-clock:k", "-F", "999", "-g"],
+        target: Runs(&["frames", "150"]),
+    },
+    Recording {
+        name: "several events",
+        options: &[
+            "-e",
+            "task-clock",
+            "-e",
+            "page-faults,context-switches",
+            "-F",
+            "999",
+        ],
+        target: Runs(&["frames", "150"]),
+    },
+    Recording {
+        name: "several events with callchains",
+        options: &["-e", "cpu-clock,minor-faults", "-g", "-F", "999"],
+        target: Runs(&["frames", "150"]),
+    },
+    Recording {
+        name: "stripped",
+        options: &["-g", "-F", "999"],
+        target: Runs(&["stripped", "150"]),
+    },
+    Recording {
+        name: "C++",
+        options: &["-g", "-F", "999"],
+        target: Runs(&["shapes", "200"]),
+    },
+    Recording {
+        name: "Rust",
+        options: &["-g", "-F", "999"],
+        target: Runs(&["traits", "200"]),
+    },
+    Recording {
+        name: "code made at run time",
+        options: &["-g", "-F", "999"],
+        target: Runs(&["jit", "100"]),
+    },
+    Recording {
+        name: "code made at run time, not listed",
+        options: &["-F", "999"],
+        target: Runs(&["jit", "100", "0"]),
+    },
+    Recording {
+        name: "threads, forks and execs",
+        options: &["-g", "-F", "4000"],
+        target: Runs(&["family"]),
+    },
+    Recording {
+        name: "a deleted program",
+        options: &["-g", "-F", "999"],
+        target: Runs(&["unlinked", "100"]),
+    },
+    Recording {
+        name: "a running process",
+        options: &["-g", "-F", "999"],
+        target: Joins(&["frames", "2000"]),
+    },
+    Recording {
+        name: "one CPU",
+        options: &["-C", "0", "-F", "499"],
+        target: Runs(&["family"]),
+    },
+    Recording {
+        name: "system-wide",
+        options: &["-a", "-F", "499"],
+        target: Runs(&["sleep", "0.3"]),
+    },
+    Recording {
+        name: "system-wide with callchains and several events",
+        options: &["-a", "-g", "-e", "cpu-clock,context-switches", "-F", "499"],
+        target: Runs(&["sleep", "0.2"]),
+    },
+];
+
+impl Recording {
+    /// Records with `recorder` and names the file; `None`, with a line that says why, where it can't.
+    pub(crate) fn make(
+        &self,
+        tools: &Tools,
+        workloads: &Workloads,
+        recorder: Tool,
+    ) -> Option<String> {
+        let folder = tools.scratch.path();
+        let (words, join) = match self.target {
+            Runs(words) => (words, false),
+            Joins(words) => (words, true),
+        };
+        let mut program: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        if let Some(path) = words.first().and_then(|name| workloads.path(name)) {
+            let copy = match *words {
+                // It deletes its own file.
+                ["unlinked", ..] => {
+                    let copy = folder.join(format!("unlinked-{recorder:?}"));
+                    fs::copy(&path, &copy).expect("a program can be copied");
+                    copy
+                }
+                _ => path,
+            };
+            program[0] = copy.to_string_lossy().into_owned();
+        }
+        let running = join.then(|| Running::start(&program));
+        let file = format!("{:?} {}.data", recorder, self.name);
+        let mut line = vec!["record", "-q", "-o", &file];
+        line.extend(self.options);
+        let pid = running.as_ref().map(|running| running.0.id().to_string());
+        match &pid {
+            Some(pid) => line.extend(["-p", pid, "--", "sleep", "0.2"]),
+            None => {
+                line.push("--");
+                line.extend(program.iter().map(String::as_str));
+            }
+        }
+        let outcome = tools.outcome(recorder, &line);
+        if outcome.status != 0 {
+            assert_eq!(recorder, Tool::Rperf, "{line:?}: {outcome:?}");
+            rperf_testkit::skip(&file, &outcome.stderr);
+            return None;
+        }
+        Some(file)
+    }
+}
+
+/// A program that is ended with the recording.
+struct Running(Child);
+
+impl Running {
+    fn start(program: &[String]) -> Self {
+        let (name, words) = program.split_first().expect("a program has a name");
+        let child = Command::new(name)
+            .args(words)
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{name} does not start: {error}"));
+        Self(child)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

@@ -1,0 +1,108 @@
+//! Small programs to record, compiled from tests/workloads when the tests run.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::tidy::root;
+
+/// Compiler, flags, source and the program's name.
+const PROGRAMS: &[(&str, &[&str], &str, &str)] = &[
+    (
+        "cc",
+        &["-O1", "-g", "-fno-omit-frame-pointer"],
+        "frames.c",
+        "frames",
+    ),
+    (
+        "cc",
+        &["-O1", "-s", "-fno-omit-frame-pointer"],
+        "frames.c",
+        "stripped",
+    ),
+    ("cc", &["-O1", "-fno-omit-frame-pointer"], "jit.c", "jit"),
+    (
+        "cc",
+        &["-O1", "-fno-omit-frame-pointer", "-pthread"],
+        "family.c",
+        "family",
+    ),
+    (
+        "cc",
+        &["-O1", "-fno-omit-frame-pointer"],
+        "unlinked.c",
+        "unlinked",
+    ),
+    (
+        "c++",
+        &["-std=c++17", "-O1", "-fno-omit-frame-pointer"],
+        "shapes.cpp",
+        "shapes",
+    ),
+    (
+        "rustc",
+        &["-O", "-C", "force-frame-pointers=yes"],
+        "traits.rs",
+        "traits",
+    ),
+];
+
+/// The folder they were compiled into.
+pub(crate) struct Workloads {
+    folder: Option<PathBuf>,
+}
+
+impl Workloads {
+    /// Compiles all of them, side by side.
+    ///
+    /// # Panics
+    ///
+    /// Where one can't be compiled: a C, a C++ and a Rust compiler are needed for the tests anyway.
+    pub(crate) fn build(folder: &Path) -> Self {
+        let sources = root().join("tests/workloads");
+        let running = PROGRAMS.iter().map(|(compiler, flags, source, name)| {
+            let child = Command::new(compiler)
+                .args(*flags)
+                .arg(sources.join(source))
+                .arg("-o")
+                .arg(folder.join(name))
+                .spawn()
+                .unwrap_or_else(|error| panic!("{compiler} does not start: {error}"));
+            (child, source)
+        });
+        for (mut child, source) in running.collect::<Vec<_>>() {
+            let status = child.wait().expect("a compiler can be waited for");
+            assert!(status.success(), "{source} can't be compiled");
+        }
+        Self {
+            folder: Some(folder.to_path_buf()),
+        }
+    }
+
+    /// No programs, for recordings that bring their own.
+    pub(crate) fn none() -> Self {
+        Self { folder: None }
+    }
+
+    /// The path of the program called `name`, if there is one.
+    pub(crate) fn path(&self, name: &str) -> Option<PathBuf> {
+        let path = self.folder.as_ref()?.join(name);
+        path.is_file().then_some(path)
+    }
+
+    /// Removes the lists of made code that `jit` left in /tmp for readers of its recordings.
+    pub(crate) fn clean_up(&self) {
+        for entry in fs::read_dir("/tmp").into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            let list = name.starts_with("perf-") && name.ends_with(".map");
+            let ours = || {
+                fs::read_to_string(entry.path()).is_ok_and(|text| text.contains(" jitted first\n"))
+            };
+            if list && ours() {
+                // A list that can't be removed does no harm.
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+}
