@@ -1,6 +1,5 @@
 //! The loop: wait, hand what the rings hold to the file, until something ends it.
 
-use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rperf_perfdata::{WriteError, Writer};
@@ -9,19 +8,20 @@ use rperf_sys::{Signals, Workload, poll};
 
 use crate::Error;
 use crate::open::{OpenEvent, Placed};
+use crate::output::Destination;
 use crate::rings::Ring;
 use crate::synthesize::Records;
 use crate::tally::Tally;
 
 /// Where records go, and what is learnt on the way.
 pub(crate) struct Sink {
-    pub(crate) writer: Writer<File>,
+    pub(crate) writer: Writer<Destination>,
     pub(crate) tally: Tally,
     walker: Walker,
 }
 
 impl Sink {
-    pub(crate) fn new(writer: Writer<File>, tally: Tally) -> Self {
+    pub(crate) fn new(writer: Writer<Destination>, tally: Tally) -> Self {
         Self {
             writer,
             tally,

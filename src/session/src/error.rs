@@ -28,8 +28,10 @@ pub enum Error {
         /// The kernel's answer.
         #[source]
         cause: io::Error,
-        /// What the recording observes; decides what the answer means.
+        /// Whether whole CPUs are observed; decides what the answer means.
         on_cpus: bool,
+        /// Whether the event leaves the kernel out.
+        user_only: bool,
         /// `perf_event_paranoid`, if it could be read.
         paranoid: Option<i64>,
     },

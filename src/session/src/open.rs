@@ -214,7 +214,9 @@ impl Opener<'_> {
     }
 
     fn error(&self, refused: Refused) -> Error {
+        let flags = refused.event.attr.flags;
         Error::Open {
+            user_only: flags.contains(AttrFlags::EXCLUDE_KERNEL),
             event: refused.event.spec.name,
             cause: refused.cause,
             on_cpus: self.options.target == rperf_events::Target::Cpus,

@@ -1,11 +1,46 @@
 //! The file that is written: under another name until the recording stands, then in its place.
 
 use std::fs::{self, File, OpenOptions};
-use std::io;
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use rperf_perfdata::Output;
+
 use crate::Error;
+
+/// Where records are written.
+#[derive(Debug)]
+pub(crate) struct Destination {
+    file: File,
+    /// A device such as `/dev/null`, which has no size.
+    device: bool,
+}
+
+impl Write for Destination {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Seek for Destination {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+impl Output for Destination {
+    fn set_size(&mut self, size: u64) -> io::Result<()> {
+        if self.device {
+            return Ok(());
+        }
+        self.file.set_len(size)
+    }
+}
 
 /// An output that does not touch the old file until [`Replacement::commit`].
 ///
@@ -20,46 +55,49 @@ pub(crate) struct Replacement {
 
 impl Replacement {
     /// Creates the output, readable and writable for its owner alone.
-    pub(crate) fn create(path: &Path) -> Result<(Self, File), Error> {
+    pub(crate) fn create(path: &Path) -> Result<(Self, Destination), Error> {
         let error = |cause| Error::Output {
             path: path.to_owned(),
             cause,
         };
-        let kind = fs::metadata(path).map(|metadata| metadata.file_type());
-        if let Ok(kind) = &kind {
-            if kind.is_dir() {
-                return Err(error(io::ErrorKind::IsADirectory.into()));
-            }
-            if kind.is_char_device() || kind.is_block_device() {
-                let file = OpenOptions::new()
-                    .read(true)
-                    .write(true)
-                    .open(path)
-                    .map_err(error)?;
-                return Ok((
-                    Self {
-                        path: path.to_owned(),
-                        temporary: None,
-                    },
-                    file,
-                ));
-            }
+        let mut options = OpenOptions::new();
+        options.read(true).write(true);
+        if let Ok(there) = fs::metadata(path)
+            && !there.is_file()
+        {
+            let is_directory = || io::Error::from_raw_os_error(libc::EISDIR);
+            let opened = if there.is_dir() {
+                Err(is_directory())
+            } else {
+                options.open(path)
+            };
+            let file = opened.map_err(error)?;
+            let place = Self {
+                path: path.to_owned(),
+                temporary: None,
+            };
+            return Ok((place, Destination { file, device: true }));
         }
         let temporary = beside(path, &format!(".{}.tmp", std::process::id()));
-        let mut options = OpenOptions::new();
-        options
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600);
-        let file = options.open(&temporary).map_err(error)?;
+        options.create_new(true).mode(0o600);
+        let opened = match options.open(&temporary) {
+            // Left by a killed recorder that had the same process id.
+            Err(there) if there.kind() == io::ErrorKind::AlreadyExists => {
+                fs::remove_file(&temporary).and_then(|()| options.open(&temporary))
+            }
+            opened => opened,
+        };
+        let file = opened.map_err(error)?;
+        let place = Self {
+            path: path.to_owned(),
+            temporary: Some(temporary),
+        };
         Ok((
-            Self {
-                path: path.to_owned(),
-                temporary: Some(temporary),
+            place,
+            Destination {
+                file,
+                device: false,
             },
-            file,
         ))
     }
 
@@ -103,7 +141,7 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 mod tests {
     use super::*;
     use std::io::Write;
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 
     fn directory(name: &str) -> PathBuf {
         let path = std::env::temp_dir().join(format!("rperf-output-{name}-{}", std::process::id()));
@@ -140,6 +178,7 @@ mod tests {
     fn a_device_is_written_in_place_and_a_directory_refused() {
         let (mut replacement, mut file) = Replacement::create(Path::new("/dev/null")).unwrap();
         file.write_all(b"gone").unwrap();
+        file.set_size(4).unwrap();
         replacement.commit().unwrap();
         assert!(
             fs::metadata("/dev/null")
