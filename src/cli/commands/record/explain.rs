@@ -12,7 +12,9 @@ use crate::cli::error::CliError;
 /// perf's exit statuses: failures in general, and targets that do not exist.
 const FAILED: u8 = 255;
 const NO_TARGET: u8 = 244;
-/// The file with the rule about who may observe what.
+/// What lets a program do without root.
+const CAPABILITIES: &str = "CAP_PERFMON: setcap cap_perfmon,cap_sys_ptrace,cap_syslog=ep FILE";
+/// The setting that says who may observe what.
 const PARANOID: &str = "kernel.perf_event_paranoid";
 
 /// Puts a session's error into words.
@@ -27,15 +29,21 @@ pub(super) fn explain(context: &Context, request: &Request, error: Error) -> Cli
             event,
             cause,
             on_cpus,
+            user_only,
             paranoid,
-        } => refused(
-            &Refusal {
+        } => {
+            let observed = match (on_cpus, user_only) {
+                (true, _) => Observed::Cpus,
+                (false, false) => Observed::Kernel,
+                (false, true) => Observed::Others,
+            };
+            let refusal = Refusal {
                 event: &event,
-                on_cpus,
+                observed,
                 paranoid,
-            },
-            cause,
-        ),
+            };
+            refused(&refusal, &cause)
+        }
         Error::Workload { program, cause } => {
             let names: Vec<&str> = request
                 .events
@@ -111,11 +119,22 @@ fn reason(error: &io::Error) -> String {
 /// What the kernel refused.
 struct Refusal<'a> {
     event: &'a str,
-    on_cpus: bool,
+    observed: Observed,
     paranoid: Option<i64>,
 }
 
-fn refused(refusal: &Refusal<'_>, cause: io::Error) -> CliError {
+/// What an event would have seen; decides what permission it needs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Observed {
+    /// Everything on whole CPUs.
+    Cpus,
+    /// The kernel, on behalf of some tasks.
+    Kernel,
+    /// The user space of some tasks, which then are another user's.
+    Others,
+}
+
+fn refused(refusal: &Refusal<'_>, cause: &io::Error) -> CliError {
     let event = refusal.event;
     match cause.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => denied(refusal),
@@ -133,46 +152,52 @@ fn refused(refusal: &Refusal<'_>, cause: io::Error) -> CliError {
     }
 }
 
-/// Not allowed: by the sysctl, or, where that would allow it, by a seccomp filter.
+/// Not allowed: by the owner, by the sysctl, or, where that would allow it, by a seccomp filter.
 fn denied(refusal: &Refusal<'_>) -> CliError {
     let Refusal {
         event,
-        on_cpus,
+        observed,
         paranoid,
     } = *refusal;
     let own = std::process::id();
     let filtered = Proc::new(PROC)
         .status(own, own)
         .is_ok_and(|status| status.is_filtered);
-    let needed = if on_cpus { 0 } else { 1 };
-    let what = if on_cpus {
-        "observing whole CPUs"
-    } else {
-        "observing this"
+    let (what, needed) = match observed {
+        Observed::Cpus => ("observing whole CPUs", 0),
+        Observed::Kernel => ("observing the kernel", 1),
+        Observed::Others => ("observing user space", 2),
     };
     let is = paranoid.map_or_else(
         || "cannot be read".to_owned(),
         |level| format!("is {level}"),
     );
-    let message = format!(
-        "Error:\nNo permission to open event {event}: {what} needs {PARANOID} at {needed} or less, and it {is}."
-    );
-    let error = if filtered && paranoid.is_some_and(|level| level <= needed) {
-        CliError::message(
-            FAILED,
-            format!(
-                "Error:\nNo permission to open event {event}: {PARANOID} {is} and would allow it, a seccomp filter does not."
-            ),
-        )
-    } else {
+    let failed = |why: String| {
+        let message = format!("Error:\nNo permission to open event {event}: {why}.");
         CliError::message(FAILED, message)
-            .hint("run it with sudo, or give the program CAP_PERFMON: setcap cap_perfmon,cap_sys_ptrace,cap_syslog=ep FILE")
-            .hint(format!("or allow it to everyone: sudo sysctl {PARANOID}={needed}"))
+    };
+    let allowed = paranoid.is_some_and(|level| level <= needed);
+    let error = if allowed && filtered {
+        failed(format!(
+            "{PARANOID} {is} and would allow it, a seccomp filter does not"
+        ))
+    } else if allowed && observed == Observed::Others {
+        failed("the process belongs to another user".to_owned()).hint("run it with sudo")
+    } else {
+        failed(format!(
+            "{what} needs {PARANOID} at {needed} or less, and it {is}"
+        ))
+        .hint(format!(
+            "run it with sudo, or give the program {CAPABILITIES}"
+        ))
+        .hint(format!(
+            "or allow it to everyone: sudo sysctl {PARANOID}={needed}"
+        ))
     };
     if filtered {
-        return error.hint("in a container: --cap-add PERFMON, or --security-opt seccomp=unconfined, lets the call through");
+        return error.hint("in a container --cap-add PERFMON or --security-opt seccomp=unconfined lets the call through");
     }
-    if on_cpus {
+    if observed == Observed::Cpus {
         return error
             .hint("without -a and -C a command of your own can be recorded, in user space");
     }

@@ -20,12 +20,13 @@ const SYSFS: &str = "/sys";
 /// What the command line asks for; says on stderr what it decides itself.
 pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, CliError> {
     let sysctl = Sysctl::new(PROC);
-    let events = events(matches, context)?;
     let callchain = callchain(matches, context)?;
     let sampling = rate::sampling(matches, context, &sysctl)?;
     let ring_pages = ring_size::pages(matches, context)?;
+    let has_workload = matches.contains_id("workload");
+    let target = target(matches, context, has_workload)?;
+    let events = events(matches, context, &target)?;
     let workload = workload(matches, context, &events)?;
-    let target = target(matches, context, workload.is_some())?;
     let output = matches
         .get_one::<String>("output")
         .map_or("perf.data", String::as_str);
@@ -65,9 +66,14 @@ fn command_line(context: &Context) -> Vec<String> {
         .collect()
 }
 
-fn events(matches: &ArgMatches, context: &Context) -> Result<Vec<EventSpec>, CliError> {
+fn events(
+    matches: &ArgMatches,
+    context: &Context,
+    target: &Target,
+) -> Result<Vec<EventSpec>, CliError> {
     let Some(lists) = matches.get_many::<String>("event") else {
-        let allowed = may_profile_kernel();
+        // Whole CPUs can't be observed in part: that is refused when the event is opened.
+        let allowed = matches!(target, Target::Cpus(_)) || may_profile_kernel();
         if !allowed {
             let paranoid = Sysctl::new(PROC).perf_event_paranoid();
             context.note(explain::user_only_note(paranoid));

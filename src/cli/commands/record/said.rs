@@ -17,7 +17,7 @@ const NAMES: usize = 32;
 pub(super) struct Said<'a> {
     context: &'a Context,
     verbosity: u8,
-    /// The attr of the last call that failed was printed; its calls stand right below it.
+    /// The missing counter is named once.
     clock_said: bool,
 }
 
@@ -47,8 +47,13 @@ impl Watch for Said<'_> {
         let context = self.context;
         match happened {
             Happened::ClockInstead { event, instead } => {
+                let bare = |name: &'_ str| name.split(':').next().unwrap_or_default().to_owned();
                 if !self.clock_said {
-                    context.note(format_args!("no hardware counter for {event} here: recording {instead} instead"));
+                    context.note(format_args!(
+                        "no hardware counter for {} here: recording {} instead",
+                        bare(event),
+                        bare(instead)
+                    ));
                 }
                 self.clock_said = true;
             }
