@@ -3,6 +3,8 @@
 mod graph;
 mod percent;
 mod table;
+#[cfg(test)]
+mod tests;
 mod text;
 
 pub use self::table::{Layout, write_rows, write_titles};
