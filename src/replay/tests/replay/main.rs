@@ -4,3 +4,4 @@ mod damage;
 mod file;
 mod machine;
 mod oracle;
+mod perf;

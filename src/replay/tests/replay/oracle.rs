@@ -14,7 +14,7 @@ use rperf_wire::{
 
 /// One thing that happens.
 #[derive(Debug, Clone)]
-enum Step {
+pub(crate) enum Step {
     Mmap {
         pid: u32,
         start: u64,
@@ -53,7 +53,7 @@ enum Step {
 
 /// A step at a time (0: none), or the end of a round.
 #[derive(Debug, Clone)]
-enum Event {
+pub(crate) enum Event {
     Step(u64, Step),
     Round,
 }
@@ -114,7 +114,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// Times fall back now and then, as between rings, and some are missing.
-fn events() -> impl Strategy<Value = Vec<Event>> {
+pub(crate) fn events() -> impl Strategy<Value = Vec<Event>> {
     let event = (any::<u8>(), 0_u64..30, step());
     prop::collection::vec(event, 0..120).prop_map(|raw| {
         let mut base = 1;
@@ -248,7 +248,7 @@ fn ksymbol(addr: u64, len: u32, flags: u16, name: &[u8]) -> Ksymbol<'_> {
 }
 
 /// What a sample sees: its position, the thread's name, the file and the offset in it.
-type Seen = (u64, String, Option<(String, u64)>);
+pub(crate) type Seen = (u64, String, Option<(String, u64)>);
 
 /// Applies a step to the oracle; a sample says what it sees.
 fn apply(machine: &mut NaiveMachine, position: u64, step: &Step) -> Option<Seen> {
@@ -314,7 +314,7 @@ fn look(world: &World, sample: &Sample<'_>) -> Seen {
     (order.position, world.comm(comm).to_owned(), place)
 }
 
-struct Look;
+pub(crate) struct Look;
 
 impl Render for Look {
     type Out = Vec<Seen>;
@@ -340,7 +340,7 @@ impl Fold for Gather {
 
 /// Writes the events to a file and, beside it, into perf's queue. Late records are left out: there
 /// rperf differs on purpose.
-fn record(events: &[Event]) -> (Vec<u8>, Vec<(u64, Step)>) {
+pub(crate) fn record(events: &[Event]) -> (Vec<u8>, Vec<(u64, Step)>) {
     let sample_type = SampleType::IP | SampleType::TID | SampleType::TIME;
     let mut file = FileBuilder::new(Endian::Little, &[(attr(sample_type), vec![1])]);
     let mut queue = NaiveQueue::new();
