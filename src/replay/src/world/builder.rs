@@ -6,7 +6,7 @@ use rperf_wire::{
     RecordKind, Task,
 };
 
-use super::naming::{UserMapping, kernel_name, module_name};
+use super::naming::{UserMapping, kernel_file_name, kernel_name, module_name};
 use super::space::{Parent, Space, SpaceId};
 use super::{Lifetime, World};
 use crate::{Dso, DsoId, DsoKind, Machine, Mapping, MappingId, Order};
@@ -291,7 +291,7 @@ impl WorldBuilder {
     }
 
     fn module_dso(&mut self, machine: Machine, filename: &str) -> DsoId {
-        let name = module_name(filename).unwrap_or_else(|| filename.to_owned());
+        let name = module_name(filename).unwrap_or_else(|| kernel_file_name(filename));
         if let Some(id) = self.world.dsos.named(machine, true, &name) {
             return id;
         }

@@ -85,6 +85,16 @@ pub(crate) fn module_name(path: &str) -> Option<String> {
     is_module.then(|| format!("[{}]", stem.replace('-', "_")))
 }
 
+/// The name of any other file that the kernel maps code from.
+pub(crate) fn kernel_file_name(path: &str) -> String {
+    let file = path.rsplit('/').next().unwrap_or(path);
+    if file.contains('.') {
+        file.replace('-', "_")
+    } else {
+        file.to_owned()
+    }
+}
+
 /// The name in a kernel's own MMAP record, taken apart: `[kernel.kallsyms]_text`.
 pub(crate) struct KernelName<'a> {
     /// Name of the dso.

@@ -7,7 +7,9 @@ use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use rperf_perfdata::PerfData;
 use rperf_replay::{Flow, Replay};
 use rperf_testkit::{Run, Scratch, real_perf, skip};
+use rperf_wire::{Endian, Misc, Mmap, Mmap2, MmapId, Record, SampleId, SampleType};
 
+use crate::file::{FileBuilder, attr};
 use crate::oracle::{Event, Look, Seen, Step, events, record};
 
 /// perf keeps the mappings of a thread whose process id was given out again; rperf looks up by
@@ -117,4 +119,169 @@ fn perf_sees_the_same() {
     if let Err(failure) = ran {
         panic!("{failure}");
     }
+}
+
+/// A mapping of its own address, with one sample in it.
+struct Named {
+    name: &'static str,
+    prot: u32,
+    flags: u32,
+    kernel: bool,
+}
+
+const fn user(name: &'static str, prot: u32, flags: u32) -> Named {
+    Named {
+        name,
+        prot,
+        flags,
+        kernel: false,
+    }
+}
+
+const fn kernel(name: &'static str) -> Named {
+    Named {
+        name,
+        prot: 5,
+        flags: 0,
+        kernel: true,
+    }
+}
+
+const NAMED: [Named; 23] = [
+    user("//anon", 5, 0x22),
+    user("//anon", 3, 0x22),
+    user("[heap]", 3, 0x22),
+    user("[heap]", 7, 0x22),
+    user("[stack]", 3, 0x22),
+    user("[stack:77]", 7, 0x22),
+    user("/SYSV00001234 (deleted)", 5, 1),
+    user("/dev/zero", 5, 2),
+    user("/dev/zero (deleted)", 3, 2),
+    user("/anon_hugepage (deleted)", 5, 2),
+    user("/usr/bin/huge", 5, 0x40002),
+    user("/memfd:jit (deleted)", 5, 2),
+    user("/usr/bin/gone (deleted)", 5, 2),
+    user("/usr/lib/libx.so.6", 1, 2),
+    user("[vdso]", 5, 0x22),
+    user("[vsyscall]", 4, 0x22),
+    user("[uprobes]", 4, 0x22),
+    user("inode.slice/", 5, 2),
+    kernel("/lib/modules/6.1/kernel/fs/ext4/ext4.ko"),
+    kernel("/lib/modules/6.1/kernel/sound/snd-hda-intel.ko.xz"),
+    kernel("/lib/modules/6.1/extra/odd.name"),
+    kernel("[bracketed]"),
+    kernel("/lib/modules/6.1/kernel/plain.ko.gz"),
+];
+
+/// All of [`NAMED`], and the sampled address of each.
+fn named_recording() -> (Vec<u8>, Vec<u64>) {
+    const PID: u32 = 4_000_000;
+    let sample_type = SampleType::IP | SampleType::TID | SampleType::TIME;
+    let mut file = FileBuilder::new(Endian::Little, &[(attr(sample_type), vec![1])]);
+    let mut addresses = Vec::new();
+    for (number, named) in (1..).zip(&NAMED) {
+        let base = if named.kernel {
+            0xffff_ffff_c000_0000
+        } else {
+            0x7f00_0000_0000
+        };
+        let (start, time) = (base + number * 0x1_0000, number * 1000);
+        let misc = Misc(if named.kernel { 1 } else { 2 });
+        let pid = if named.kernel { u32::MAX } else { PID };
+        let id = SampleId {
+            pid_tid: Some((pid, pid)),
+            time: Some(time),
+            ..SampleId::default()
+        };
+        let mmap = Mmap {
+            pid: pid.cast_signed(),
+            tid: pid,
+            start,
+            len: 0x1000,
+            pgoff: 0x3000,
+            filename: named.name.as_bytes(),
+        };
+        let inode = MmapId::Inode {
+            major: 8,
+            minor: 1,
+            inode: 5,
+            generation: 0,
+        };
+        let (prot, flags) = (named.prot, named.flags);
+        let record = Record::Mmap2(Mmap2 {
+            mmap,
+            id: inode,
+            prot,
+            flags,
+        });
+        file.record(0, misc, &record, &id);
+        let sample = rperf_wire::Sample {
+            ip: Some(start + 0x10),
+            pid_tid: Some((PID, PID)),
+            time: Some(time + 1),
+            ..rperf_wire::Sample::default()
+        };
+        file.sample(0, misc, &sample);
+        addresses.push(start + 0x10);
+    }
+    (file.finish(), addresses)
+}
+
+#[test]
+fn perf_names_objects_the_same() {
+    let Some(perf) = real_perf() else {
+        return skip("perf_names_objects_the_same", "there is no perf");
+    };
+    let (file, addresses) = named_recording();
+    let data = PerfData::parse(&file).expect("a sound file");
+    let replay = Replay::open(&data).expect("a sound recording");
+    let world = replay.world();
+    let dso = |address| {
+        let mut mappings = world.mappings().iter();
+        let mapping = mappings.find(|at| at.start <= address && address < at.end);
+        world.dso(mapping.expect("mapped").dso)
+    };
+    let scratch = Scratch::new();
+    let path = scratch.write("perf.data", &file).expect("written");
+    let path = path.to_str().expect("a plain path");
+    let run = Run::new(&perf).args(["script", "-f", "-i", path, "-F", "ip,dso"]);
+    let script = run.finish().expect("perf runs").stdout;
+    let lines: Vec<&str> = script.lines().map(str::trim).collect();
+    let expected: Vec<String> = addresses
+        .iter()
+        .map(|address| format!("{address:x} ({})", dso(*address).name))
+        .collect();
+    assert_eq!(lines, expected);
+    let report = [
+        "report",
+        "-f",
+        "-i",
+        path,
+        "--stdio",
+        "-q",
+        "-s",
+        "dso",
+        "--percentage",
+        "relative",
+        "-F",
+        "dso",
+    ];
+    let report = Run::new(&perf)
+        .args(report)
+        .finish()
+        .expect("perf runs")
+        .stdout;
+    let mut shown: Vec<&str> = report
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    shown.sort_unstable();
+    let mut short: Vec<&str> = addresses
+        .iter()
+        .map(|address| dso(*address).short_name.as_str())
+        .collect();
+    short.sort_unstable();
+    short.dedup();
+    assert_eq!(shown, short);
 }
