@@ -1,0 +1,161 @@
+//! How fast the two passes are. `cargo bench -p rperf-replay [-- FILE]`: over FILE, or over four
+//! million samples with callchains made in memory.
+#![expect(clippy::print_stdout, reason = "a bench prints what it measures")]
+
+use std::num::NonZeroUsize;
+use std::time::Instant;
+
+use rperf_perfdata::PerfData;
+use rperf_replay::{Flow, Fold, Render, Replay, Sample, World};
+use rperf_wire::{
+    Attr, AttrFlags, Encoder, Endian, EventType, Misc, RecordHeader, RecordKind, SampleLayout,
+    SampleType, U64s,
+};
+
+#[derive(Default)]
+struct Sum {
+    samples: u64,
+    frames: u64,
+}
+
+impl Fold for Sum {
+    fn sample(&mut self, _: &World, sample: &Sample<'_>) {
+        self.samples += 1;
+        let chain = sample.wire.callchain.iter().flat_map(U64s::iter);
+        self.frames = chain.fold(self.frames, u64::wrapping_add);
+    }
+
+    fn merge(&mut self, later: Self) {
+        self.samples += later.samples;
+        self.frames = self.frames.wrapping_add(later.frames);
+    }
+}
+
+/// Looks up every frame and the name of every sample's thread.
+struct Locate;
+
+impl Render for Locate {
+    type Out = u64;
+    type Scratch = ();
+
+    fn render(&self, world: &World, sample: &Sample<'_>, _: &mut (), out: &mut u64) {
+        let (machine, mode, order) = (sample.machine(), sample.cpu_mode(), sample.order);
+        let chain = sample.wire.callchain.iter().flat_map(U64s::iter);
+        let found = chain.filter_map(|ip| world.lookup(machine, mode, sample.pid, order, ip));
+        *out += found.count() as u64;
+        *out += u64::from(world.comm_at(sample.pid, sample.tid, order).0 & 1);
+    }
+}
+
+fn record(out: &mut Vec<u8>, kind: RecordKind, body: &[u8]) {
+    let size = u16::try_from(body.len() + RecordHeader::SIZE).unwrap_or(u16::MAX);
+    let mut to = Encoder::new(out, Endian::NATIVE);
+    RecordHeader {
+        kind,
+        misc: Misc(2),
+        size,
+    }
+    .encode(&mut to);
+    to.bytes(body);
+}
+
+/// Two rings in turns, a round every 4,000 samples.
+fn synthetic(samples: u64) -> Vec<u8> {
+    let fields = [
+        SampleType::IP,
+        SampleType::TID,
+        SampleType::TIME,
+        SampleType::CPU,
+        SampleType::PERIOD,
+        SampleType::CALLCHAIN,
+    ];
+    let attr = Attr {
+        kind: EventType::SOFTWARE,
+        sample_type: fields.into_iter().fold(SampleType(0), |all, bit| all | bit),
+        flags: AttrFlags::SAMPLE_ID_ALL,
+        ..Attr::default()
+    };
+    let layout = SampleLayout::new(&attr);
+    let mut data = Vec::new();
+    let mut body = Vec::new();
+    for number in 0..samples {
+        let (round, place) = (number / 4000, number % 4000);
+        let (cpu, turn) = (place / 2000, place % 2000);
+        let chain: Vec<u8> = (0..10_u64)
+            .flat_map(|frame| (0x1000 + frame * 64 + number % 7).to_ne_bytes())
+            .collect();
+        let sample = rperf_wire::Sample {
+            ip: Some(0x1000),
+            pid_tid: Some((7, 7)),
+            time: Some(1 + (round * 2000 + turn) * 10 + cpu),
+            cpu: u32::try_from(cpu).ok(),
+            period: Some(1),
+            callchain: Some(U64s::new(&chain, Endian::NATIVE)),
+            ..rperf_wire::Sample::default()
+        };
+        body.clear();
+        layout.encode(&sample, &mut Encoder::new(&mut body, Endian::NATIVE));
+        record(&mut data, RecordKind::SAMPLE, &body);
+        if place == 3999 {
+            record(&mut data, RecordKind::FINISHED_ROUND, &[]);
+        }
+    }
+    around(&attr, &data)
+}
+
+fn around(attr: &Attr, data: &[u8]) -> Vec<u8> {
+    const HEADER: usize = 104;
+    let mut file = Vec::with_capacity(data.len() + 256);
+    let mut to = Encoder::new(&mut file, Endian::NATIVE);
+    let entry = Attr::SIZE + 16;
+    to.bytes(b"PERFILE2");
+    to.u64(HEADER as u64);
+    to.u64(entry as u64);
+    for (offset, size) in [(HEADER, entry), (HEADER + entry, data.len()), (0, 0)] {
+        to.u64(offset as u64);
+        to.u64(size as u64);
+    }
+    to.zeros(32);
+    to.bytes(&attr.encode(Endian::NATIVE));
+    to.zeros(16);
+    to.bytes(data);
+    file
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let path = std::env::args().skip(1).find(|word| !word.starts_with('-'));
+    let file = match path {
+        Some(path) => std::fs::read(path)?,
+        None => synthetic(4_000_000),
+    };
+    let data = PerfData::parse(&file)?;
+    let start = Instant::now();
+    let replay = Replay::open(&data)?;
+    let open = start.elapsed();
+    let samples: u64 = replay.sample_counts().iter().sum();
+    let bytes = data.data().len();
+    println!("{samples} samples, {} MB", bytes >> 20);
+    println!("open          {open:>10.1?}");
+    for threads in [1, 2].into_iter().filter_map(NonZeroUsize::new) {
+        let start = Instant::now();
+        let sum = replay.fold(threads, Sum::default)?;
+        println!(
+            "fold    x{threads}    {:>10.1?}  ({} samples, sum {:x})",
+            start.elapsed(),
+            sum.samples,
+            sum.frames
+        );
+        let start = Instant::now();
+        let mut found = 0;
+        let mut take = |block: u64| {
+            found += block;
+            Flow::Continue
+        };
+        replay.ordered(threads, &Locate, &mut take)?;
+        println!(
+            "ordered x{threads}    {:>10.1?}  ({found} found)",
+            start.elapsed()
+        );
+    }
+    Ok(())
+}
