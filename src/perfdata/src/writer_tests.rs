@@ -122,6 +122,21 @@ fn a_killed_recording_reads_to_its_end() {
     assert_eq!(file.findings(), [crate::Finding::Unfinished]);
 }
 
+#[test]
+fn a_checkpoint_tells_the_size_and_what_follows_is_read_too() {
+    let mut writer = Writer::new(Cursor::new(Vec::new()), &events()).unwrap();
+    writer.write_data(&chunk(3)).unwrap();
+    writer.checkpoint().unwrap();
+    writer.write_data(&chunk(2)).unwrap();
+    let bytes = writer.output.get_ref().clone();
+    assert_eq!(bytes[48..56], (3_u64 * 24).to_ne_bytes(), "data size");
+    let file = PerfData::parse(&bytes).unwrap();
+    assert_eq!(file.records().filter_map(Result::ok).count(), 5);
+    assert_eq!(file.findings(), [crate::Finding::Unfinished]);
+    let (finished, _) = writer.finish(&features()).unwrap();
+    assert_eq!(finished.data_bytes, 5 * 24, "writing went on behind the data");
+}
+
 /// At every size of the disk: what was kept is whole, and the file says so.
 #[test]
 fn a_full_disk_keeps_whole_records() {
