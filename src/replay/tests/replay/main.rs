@@ -1,5 +1,6 @@
 //! Tests of whole recordings, made in memory.
 
+mod counts;
 mod damage;
 mod file;
 mod machine;

@@ -1,0 +1,238 @@
+//! What is counted along the way, and which event a record belongs to.
+
+use std::num::NonZeroUsize;
+
+use rperf_perfdata::PerfData;
+use rperf_replay::{EventIndex, Fold, Machine, Replay, Sample, World};
+use rperf_testkit::{Run, Scratch, real_perf, skip};
+use rperf_wire::{
+    Comm, CpuMode, Endian, Lost, LostSamples, Misc, Mmap, Record, RecordKind, SampleId, SampleType,
+};
+
+use crate::file::{FileBuilder, attr};
+
+fn types(fields: &[SampleType]) -> SampleType {
+    fields.iter().fold(SampleType(0), |all, field| all | *field)
+}
+
+fn at(time: u64) -> SampleId {
+    SampleId {
+        pid_tid: Some((5, 5)),
+        time: Some(time),
+        ..SampleId::default()
+    }
+}
+
+fn sample(time: u64, id: u64) -> rperf_wire::Sample<'static> {
+    rperf_wire::Sample {
+        ip: Some(0x1000),
+        pid_tid: Some((5, 5)),
+        time: Some(time),
+        id: Some(id),
+        period: Some(3),
+        ..rperf_wire::Sample::default()
+    }
+}
+
+/// Late records, rings that were full, and a sample too short for its fields.
+fn troubled() -> Vec<u8> {
+    let sample_type = types(&[SampleType::IP, SampleType::TID, SampleType::TIME]);
+    let mut file = FileBuilder::new(Endian::Little, &[(attr(sample_type), vec![1])]);
+    for round in 1..=3 {
+        for offset in 0..10 {
+            file.sample(0, Misc(2), &sample(round * 100 + offset, 1));
+        }
+        file.round();
+    }
+    for time in [150, 204, 205, 301] {
+        file.sample(0, Misc(2), &sample(time, 1));
+    }
+    for (id, lost) in [(1, 40), (1, 2)] {
+        let lost = Record::Lost(Lost { id, lost });
+        file.record(0, Misc(0), &lost, &at(310));
+    }
+    let lost = Record::LostSamples(LostSamples { lost: 17 });
+    file.record(0, Misc(0), &lost, &at(311));
+    file.finish()
+}
+
+#[test]
+fn losses_and_late_records_are_counted_as_perf_counts_them() {
+    let file = troubled();
+    let data = PerfData::parse(&file).expect("a sound file");
+    let replay = Replay::open(&data).expect("a sound recording");
+    let counted = replay.diagnostics();
+    assert_eq!(
+        (
+            counted.lost_chunks,
+            counted.lost_records,
+            counted.lost_samples
+        ),
+        (2, 42, 17)
+    );
+    assert_eq!((counted.out_of_order, counted.records), (3, 40));
+    assert_eq!(counted.count(RecordKind::SAMPLE), 34);
+    let Some(perf) = real_perf() else {
+        return skip(
+            "losses_and_late_records_are_counted_as_perf_counts_them",
+            "there is no perf",
+        );
+    };
+    let scratch = Scratch::new();
+    let path = scratch.write("perf.data", &file).expect("written");
+    let path = path.to_str().expect("a plain path");
+    let run = Run::new(&perf).args(["report", "-f", "-i", path, "--stdio"]);
+    let outcome = run.finish().expect("perf runs");
+    for said in [
+        format!(
+            "Processed {} events and lost {} chunks",
+            counted.records, counted.lost_chunks
+        ),
+        format!("{} out of order events", counted.out_of_order),
+    ] {
+        assert!(outcome.stderr.contains(&said), "{said}: {}", outcome.stderr);
+    }
+    let said = format!("# Total Lost Samples: {}", counted.lost_samples);
+    assert!(outcome.stdout.contains(&said), "{}", outcome.stdout);
+}
+
+/// Event, time, period and CPU of every sample.
+#[derive(Default)]
+struct List(Vec<(u32, u64, u64, u32)>);
+
+impl Fold for List {
+    fn sample(&mut self, _: &World, sample: &Sample<'_>) {
+        let EventIndex(event) = sample.event;
+        self.0
+            .push((event, sample.order.time, sample.period, sample.cpu));
+    }
+
+    fn merge(&mut self, later: Self) {
+        self.0.extend(later.0);
+    }
+}
+
+#[test]
+fn events_of_different_layouts_are_told_apart_by_id() {
+    let common = [
+        SampleType::IDENTIFIER,
+        SampleType::IP,
+        SampleType::TID,
+        SampleType::TIME,
+    ];
+    let first = types(&common);
+    let second = first | SampleType::CPU | SampleType::PERIOD;
+    for endian in [Endian::Little, Endian::Big] {
+        let events = [(attr(first), vec![11, 12]), (attr(second), vec![21, 22])];
+        let mut file = FileBuilder::new(endian, &events);
+        let id = |id| SampleId {
+            id: Some(id),
+            ..at(90)
+        };
+        let comm = Record::Comm(Comm {
+            pid: 5,
+            tid: 5,
+            comm: b"second",
+        });
+        file.record(
+            1,
+            Misc(0),
+            &comm,
+            &SampleId {
+                cpu: Some(1),
+                ..id(22)
+            },
+        );
+        file.sample(0, Misc(2), &sample(100, 12));
+        let with_cpu = rperf_wire::Sample {
+            cpu: Some(1),
+            ..sample(101, 21)
+        };
+        file.sample(1, Misc(2), &with_cpu);
+        // Unknown, and made up by perf.
+        file.sample(0, Misc(2), &sample(102, 99));
+        file.sample(0, Misc(2), &sample(103, 0));
+        // Too short for a time.
+        file.raw(RecordKind::SAMPLE, Misc(2), &[0; 16]);
+        let file = file.finish();
+        let data = PerfData::parse(&file).expect("a sound file");
+        let replay = Replay::open(&data).expect("a sound recording");
+        let list = replay
+            .fold(NonZeroUsize::MIN, List::default)
+            .expect("no threads")
+            .0;
+        let nowhere = u32::MAX;
+        assert_eq!(
+            list,
+            [(0, 100, 7, nowhere), (1, 101, 3, 1), (0, 103, 7, nowhere)]
+        );
+        let counted = replay.diagnostics();
+        assert_eq!(counted.unknown_ids, 1);
+        assert_eq!(counted.bad_samples.count, 1);
+        assert_eq!(replay.sample_counts(), [3, 1]);
+        let world = replay.world();
+        let order = |time| rperf_replay::Order {
+            time,
+            position: u64::MAX,
+        };
+        assert_eq!(world.comm(world.comm_at(5, 5, order(90))), "second");
+        assert_eq!(world.comm(world.comm_at(5, 5, order(89))), ":5");
+        assert_eq!(world.comm(world.comm_final(5, 5, order(89))), "second");
+        assert_eq!(world.comm(world.comm_at(0, u32::MAX, order(89))), ":-1");
+    }
+}
+
+#[test]
+fn kernel_and_modules_keep_what_symbols_need() {
+    let sample_type = types(&[SampleType::IP, SampleType::TID, SampleType::TIME]);
+    let mut file = FileBuilder::new(Endian::Little, &[(attr(sample_type), vec![1])]);
+    let mmap = |start, pgoff, filename| {
+        Record::Mmap(Mmap {
+            pid: -1,
+            tid: 0,
+            start,
+            len: 0x1000,
+            pgoff,
+            filename,
+        })
+    };
+    let (text, module) = (0xffff_ffff_8100_0000, 0xffff_ffff_c000_0000);
+    file.record(
+        0,
+        Misc(1),
+        &mmap(text, text, b"[kernel.kallsyms]_text"),
+        &at(0),
+    );
+    let path = b"/lib/modules/6.1/kernel/fs/ext4/ext4.ko";
+    file.record(0, Misc(1), &mmap(module, 0, path), &at(0));
+    let file = file.finish();
+    let data = PerfData::parse(&file).expect("a sound file");
+    let replay = Replay::open(&data).expect("a sound recording");
+    let world = replay.world();
+    let dso = |address| {
+        let order = rperf_replay::Order::MAX;
+        let found = world.lookup(Machine::Host, CpuMode::Kernel, 5, order, address);
+        let mapping = world.mapping(found.expect("mapped"));
+        assert_eq!(mapping.object_address(address), address);
+        world.dso(mapping.dso)
+    };
+    let kernel = dso(text + 0xfff);
+    assert_eq!(kernel.name, "[kernel.kallsyms]");
+    assert_eq!(kernel.relocation, Some(("_text".to_owned(), text)));
+    let module_dso = dso(module);
+    assert_eq!(
+        (module_dso.name.as_str(), module_dso.map_start),
+        ("[ext4]", module)
+    );
+    assert_eq!(module_dso.long_name.as_bytes(), path);
+    assert_eq!(
+        world.lookup(
+            Machine::Host,
+            CpuMode::User,
+            5,
+            rperf_replay::Order::MAX,
+            text
+        ),
+        None
+    );
+}
