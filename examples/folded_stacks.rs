@@ -1,0 +1,79 @@
+//! Folds a recording on all cores into one line a stack, `comm;caller;callee COUNT`, the input of
+//! flame graphs: the smallest whole use of `Fold` and `Resolver`.
+//!
+//! `cargo run --release --example folded_stacks -- perf.data`
+#![expect(clippy::print_stdout, reason = "an example prints")]
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use rperf_perfdata::PerfData;
+use rperf_replay::{Fold, Replay, Sample, World};
+use rperf_resolve::{Place, Resolver};
+use rperf_symbol::{FileBytes, Files, SearchPaths};
+
+/// The disk, read plainly; the tool itself maps files.
+struct Disk;
+
+impl Files for Disk {
+    fn read(&self, path: &Path) -> std::io::Result<FileBytes> {
+        std::fs::read(path).map(FileBytes::from)
+    }
+}
+
+/// What one worker has seen: stacks, innermost frame last, and how often.
+struct Stacks<'r> {
+    resolver: &'r Resolver<'r>,
+    counts: BTreeMap<String, u64>,
+}
+
+impl Fold for Stacks<'_> {
+    fn sample(&mut self, world: &World, sample: &Sample<'_>) {
+        let Some(chain) = sample.wire.callchain else {
+            return;
+        };
+        let at = Place {
+            machine: sample.machine(),
+            pid: sample.pid,
+            order: sample.order,
+        };
+        let mut frames = Vec::new();
+        self.resolver.callchain(at, chain, 127, &mut frames);
+        let mut line = world
+            .comm(world.comm_at(sample.pid, sample.tid, sample.order))
+            .to_owned();
+        for frame in frames.iter().rev() {
+            line.push(';');
+            line.push_str(
+                frame
+                    .symbol
+                    .map_or("[unknown]", |symbol| self.resolver.symbol_name(symbol)),
+            );
+        }
+        *self.counts.entry(line).or_default() += 1;
+    }
+
+    fn merge(&mut self, later: Self) {
+        for (line, count) in later.counts {
+            *self.counts.entry(line).or_default() += count;
+        }
+    }
+}
+
+fn main() -> anyhow::Result<()> {
+    let path = std::env::args().nth(1).unwrap_or("perf.data".into());
+    let bytes = rperf_sys::map_file(Path::new(&path))?;
+    let data = PerfData::parse(&bytes)?;
+    let replay = Replay::open(&data)?;
+    let resolver = Resolver::new(replay.world(), &Disk, SearchPaths::new(None));
+    let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let stacks = replay.fold(threads, || Stacks {
+        resolver: &resolver,
+        counts: BTreeMap::new(),
+    })?;
+    for (line, count) in stacks.counts {
+        println!("{line} {count}");
+    }
+    Ok(())
+}
