@@ -1,26 +1,26 @@
 //! Growing a [`World`] record by record.
 
-use rperf_perfdata::feature::BuildIdEntry;
 use rperf_wire::{
-    CpuMode, DecodeError, Endian, Ksymbol, Misc, Mmap, Mmap2, MmapId, RawRecord, Record,
-    RecordKind, Task,
+    CpuMode, DecodeError, Endian, Misc, Mmap, Mmap2, MmapId, RawRecord, Record, RecordKind, Task,
 };
 
-use super::naming::{UserMapping, kernel_file_name, kernel_name, module_name};
-use super::space::{Parent, Space, SpaceId};
-use super::{Lifetime, World};
-use crate::{Dso, DsoId, DsoKind, Machine, Mapping, MappingId, Order};
+use rustc_hash::FxHashMap;
 
-const PROT_EXEC: u32 = 4;
-const KSYMBOL_UNREGISTER: u16 = 1;
+use super::naming::UserMapping;
+use super::space::{Parent, Space, SpaceId};
+use super::{Lifetime, PROT_EXEC, World};
+use crate::{DsoId, DsoKind, Machine, Mapping, MappingId, Order};
 
 /// A [`World`] in the making. [`WorldBuilder::world`] answers questions at any time, so that live
 /// commands and pipes can look samples up between records.
 #[derive(Debug)]
 pub struct WorldBuilder {
-    world: World,
+    pub(super) world: World,
     endian: Endian,
     last: Order,
+    /// The kernel of each machine, and where it is mapped now.
+    pub(super) kernel_dsos: FxHashMap<Machine, DsoId>,
+    pub(super) kernel_ranges: FxHashMap<DsoId, (u64, u64)>,
 }
 
 /// A mapping of a process, out of either MMAP record.
@@ -42,6 +42,8 @@ impl WorldBuilder {
             world,
             endian,
             last: Order::default(),
+            kernel_dsos: FxHashMap::default(),
+            kernel_ranges: FxHashMap::default(),
         }
     }
 
@@ -62,50 +64,6 @@ impl WorldBuilder {
                 | RecordKind::FORK
                 | RecordKind::KSYMBOL
         )
-    }
-
-    /// Adds the files of the BUILD_ID feature. To be called before records are pushed: perf takes the
-    /// kernel's name from here.
-    pub fn build_ids(&mut self, entries: &[BuildIdEntry]) {
-        for entry in entries {
-            let mode = entry.misc.cpu_mode();
-            let machine = Machine::of(mode, entry.pid.cast_unsigned());
-            let kernel = matches!(mode, CpuMode::Kernel | CpuMode::GuestKernel);
-            let name = entry.filename.as_str();
-            let build_id = Some(entry.id().to_vec()).filter(|id| id.iter().any(|byte| *byte != 0));
-            let id = match self.world.dsos.named(machine, kernel, name) {
-                Some(id) => id,
-                None if kernel => self.add_kernel_dso(machine, name),
-                None => {
-                    let named = UserMapping {
-                        filename: name,
-                        prot: PROT_EXEC,
-                        flags: 0,
-                        pid: 0,
-                    }
-                    .name();
-                    self.world.dsos.user(machine, named.kind, name, None)
-                }
-            };
-            if let Some(dso) = self.world.dsos.get_mut(id) {
-                dso.build_id = build_id;
-            }
-        }
-    }
-
-    /// A file of kernel space that the BUILD_ID feature names: perf keeps the path as its name.
-    fn add_kernel_dso(&mut self, machine: Machine, name: &str) -> DsoId {
-        match module_name(name) {
-            Some(module) => {
-                let mut dso = Dso::new(machine, DsoKind::KernelModule, name);
-                dso.short_name.clone_from(&module);
-                self.world.dsos.add(&module, dso)
-            }
-            None => self
-                .world
-                .dsos
-                .add(name, Dso::new(machine, DsoKind::Kernel, name)),
-        }
     }
 
     /// Takes one record; kinds that change nothing are ignored. Records should come in rising order;
@@ -215,91 +173,6 @@ impl WorldBuilder {
         );
     }
 
-    fn kernel_mmap(&mut self, order: Order, misc: Misc, mmap: &Mmap<'_>, build_id: Option<&[u8]>) {
-        let machine = Machine::of(misc.cpu_mode(), mmap.pid.cast_unsigned());
-        let filename = String::from_utf8_lossy(mmap.filename);
-        let space = self.kernel(machine);
-        let (start, mut end) = (mmap.start, mmap.start.saturating_add(mmap.len));
-        let dso = if let Some(kernel) = kernel_name(&filename) {
-            // Some recorders wrote an empty mapping: the kernel is everywhere.
-            if (start, end) == (0, 0) {
-                end = u64::MAX;
-            }
-            let dso = self.kernel_dso(machine, kernel.dso);
-            self.unmap_kernel(order, space, dso);
-            if let Some(dso) = self.world.dsos.get_mut(dso)
-                && mmap.pgoff != 0
-            {
-                dso.relocation = Some((kernel.symbol.to_owned(), mmap.pgoff));
-            }
-            dso
-        } else if filename.starts_with(['/', '[']) {
-            self.module_dso(machine, &filename)
-        } else {
-            return;
-        };
-        if let Some(dso) = self.world.dsos.get_mut(dso)
-            && build_id.is_some()
-        {
-            dso.build_id = build_id.map(<[u8]>::to_vec);
-        }
-        self.insert(
-            order,
-            space,
-            Mapping {
-                start,
-                end,
-                pgoff: mmap.pgoff,
-                dso,
-                prot: PROT_EXEC,
-                flags: 0,
-                identity: true,
-            },
-        );
-    }
-
-    /// The kernel has one mapping: a new record moves it.
-    fn unmap_kernel(&mut self, order: Order, space: SpaceId, dso: DsoId) {
-        let mut older = self.world.mappings.iter().rev();
-        let range = older
-            .find(|mapping| mapping.dso == dso)
-            .map(|mapping| (mapping.start, mapping.end));
-        if let Some(range) = range
-            && let Some(space) = self.world.spaces.get_mut(space.0 as usize)
-        {
-            space.insert(order, range, None);
-        }
-    }
-
-    /// The kernel that the build-ids name, else one of the record's name.
-    fn kernel_dso(&mut self, machine: Machine, name: &str) -> DsoId {
-        let kernel = |dso: &Dso| dso.machine == machine && dso.kind == DsoKind::Kernel;
-        let known = self.world.dsos().iter().position(kernel);
-        let id = match known.and_then(|index| u32::try_from(index).ok()) {
-            Some(index) => DsoId(index),
-            None => {
-                let dso = Dso::new(machine, DsoKind::Kernel, name);
-                self.world.dsos.add(name, dso)
-            }
-        };
-        if let Some(dso) = self.world.dsos.get_mut(id)
-            && dso.long_name.contains("vmlinux")
-        {
-            dso.short_name = "[kernel.vmlinux]".to_owned();
-        }
-        id
-    }
-
-    fn module_dso(&mut self, machine: Machine, filename: &str) -> DsoId {
-        let name = module_name(filename).unwrap_or_else(|| kernel_file_name(filename));
-        if let Some(id) = self.world.dsos.named(machine, true, &name) {
-            return id;
-        }
-        let mut dso = Dso::new(machine, DsoKind::KernelModule, &name);
-        filename.clone_into(&mut dso.long_name);
-        self.world.dsos.add(&name, dso)
-    }
-
     fn fork(&mut self, order: Order, misc: Misc, task: &Task) {
         let (parent, child) = ((task.ppid, task.ptid), (task.pid, task.tid));
         self.world.threads.forked(order, parent, child);
@@ -309,11 +182,14 @@ impl WorldBuilder {
             return;
         }
         let copies = task.pid != task.ppid && !misc.contains(Misc::FORK_EXEC);
-        let parent = copies.then(|| Parent {
-            space: self.process(order, Machine::Host, task.ppid),
-            until: order,
-        });
-        let space = self.add_space(Space::forked(parent));
+        let space = if copies {
+            let space = self.process(order, Machine::Host, task.ppid);
+            let until = order;
+            self.child_of(Parent { space, until })
+        } else {
+            Space::default()
+        };
+        let space = self.add_space(space);
         let lives = self.world.processes.entry((Machine::Host, task.pid));
         lives.or_default().push(Lifetime {
             since: order,
@@ -321,48 +197,31 @@ impl WorldBuilder {
         });
     }
 
-    fn ksymbol(&mut self, order: Order, ksymbol: &Ksymbol<'_>) {
-        let space = self.kernel(Machine::Host);
-        let here = self.world.lookup_in(space, Order::MAX, ksymbol.addr);
-        let here = here.map(|id| *self.world.mapping(id));
-        let end = ksymbol.addr.saturating_add(u64::from(ksymbol.len));
-        if ksymbol.flags & KSYMBOL_UNREGISTER != 0 {
-            let kind = here.map(|mapping| self.world.dso(mapping.dso).kind);
-            if let Some(mapping) = here
-                && kind != Some(DsoKind::Kernel)
-                && let Some(space) = self.world.spaces.get_mut(space.0 as usize)
-            {
-                space.insert(order, (mapping.start, mapping.end), None);
+    /// A link to the parent; but where forks of forks have made a long chain of links, a copy of what
+    /// is visible, so that lookups stay short. Only now and then, and not if it is much longer than
+    /// the chain: the work stays in proportion to the number of forks.
+    fn child_of(&self, parent: Parent) -> Space {
+        const LONG: u32 = 32;
+        let above = self.world.spaces.get(parent.space.0 as usize);
+        let depth = above.map_or(0, |space| space.depth + 1);
+        if depth < LONG || !depth.is_power_of_two() {
+            return Space::forked(Some(parent), depth);
+        }
+        let borders = self.world.borders(parent);
+        if borders.len() > 8 * depth as usize {
+            return Space::forked(Some(parent), depth);
+        }
+        let mut copy = Space::default();
+        for (start, end) in borders.iter().zip(borders.iter().skip(1)) {
+            let visible = self.world.lookup_in(parent.space, parent.until, *start);
+            if visible.is_some() {
+                copy.insert(parent.until, (*start, *end), visible);
             }
-            return;
         }
-        if here.is_some() {
-            return;
-        }
-        let name = String::from_utf8_lossy(ksymbol.name);
-        let known = self.world.dsos.named(Machine::Host, true, &name);
-        let dso = known.unwrap_or_else(|| {
-            let mut dso = Dso::new(Machine::Host, DsoKind::Bpf, &name);
-            dso.short_name.clone_from(&dso.name);
-            dso.code_len = u64::from(ksymbol.len);
-            self.world.dsos.add(&name, dso)
-        });
-        self.insert(
-            order,
-            space,
-            Mapping {
-                start: ksymbol.addr,
-                end,
-                pgoff: 0,
-                dso,
-                prot: PROT_EXEC,
-                flags: 0,
-                identity: false,
-            },
-        );
+        copy
     }
 
-    fn insert(&mut self, order: Order, space: SpaceId, mapping: Mapping) {
+    pub(super) fn insert(&mut self, order: Order, space: SpaceId, mapping: Mapping) {
         if mapping.start >= mapping.end {
             return;
         }
@@ -378,7 +237,7 @@ impl WorldBuilder {
         }
     }
 
-    fn add_space(&mut self, space: Space) -> SpaceId {
+    pub(super) fn add_space(&mut self, space: Space) -> SpaceId {
         let id = SpaceId(u32::try_from(self.world.spaces.len()).unwrap_or(u32::MAX));
         self.world.spaces.push(space);
         id
@@ -396,15 +255,6 @@ impl WorldBuilder {
             since: order,
             space,
         });
-        space
-    }
-
-    fn kernel(&mut self, machine: Machine) -> SpaceId {
-        if let Some(space) = self.world.kernels.get(&machine) {
-            return *space;
-        }
-        let space = self.add_space(Space::default());
-        self.world.kernels.insert(machine, space);
         space
     }
 }

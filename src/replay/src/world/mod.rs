@@ -4,6 +4,7 @@ mod builder;
 mod comms;
 mod dsos;
 mod epoch;
+mod kernel;
 mod naming;
 mod space;
 mod threads;
@@ -14,10 +15,13 @@ use dsos::Dsos;
 pub use epoch::Epoch;
 use rperf_wire::CpuMode;
 use rustc_hash::FxHashMap;
-use space::{Space, SpaceId};
+use space::{Parent, Space, SpaceId};
 use threads::Threads;
 
 use crate::{CommId, Dso, DsoId, Machine, Mapping, MappingId, Order};
+
+/// `PROT_EXEC` of mmap(2).
+const PROT_EXEC: u32 = 4;
 
 /// A process id has one address space after the other.
 #[derive(Debug, Clone, Copy)]
@@ -75,6 +79,22 @@ impl World {
             order = order.min(parent.until);
             space = parent.space;
         }
+    }
+
+    /// Where mappings that a child of `parent` inherits may begin and end, rising.
+    fn borders(&self, parent: Parent) -> Vec<u64> {
+        let mut borders = Vec::new();
+        let mut link = Some(parent);
+        let mut until = parent.until;
+        while let Some(parent) = link {
+            until = until.min(parent.until);
+            let space = self.spaces.get(parent.space.0 as usize);
+            borders.extend(space.iter().flat_map(|space| space.borders(until)));
+            link = space.and_then(|space| space.parent);
+        }
+        borders.sort_unstable();
+        borders.dedup();
+        borders
     }
 
     /// A mapping.

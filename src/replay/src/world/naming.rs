@@ -1,9 +1,9 @@
 //! What the file name of an MMAP record stands for.
 
+use super::PROT_EXEC;
 use crate::DsoKind;
 
 const MAP_HUGETLB: u32 = 0x40000;
-const PROT_EXEC: u32 = 4;
 const VDSO_NAMES: [&str; 3] = ["[vdso]", "[vdso32]", "[vdsox32]"];
 
 /// A file name with what it means.

@@ -39,16 +39,25 @@ impl Entry {
 #[derive(Debug, Default)]
 pub(crate) struct Space {
     pub(crate) parent: Option<Parent>,
+    /// How many ancestors a lookup may have to ask.
+    pub(crate) depth: u32,
     entries: Vec<Entry>,
     index: Index,
 }
 
 impl Space {
-    pub(crate) fn forked(parent: Option<Parent>) -> Self {
+    pub(crate) fn forked(parent: Option<Parent>, depth: u32) -> Self {
         Self {
             parent,
+            depth,
             ..Self::default()
         }
+    }
+
+    /// Where mappings put in before `order` begin and end.
+    pub(crate) fn borders(&self, order: Order) -> impl Iterator<Item = u64> + '_ {
+        let before = self.entries.iter().take_while(move |at| at.order < order);
+        before.flat_map(|at| [at.start, at.end])
     }
 
     /// Puts `mapping` over whatever was there. Orders must not fall.

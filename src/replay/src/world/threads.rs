@@ -23,24 +23,23 @@ struct Life {
 }
 
 impl Life {
-    /// The changes of the thread that had the id just before `order`, and how many of them came
-    /// before it.
-    fn thread_at(&self, order: Order) -> (&[(Order, Change)], usize) {
-        let is_start = |(_, change): &(Order, Change)| matches!(change, Change::Start(_));
+    /// What came before `order`, and what came of the same thread from then on.
+    fn around(&self, order: Order) -> (Option<&Change>, impl Iterator<Item = &Change>) {
         let before = self.changes.partition_point(|(at, _)| *at < order);
         let (past, future) = self.changes.split_at_checked(before).unwrap_or_default();
-        let first = past.iter().rposition(is_start).unwrap_or(0);
-        let end = future.iter().position(is_start).unwrap_or(future.len()) + before;
-        let changes = self.changes.get(first..end).unwrap_or_default();
-        (changes, before - first)
+        let same = |change: &&Change| matches!(change, Change::Comm(_));
+        let future = future.iter().map(|(_, change)| change).take_while(same);
+        (past.last().map(|(_, change)| change), future)
     }
 }
 
-/// Name of a change, if it gives one.
-fn comm(change: &(Order, Change)) -> Option<CommId> {
-    match change.1 {
-        Change::Start(comm) => comm,
-        Change::Comm(comm) => Some(comm),
+impl Change {
+    /// The name that it gives, if any.
+    fn comm(&self) -> Option<CommId> {
+        match self {
+            Self::Start(comm) => *comm,
+            Self::Comm(comm) => Some(*comm),
+        }
     }
 }
 
@@ -83,14 +82,15 @@ impl Threads {
     }
 
     fn latest(&self, tid: u32) -> Option<CommId> {
-        comm(self.lives.get(&tid)?.changes.last()?)
+        let (_, change) = self.lives.get(&tid)?.changes.last()?;
+        change.comm()
     }
 
     /// The name at `order`, or `:TID`.
     pub(crate) fn comm_at(&self, tid: u32, order: Order) -> CommId {
         let name = self.lives.get(&tid).and_then(|life| {
-            let before = life.changes.partition_point(|(at, _)| *at < order);
-            comm(life.changes.get(before.checked_sub(1)?)?)
+            let (past, _) = life.around(order);
+            past?.comm()
         });
         name.unwrap_or(Comms::unnamed(tid))
     }
@@ -98,19 +98,19 @@ impl Threads {
     /// The name at `order`, or the first one that the thread got later.
     pub(crate) fn comm_final(&self, tid: u32, order: Order) -> CommId {
         let name = self.lives.get(&tid).and_then(|life| {
-            let (changes, before) = life.thread_at(order);
-            let (past, future) = changes.split_at_checked(before)?;
-            past.last()
-                .and_then(comm)
-                .or_else(|| future.iter().find_map(comm))
+            let (past, mut future) = life.around(order);
+            past.and_then(Change::comm)
+                .or_else(|| future.find_map(Change::comm))
         });
         name.unwrap_or(Comms::unnamed(tid))
     }
 
     /// The last name that the thread got.
     pub(crate) fn comm_last(&self, tid: u32, order: Order) -> CommId {
-        let life = self.lives.get(&tid);
-        let name = life.and_then(|life| comm(life.thread_at(order).0.last()?));
+        let name = self.lives.get(&tid).and_then(|life| {
+            let (past, future) = life.around(order);
+            future.last().or(past)?.comm()
+        });
         name.unwrap_or(Comms::unnamed(tid))
     }
 }

@@ -420,3 +420,48 @@ fn raw_at(file: &[u8], position: u64) -> RawRecord<'_> {
     let mut records = Records::new(bytes, position, Endian::Little);
     records.next().expect("a record").expect("whole").raw
 }
+
+/// Every process maps something over what it inherited and forks the next.
+#[test]
+fn long_chains_of_forks_keep_what_was_inherited() {
+    const LENGTH: u32 = 150;
+    let mut events = Vec::new();
+    let mut time = 1;
+    let mut push = |step| {
+        time += 1;
+        events.push(Event::Step(time, step));
+    };
+    for pid in 1..LENGTH {
+        let (start, file) = (u64::from(pid * 7 % 40), 0);
+        push(Step::Mmap {
+            pid,
+            start,
+            len: 3,
+            file,
+        });
+        push(Step::Fork {
+            parent: (pid, pid),
+            child: (pid + 1, pid + 1),
+            exec: false,
+        });
+        for address in 0..48 {
+            let (pid, tid, kernel) = (pid + 1, pid + 1, false);
+            push(Step::Sample {
+                pid,
+                tid,
+                kernel,
+                address,
+            });
+        }
+    }
+    let (file, delivered) = record(&events);
+    let mut machine = NaiveMachine::new();
+    let steps = delivered.iter();
+    let expected: Vec<Seen> = steps
+        .filter_map(|(position, step)| apply(&mut machine, *position, step))
+        .collect();
+    let data = PerfData::parse(&file).expect("a sound file");
+    let replay = Replay::open(&data).expect("a sound recording");
+    let folded = replay.fold(NonZeroUsize::MIN, Gather::default);
+    assert_eq!(folded.expect("no threads").0, expected);
+}

@@ -1,0 +1,194 @@
+//! The kernel's side of a [`WorldBuilder`]: the kernel itself, its modules, code that it generates,
+//! and the build-ids that name them beforehand.
+
+use rperf_perfdata::feature::BuildIdEntry;
+use rperf_wire::{CpuMode, Ksymbol, Misc, Mmap};
+
+use super::naming::{UserMapping, kernel_file_name, kernel_name, module_name};
+use super::space::{Space, SpaceId};
+use super::{PROT_EXEC, WorldBuilder};
+use crate::{Dso, DsoId, DsoKind, Machine, Mapping, Order};
+
+const KSYMBOL_UNREGISTER: u16 = 1;
+
+impl WorldBuilder {
+    /// Adds the files of the BUILD_ID feature. To be called before records are pushed: perf takes the
+    /// kernel's name from here.
+    pub fn build_ids(&mut self, entries: &[BuildIdEntry]) {
+        for entry in entries {
+            let mode = entry.misc.cpu_mode();
+            let machine = Machine::of(mode, entry.pid.cast_unsigned());
+            let kernel = matches!(mode, CpuMode::Kernel | CpuMode::GuestKernel);
+            let name = entry.filename.as_str();
+            let build_id = Some(entry.id().to_vec()).filter(|id| id.iter().any(|byte| *byte != 0));
+            let id = match self.world.dsos.named(machine, kernel, name) {
+                Some(id) => id,
+                None if kernel => self.add_kernel_dso(machine, name),
+                None => {
+                    let named = UserMapping {
+                        filename: name,
+                        prot: PROT_EXEC,
+                        flags: 0,
+                        pid: 0,
+                    }
+                    .name();
+                    self.world.dsos.user(machine, named.kind, name, None)
+                }
+            };
+            if let Some(dso) = self.world.dsos.get_mut(id) {
+                dso.build_id = build_id;
+            }
+        }
+    }
+
+    /// A file of kernel space that the BUILD_ID feature names: perf keeps the path as its name.
+    fn add_kernel_dso(&mut self, machine: Machine, name: &str) -> DsoId {
+        match module_name(name) {
+            Some(module) => {
+                let mut dso = Dso::new(machine, DsoKind::KernelModule, name);
+                dso.short_name.clone_from(&module);
+                self.world.dsos.add(&module, dso)
+            }
+            None => {
+                let dso = Dso::new(machine, DsoKind::Kernel, name);
+                let id = self.world.dsos.add(name, dso);
+                self.kernel_dsos.entry(machine).or_insert(id);
+                id
+            }
+        }
+    }
+
+    pub(super) fn kernel_mmap(
+        &mut self,
+        order: Order,
+        misc: Misc,
+        mmap: &Mmap<'_>,
+        build_id: Option<&[u8]>,
+    ) {
+        let machine = Machine::of(misc.cpu_mode(), mmap.pid.cast_unsigned());
+        let filename = String::from_utf8_lossy(mmap.filename);
+        let space = self.kernel(machine);
+        let (start, mut end) = (mmap.start, mmap.start.saturating_add(mmap.len));
+        let dso = if let Some(kernel) = kernel_name(&filename) {
+            // Some recorders wrote an empty mapping: the kernel is everywhere.
+            if (start, end) == (0, 0) {
+                end = u64::MAX;
+            }
+            let dso = self.kernel_dso(machine, kernel.dso);
+            self.move_kernel(order, space, dso, (start, end));
+            if let Some(dso) = self.world.dsos.get_mut(dso)
+                && mmap.pgoff != 0
+            {
+                dso.relocation = Some((kernel.symbol.to_owned(), mmap.pgoff));
+            }
+            dso
+        } else if filename.starts_with(['/', '[']) {
+            self.module_dso(machine, &filename)
+        } else {
+            return;
+        };
+        if let Some(dso) = self.world.dsos.get_mut(dso)
+            && build_id.is_some()
+        {
+            dso.build_id = build_id.map(<[u8]>::to_vec);
+        }
+        self.insert(
+            order,
+            space,
+            Mapping {
+                start,
+                end,
+                pgoff: mmap.pgoff,
+                dso,
+                prot: PROT_EXEC,
+                flags: 0,
+                identity: true,
+            },
+        );
+    }
+
+    /// The kernel has one mapping: a new record moves it.
+    fn move_kernel(&mut self, order: Order, space: SpaceId, kernel: DsoId, range: (u64, u64)) {
+        if let Some(older) = self.kernel_ranges.insert(kernel, range)
+            && let Some(space) = self.world.spaces.get_mut(space.0 as usize)
+        {
+            space.insert(order, older, None);
+        }
+    }
+
+    /// The kernel that the build-ids name, else one of the record's name.
+    fn kernel_dso(&mut self, machine: Machine, name: &str) -> DsoId {
+        let known = self.kernel_dsos.get(&machine).copied();
+        let id = known.unwrap_or_else(|| {
+            let dso = Dso::new(machine, DsoKind::Kernel, name);
+            self.world.dsos.add(name, dso)
+        });
+        self.kernel_dsos.insert(machine, id);
+        if let Some(dso) = self.world.dsos.get_mut(id)
+            && dso.long_name.contains("vmlinux")
+        {
+            dso.short_name = "[kernel.vmlinux]".to_owned();
+        }
+        id
+    }
+
+    fn module_dso(&mut self, machine: Machine, filename: &str) -> DsoId {
+        let name = module_name(filename).unwrap_or_else(|| kernel_file_name(filename));
+        if let Some(id) = self.world.dsos.named(machine, true, &name) {
+            return id;
+        }
+        let mut dso = Dso::new(machine, DsoKind::KernelModule, &name);
+        filename.clone_into(&mut dso.long_name);
+        self.world.dsos.add(&name, dso)
+    }
+
+    pub(super) fn ksymbol(&mut self, order: Order, ksymbol: &Ksymbol<'_>) {
+        let space = self.kernel(Machine::Host);
+        let here = self.world.lookup_in(space, Order::MAX, ksymbol.addr);
+        let here = here.map(|id| *self.world.mapping(id));
+        let end = ksymbol.addr.saturating_add(u64::from(ksymbol.len));
+        if ksymbol.flags & KSYMBOL_UNREGISTER != 0 {
+            let kind = here.map(|mapping| self.world.dso(mapping.dso).kind);
+            if let Some(mapping) = here
+                && kind != Some(DsoKind::Kernel)
+                && let Some(space) = self.world.spaces.get_mut(space.0 as usize)
+            {
+                space.insert(order, (mapping.start, mapping.end), None);
+            }
+            return;
+        }
+        if here.is_some() {
+            return;
+        }
+        let name = String::from_utf8_lossy(ksymbol.name);
+        let known = self.world.dsos.named(Machine::Host, true, &name);
+        let dso = known.unwrap_or_else(|| {
+            let mut dso = Dso::new(Machine::Host, DsoKind::Bpf, &name);
+            dso.short_name.clone_from(&dso.name);
+            dso.code_len = u64::from(ksymbol.len);
+            self.world.dsos.add(&name, dso)
+        });
+        self.insert(
+            order,
+            space,
+            Mapping {
+                start: ksymbol.addr,
+                end,
+                pgoff: 0,
+                dso,
+                prot: PROT_EXEC,
+                flags: 0,
+                identity: false,
+            },
+        );
+    }
+
+    fn kernel(&mut self, machine: Machine) -> SpaceId {
+        if let Some(space) = self.world.kernels.get(&machine) {
+            return *space;
+        }
+        let space = self.add_space(Space::default());
+        self.world.kernels.insert(machine, space);
+        space
+    }
+}
