@@ -1,5 +1,6 @@
 //! One open event: `perf_event_open(2)` and its ioctls.
 
+use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
@@ -107,6 +108,17 @@ impl Counter {
     pub fn set_output(&self, to: &Self) -> io::Result<()> {
         // SAFETY: both descriptors are open perf events; the request takes a descriptor number.
         check(unsafe { ioctls::SET_OUTPUT(self.fd.as_raw_fd(), to.fd.as_raw_fd()) })
+    }
+
+    /// Takes samples only where `filter` holds for the fields of the tracepoint (`PERF_EVENT_IOC_SET_FILTER`).
+    ///
+    /// # Errors
+    /// What ioctl(2) reports: `EINVAL` for a filter that does not fit the event or is too long, and
+    /// [`io::ErrorKind::InvalidInput`] for one with a NUL.
+    pub fn set_filter(&self, filter: &str) -> io::Result<()> {
+        let mut filter = CString::new(filter)?.into_bytes_with_nul();
+        // SAFETY: the request reads a string that ends with a NUL and outlives the call.
+        check(unsafe { ioctls::SET_FILTER(self.fd.as_raw_fd(), filter.as_mut_ptr().cast()) })
     }
 
     /// The kernel's id of the event (`PERF_EVENT_IOC_ID`), which samples carry.

@@ -1,4 +1,4 @@
-//! What the kernel offers, as safe functions: `perf_event_open(2)`, ring memory, `/proc`, sysfs,
+//! What the kernel offers, as safe functions: `perf_event_open(2)`, ring memory, `/proc`, sysfs, tracefs,
 //! sysctls, signals, a workload's fork and exec, mapped files.
 //!
 //! This crate reads and calls; formats that have a home elsewhere (ELF, kallsyms, tracepoint formats)
@@ -18,6 +18,7 @@ mod signals;
 mod sysctl;
 mod sysfs;
 mod time_zone;
+mod tracefs;
 mod workload;
 
 pub use counter::{Counter, Observed, PERF_FLAG_FD_CLOEXEC, Reading};
@@ -35,4 +36,5 @@ pub use signals::{Ready, Signals, die_by, poll};
 pub use sysctl::Sysctl;
 pub use sysfs::{CacheLevel, CpuGroups, CpuPlace, CpuState, Node, Sysfs};
 pub use time_zone::utc_offset;
+pub use tracefs::Tracefs;
 pub use workload::{Ended, Program, Workload};
