@@ -24,6 +24,8 @@ pub struct Fault {
     pub position: Range<usize>,
     /// What is wrong, in one line.
     pub reason: String,
+    /// What to do about it, if that is known.
+    pub hint: Option<String>,
 }
 
 const TITLE: &str = "event syntax error: ";
@@ -36,21 +38,28 @@ impl fmt::Display for ParseError {
             if index > 0 {
                 writeln!(f)?;
             }
-            write_block(f, &self.text, fault)?;
+            write_block(f, TITLE, &self.text, &fault.position, &fault.reason)?;
         }
         Ok(())
     }
 }
 
-fn write_block(f: &mut fmt::Formatter<'_>, text: &str, fault: &Fault) -> fmt::Result {
-    let before = text.get(..fault.position.start).unwrap_or(text);
+/// Writes the text behind its title and an arrow under the start of `position`, without a final newline.
+pub(crate) fn write_block(
+    f: &mut fmt::Formatter<'_>,
+    title: &str,
+    text: &str,
+    position: &Range<usize>,
+    reason: &str,
+) -> fmt::Result {
+    let before = text.get(..position.start).unwrap_or(text);
     let column = before.chars().count();
     let cut = column.saturating_sub(MAX_INDENT);
     let dots = if cut > 0 { ".." } else { "" };
     let shown: String = text.chars().skip(cut + dots.len()).collect();
-    let indent = TITLE.len() + 1 + column - cut;
-    writeln!(f, "{TITLE}'{dots}{shown}'")?;
-    write!(f, "{:indent$}\\___ {}", "", fault.reason)
+    let indent = title.len() + 1 + column - cut;
+    writeln!(f, "{title}'{dots}{shown}'")?;
+    write!(f, "{:indent$}\\___ {reason}", "")
 }
 
 #[cfg(test)]
@@ -61,6 +70,7 @@ mod tests {
         let fault = Fault {
             position,
             reason: "no".to_owned(),
+            hint: None,
         };
         ParseError {
             text: text.to_owned(),
@@ -91,6 +101,7 @@ mod tests {
         let fault = |start: usize| Fault {
             position: start..start,
             reason: "no".to_owned(),
+            hint: None,
         };
         let error = ParseError {
             text: "é,x".to_owned(),

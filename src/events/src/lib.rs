@@ -5,17 +5,21 @@
 
 mod catalogue;
 mod error;
+mod filter;
+mod glob;
 mod modifier;
 mod names;
 mod nearest;
 mod parse;
 mod record_attr;
+mod select;
 mod spec;
 pub mod tracepoint;
 
-pub use catalogue::Catalogue;
+pub use catalogue::{Catalogue, Tracepoints};
 pub use error::{Fault, ParseError};
+pub use filter::{Filter, FilterError};
 pub use nearest::nearest;
 pub use parse::parse;
 pub use record_attr::{RecordEvent, RecordOptions, Sampling, Target, record_events};
-pub use spec::{EventSpec, default_event, fallback_to_cpu_clock, user_only};
+pub use spec::{EventSpec, TracepointName, default_event, fallback_to_cpu_clock, user_only};

@@ -2,19 +2,20 @@
 
 use std::ops::Range;
 
-use rperf_wire::Attr;
+use rperf_wire::{Attr, EventType};
 
 use crate::modifier::Modifiers;
 use crate::names::{TOOL_NAMES, all_names, is_cache_event, is_raw_code, known_event};
-use crate::{Catalogue, EventSpec, Fault, ParseError, nearest};
+use crate::select::{Missing, select};
+use crate::{Catalogue, EventSpec, Fault, ParseError, TracepointName, nearest};
 
-/// Parses a list such as `cycles:u,cs,page-faults`. Order and duplicates are kept, and all faults of
-/// the text are found in one go.
+/// Parses a list such as `cycles:u,cs,sched:sched_process_*`. Order and duplicates are kept, a pattern
+/// gives one event for each tracepoint that it covers, and all faults of the text are found in one go.
 ///
 /// # Errors
 /// [`ParseError`] with every word that is no event, and every kind of event that is known but not
-/// available yet: tracepoints, PMU terms, raw codes, cache events, breakpoints and groups.
-pub fn parse(text: &str, catalogue: &Catalogue) -> Result<Vec<EventSpec>, ParseError> {
+/// available yet: PMU terms, raw codes, cache events, breakpoints and groups.
+pub fn parse(text: &str, catalogue: &Catalogue<'_>) -> Result<Vec<EventSpec>, ParseError> {
     let mut events = Vec::new();
     let mut faults = Vec::new();
     for position in split(text) {
@@ -22,8 +23,8 @@ pub fn parse(text: &str, catalogue: &Catalogue) -> Result<Vec<EventSpec>, ParseE
             text: text.get(position.clone()).unwrap_or_default(),
             position,
         };
-        match word.event(catalogue) {
-            Ok(event) => events.push(event),
+        match word.events(catalogue) {
+            Ok(named) => events.extend(named),
             Err(fault) => faults.push(fault),
         }
     }
@@ -68,7 +69,7 @@ struct Word<'a> {
 }
 
 impl Word<'_> {
-    fn event(&self, catalogue: &Catalogue) -> Result<EventSpec, Fault> {
+    fn events(&self, catalogue: &Catalogue<'_>) -> Result<Vec<EventSpec>, Fault> {
         if self.text.is_empty() {
             return Err(self.fault(0, "expected the name of an event".to_owned()));
         }
@@ -80,41 +81,100 @@ impl Word<'_> {
             None => (self.text, None),
         };
         if let Some((kind, config)) = known_event(name) {
-            let modifiers = self.modifiers(name, letters)?;
-            let mut attr = Attr {
+            let attr = Attr {
                 kind,
                 config,
                 ..Attr::default()
             };
-            modifiers.apply(&mut attr);
-            return Ok(EventSpec {
-                name: self.text.to_owned(),
-                attr,
-                precise_max: modifiers.has('P'),
-                sample_read: modifiers.has('S'),
-                weak: modifiers.has('W'),
-                position: self.position.clone(),
-            });
+            let event = EventSpec::new(self.text.to_owned(), attr);
+            let modifiers = self.modifiers(name.len(), letters)?;
+            return Ok(vec![self.modified(event, &modifiers)]);
         }
-        Err(self.fault(0, self.refusal(name, letters.is_some(), catalogue)))
+        if let Some(reason) = self.refusal(name, catalogue) {
+            return Err(self.fault(0, reason));
+        }
+        match letters {
+            Some(event) if !name.is_empty() => self.tracepoints(name, event, catalogue),
+            _ => Err(self.fault(0, unknown(self.text, catalogue))),
+        }
     }
 
-    fn modifiers(&self, name: &str, letters: Option<&str>) -> Result<Modifiers, Fault> {
+    /// The tracepoints of `system:event`, where `event` may have modifiers.
+    fn tracepoints(
+        &self,
+        system: &str,
+        event: &str,
+        catalogue: &Catalogue<'_>,
+    ) -> Result<Vec<EventSpec>, Fault> {
+        let (event, letters) = match event.split_once(':') {
+            Some((event, letters)) => (event, Some(letters)),
+            None => (event, None),
+        };
+        let modifiers = self.modifiers(system.len() + 1 + event.len(), letters)?;
+        // perf marks statically defined probes with a percent sign; once they exist they are like any other.
+        let plain = system.strip_prefix('%').unwrap_or(system);
+        let found = select(plain, event, catalogue);
+        let found = found.map_err(|missing| self.missing(missing, plain, event, catalogue))?;
+        let letters = letters.map_or(String::new(), |letters| format!(":{letters}"));
+        let spec = |(TracepointName { system, name }, id)| {
+            let attr = Attr {
+                kind: EventType::TRACEPOINT,
+                config: id,
+                ..Attr::default()
+            };
+            let event = EventSpec {
+                tracepoint: Some(TracepointName {
+                    system: String::clone(&system),
+                    name: String::clone(&name),
+                }),
+                ..EventSpec::new(format!("{system}:{name}{letters}"), attr)
+            };
+            self.modified(event, &modifiers)
+        };
+        Ok(found.into_iter().map(spec).collect())
+    }
+
+    fn missing(
+        &self,
+        missing: Missing,
+        system: &str,
+        event: &str,
+        catalogue: &Catalogue<'_>,
+    ) -> Fault {
+        Fault {
+            hint: missing.hint(catalogue),
+            ..self.fault(0, missing.reason(system, event, catalogue))
+        }
+    }
+
+    fn modified(&self, mut event: EventSpec, modifiers: &Modifiers) -> EventSpec {
+        modifiers.apply(&mut event.attr);
+        EventSpec {
+            precise_max: modifiers.has('P'),
+            sample_read: modifiers.has('S'),
+            weak: modifiers.has('W'),
+            position: self.position.clone(),
+            ..event
+        }
+    }
+
+    /// The modifiers behind the colon that stands `colon` bytes into the word.
+    fn modifiers(&self, colon: usize, letters: Option<&str>) -> Result<Modifiers, Fault> {
         let Some(letters) = letters else {
             return Ok(Modifiers::default());
         };
-        Modifiers::parse(letters).map_err(|bad| self.fault(name.len() + 1 + bad.offset, bad.reason))
+        Modifiers::parse(letters).map_err(|bad| self.fault(colon + 1 + bad.offset, bad.reason))
     }
 
-    /// Why a word that is not one of the known names cannot be used.
-    fn refusal(&self, name: &str, colon: bool, catalogue: &Catalogue) -> String {
+    /// Why a word that is not one of the known names cannot be used, unless it may be a tracepoint.
+    fn refusal(&self, name: &str, catalogue: &Catalogue<'_>) -> Option<String> {
         let word = self.text;
-        let later = |what: &str| format!("{what} are not available yet: `{word}'");
+        let later = |what: &str| Some(format!("{what} are not available yet: `{word}'"));
         if word.starts_with("mem:") {
             return later("breakpoints");
         }
         if let Some((pmu, _)) = word.split_once('/') {
-            return slashed(pmu, word, catalogue);
+            return Some(slashed(pmu, word, catalogue));
         }
         if is_raw_code(name) {
             return later("raw event codes");
@@ -122,13 +182,9 @@ impl Word<'_> {
         if is_cache_event(name) {
             return later("cache events");
         }
-        if TOOL_NAMES.contains(&name) {
-            return format!("`{name}' is a clock of the counting commands and cannot be sampled");
-        }
-        if colon && !name.is_empty() {
-            return later("tracepoints");
-        }
-        unknown(word, catalogue)
+        TOOL_NAMES
+            .contains(&name)
+            .then(|| format!("`{name}' is a clock of the counting commands and cannot be sampled"))
     }
 
     fn braces(&self) -> Fault {
@@ -159,12 +215,13 @@ impl Word<'_> {
         Fault {
             position: start..self.position.end,
             reason,
+            hint: None,
         }
     }
 }
 
 /// `pmu/terms/` and `event/terms/`.
-fn slashed(pmu: &str, word: &str, catalogue: &Catalogue) -> String {
+fn slashed(pmu: &str, word: &str, catalogue: &Catalogue<'_>) -> String {
     if catalogue.has_pmu(pmu) || known_event(pmu).is_some() {
         return format!("event terms between slashes are not available yet: `{word}'");
     }
@@ -180,12 +237,15 @@ fn slashed(pmu: &str, word: &str, catalogue: &Catalogue) -> String {
     format!("cannot find PMU `{pmu}': {advice}")
 }
 
-fn unknown(word: &str, catalogue: &Catalogue) -> String {
+fn unknown(word: &str, catalogue: &Catalogue<'_>) -> String {
     if word.contains(char::is_whitespace) {
         return format!("unknown event `{word}': events are separated by commas without blanks");
     }
-    let tracepoints: Vec<String> = catalogue
-        .tracepoints_named(word)
+    let named = |full: &String| full.split_once(':').is_some_and(|(_, name)| name == word);
+    let tracepoints = catalogue.all_tracepoints();
+    let tracepoints: Vec<String> = tracepoints
+        .iter()
+        .filter(|full| named(full))
         .map(|full| format!("`{full}'"))
         .collect();
     if !tracepoints.is_empty() {

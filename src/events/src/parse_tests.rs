@@ -1,6 +1,78 @@
 use rperf_wire::{AttrFlags, EventType};
 
 use super::*;
+use crate::Tracepoints;
+use std::io;
+use std::path::Path;
+
+/// Three systems in an order of their own; `id` of the n-th event is n.
+#[derive(Debug)]
+struct Listed;
+
+const EVENTS: [(&str, &[&str]); 3] = [
+    ("syscalls", &["sys_enter_openat", "sys_exit_openat"]),
+    (
+        "sched",
+        &["sched_switch", "sched_process_exec", "sched_process_fork"],
+    ),
+    ("ftrace", &["function"]),
+];
+
+impl Tracepoints for Listed {
+    fn folder(&self) -> &Path {
+        Path::new("/tracing/events")
+    }
+
+    fn systems(&self) -> io::Result<Vec<String>> {
+        Ok(EVENTS
+            .iter()
+            .map(|(system, _)| (*system).to_owned())
+            .collect())
+    }
+
+    fn names(&self, system: &str) -> io::Result<Vec<String>> {
+        let found = EVENTS.iter().find(|(name, _)| *name == system);
+        let (_, names) = found.ok_or(io::ErrorKind::NotFound)?;
+        Ok(names.iter().map(|name| (*name).to_owned()).collect())
+    }
+
+    fn id(&self, system: &str, name: &str) -> io::Result<u64> {
+        let place = self.names(system)?.iter().position(|known| known == name);
+        match place {
+            Some(place) if system != "ftrace" => Ok(place as u64),
+            _ => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+}
+
+/// A tracefs that only root may read.
+#[derive(Debug)]
+struct Locked;
+
+impl Tracepoints for Locked {
+    fn folder(&self) -> &Path {
+        Path::new("/tracing/events")
+    }
+
+    fn systems(&self) -> io::Result<Vec<String>> {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+
+    fn names(&self, _: &str) -> io::Result<Vec<String>> {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+
+    fn id(&self, _: &str, _: &str) -> io::Result<u64> {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+}
+
+fn catalogue(tracepoints: &dyn Tracepoints) -> Catalogue<'_> {
+    Catalogue {
+        pmus: vec![("msr".to_owned(), 9)],
+        tracepoints,
+    }
+}
 
 fn one(text: &str) -> EventSpec {
     let mut events = parse(text, &Catalogue::default()).unwrap();
@@ -9,11 +81,7 @@ fn one(text: &str) -> EventSpec {
 }
 
 fn reasons(text: &str) -> Vec<String> {
-    let catalogue = Catalogue {
-        pmus: vec![("msr".to_owned(), 9)],
-        tracepoints: vec!["sched:sched_switch".to_owned()],
-    };
-    let error = parse(text, &catalogue).unwrap_err();
+    let error = parse(text, &catalogue(&Listed)).unwrap_err();
     error.faults.into_iter().map(|fault| fault.reason).collect()
 }
 
@@ -120,8 +188,6 @@ fn all_faults_are_found_at_once() {
 #[test]
 fn what_is_known_but_missing_is_refused_by_name() {
     for (text, kind) in [
-        ("sched:sched_switch", "tracepoints"),
-        ("sched:*", "tracepoints"),
         ("r003c", "raw event codes"),
         ("r80a2:u", "raw event codes"),
         ("L1-dcache-load-misses", "cache events"),
@@ -143,4 +209,89 @@ fn what_is_known_but_missing_is_refused_by_name() {
     );
     assert_eq!(reasons("{cs,page-faults"), ["this brace has no partner"]);
     assert!(reasons("duration_time")[0].contains("cannot be sampled"));
+}
+
+#[test]
+fn tracepoints_have_their_number_and_keep_their_modifiers() {
+    let events = parse("cs,sched:sched_process_exec:u", &catalogue(&Listed)).unwrap();
+    let exec = &events[1];
+    assert_eq!(exec.name, "sched:sched_process_exec:u");
+    assert_eq!(
+        (exec.attr.kind, exec.attr.config),
+        (EventType::TRACEPOINT, 1)
+    );
+    assert!(exec.attr.flags.contains(AttrFlags::EXCLUDE_KERNEL));
+    assert_eq!(exec.position, 3..29);
+    let name = exec.tracepoint.as_ref().unwrap();
+    assert_eq!(
+        (&*name.system, &*name.name),
+        ("sched", "sched_process_exec")
+    );
+}
+
+#[test]
+fn patterns_give_one_event_each_in_the_order_of_tracefs() {
+    let names = |text| {
+        let events = parse(text, &catalogue(&Listed)).unwrap();
+        let names: Vec<String> = events.into_iter().map(|event| event.name).collect();
+        names.join(" ")
+    };
+    assert_eq!(
+        names("sched:sched_process_[ef]*"),
+        "sched:sched_process_exec sched:sched_process_fork"
+    );
+    assert_eq!(names("s*:*exit*"), "syscalls:sys_exit_openat");
+    assert_eq!(names("s*:sched_switch:k"), "sched:sched_switch:k");
+    assert_eq!(names("%sched:sched_switch"), "sched:sched_switch");
+    assert_eq!(
+        names("*:*").split(' ').count(),
+        5,
+        "ftrace's own have no number"
+    );
+}
+
+#[test]
+fn an_unknown_tracepoint_offers_the_nearest() {
+    for (text, advice) in [
+        ("sched:sched_swich", ", did you mean `sched:sched_switch'?"),
+        ("schd:sched_switch", ", did you mean `sched:sched_switch'?"),
+        ("nosuch:whatever_else", ""),
+        ("sched:nosuch*", ": the pattern covers none"),
+        ("sched:", ", `sched:*' means all of a system"),
+    ] {
+        assert_eq!(
+            reasons(text),
+            [format!("unknown tracepoint `{text}'{advice}")]
+        );
+    }
+    assert!(reasons("sched:sched_switch:z")[0].starts_with("unknown modifier `z'"));
+    assert_eq!(reasons("sched:a,cs,syscalls:b").len(), 2);
+}
+
+#[test]
+fn a_tracefs_that_cannot_be_read_says_how_it_could() {
+    for text in ["sched:sched_switch", "sched:*", "*:x"] {
+        let error = parse(text, &catalogue(&Locked)).unwrap_err();
+        let fault = &error.faults[0];
+        let reason = "can't access trace events: no permission to read /tracing/events";
+        assert_eq!(fault.reason, reason);
+        assert!(
+            fault
+                .hint
+                .as_ref()
+                .is_some_and(|hint| hint.contains("mode=755 /tracing'"))
+        );
+    }
+    let error = parse("sched:sched_switch", &Catalogue::default()).unwrap_err();
+    assert!(
+        error.faults[0]
+            .reason
+            .ends_with("there is no /sys/kernel/tracing/events")
+    );
+    assert!(
+        error.faults[0]
+            .hint
+            .as_ref()
+            .is_some_and(|hint| hint.contains("mount -t tracefs"))
+    );
 }

@@ -41,6 +41,8 @@ pub struct RecordOptions {
     pub sampling: Sampling,
     /// Whether samples carry callchains by frame pointer (`-g`).
     pub callchain: bool,
+    /// Whether samples of every event carry raw data (`-R`); those of tracepoints do anyway.
+    pub raw_samples: bool,
 }
 
 /// An event ready to be opened.
@@ -91,21 +93,14 @@ fn side_band_dummy() -> EventSpec {
         sample_period: 1,
         ..Attr::default()
     };
-    EventSpec {
-        name: "dummy:HG".to_owned(),
-        attr,
-        precise_max: false,
-        sample_read: false,
-        weak: false,
-        position: 0..0,
-    }
+    EventSpec::new("dummy:HG".to_owned(), attr)
 }
 
 fn record_attr(spec: &EventSpec, tracking: bool, options: &RecordOptions) -> Attr {
     let mut attr = spec.attr.clone();
     attr.sample_type = SampleType::IP | SampleType::TID | SampleType::TIME;
     attr.read_format = ReadFormat::ID | ReadFormat::LOST;
-    if spec.is_bpf_output() {
+    if spec.is_bpf_output() || spec.tracepoint.is_some() {
         attr.sample_type |= SampleType::RAW | SampleType::CPU | SampleType::PERIOD;
         attr.sample_period = 1;
     }
@@ -117,6 +112,9 @@ fn record_attr(spec: &EventSpec, tracking: bool, options: &RecordOptions) -> Att
     }
     if options.target == Target::Cpus {
         attr.sample_type |= SampleType::CPU;
+    }
+    if options.raw_samples {
+        attr.sample_type |= SampleType::RAW | SampleType::CPU;
     }
     set_rate(&mut attr, options.sampling);
     set_flags(&mut attr, tracking, options.target);

@@ -30,9 +30,37 @@ pub struct EventSpec {
     pub weak: bool,
     /// Bytes of the selector's text where it stands; empty for events that nobody typed.
     pub position: Range<usize>,
+    /// Its place in tracefs, for tracepoints.
+    pub tracepoint: Option<TracepointName>,
+    /// `--filter`, as the kernel takes it: samples are only taken where it holds.
+    pub filter: Option<String>,
+}
+
+/// Where tracefs has a tracepoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TracepointName {
+    /// The system, `sched`.
+    pub system: String,
+    /// The event, `sched_switch`.
+    pub name: String,
 }
 
 impl EventSpec {
+    /// An event with these settings and nothing else.
+    #[must_use]
+    pub(crate) fn new(name: String, attr: Attr) -> Self {
+        Self {
+            name,
+            attr,
+            precise_max: false,
+            sample_read: false,
+            weak: false,
+            position: 0..0,
+            tracepoint: None,
+            filter: None,
+        }
+    }
+
     /// Whether it is the software event `dummy`, which counts nothing and carries side-band records.
     #[must_use]
     pub fn is_dummy(&self) -> bool {
@@ -57,18 +85,14 @@ pub fn default_event(may_profile_kernel: bool) -> EventSpec {
         ..Attr::default()
     };
     attr.set_precise_ip(3);
+    let name = if may_profile_kernel {
+        "cycles:ppp"
+    } else {
+        "cycles:uppp"
+    };
     EventSpec {
-        name: if may_profile_kernel {
-            "cycles:ppp"
-        } else {
-            "cycles:uppp"
-        }
-        .to_owned(),
-        attr,
         precise_max: true,
-        sample_read: false,
-        weak: false,
-        position: 0..0,
+        ..EventSpec::new(name.to_owned(), attr)
     }
 }
 
@@ -93,11 +117,13 @@ pub fn fallback_to_cpu_clock(event: &EventSpec) -> Option<EventSpec> {
 
 /// The same event without the kernel, for users who may not profile it (`perf_event_paranoid` 2):
 /// `cs` becomes `cs:u`, `cs:D` becomes `cs:Du`. `None` where the kernel is excluded already, or user
-/// space is, so that nothing would be left.
+/// space is, so that nothing would be left; the same goes for tracepoints, which are in the kernel.
 #[must_use]
 pub fn user_only(event: &EventSpec) -> Option<EventSpec> {
     let flags = event.attr.flags;
-    if flags.contains(AttrFlags::EXCLUDE_KERNEL) || flags.contains(AttrFlags::EXCLUDE_USER) {
+    let is_settled =
+        flags.contains(AttrFlags::EXCLUDE_KERNEL) || flags.contains(AttrFlags::EXCLUDE_USER);
+    if is_settled || event.tracepoint.is_some() {
         return None;
     }
     let separator = if event.name.contains([':', '/']) {

@@ -1,14 +1,55 @@
 //! The attrs that we would open against those that `perf record` opened, as `perf evlist -v` lists them.
 
+use std::fs;
+use std::io;
 use std::path::Path;
 use std::process::Command;
 
 use rperf_events::{
-    Catalogue, EventSpec, RecordOptions, Sampling, Target, default_event, fallback_to_cpu_clock,
-    parse, record_events,
+    Catalogue, EventSpec, RecordOptions, Sampling, Target, Tracepoints, default_event,
+    fallback_to_cpu_clock, parse, record_events,
 };
 use rperf_testkit::{Run, Scratch, real_perf, skip};
 use rperf_wire::{Attr, AttrText};
+
+const EVENTS: &str = "/sys/kernel/tracing/events";
+
+/// This machine's tracefs.
+#[derive(Debug)]
+struct Tracefs;
+
+fn folders(path: &str) -> io::Result<Vec<String>> {
+    let entries: Vec<_> = fs::read_dir(path)?.collect::<io::Result<_>>()?;
+    let folders = entries.into_iter().filter(|entry| entry.path().is_dir());
+    let names = folders.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    Ok(names.collect())
+}
+
+impl Tracepoints for Tracefs {
+    fn folder(&self) -> &Path {
+        Path::new(EVENTS)
+    }
+
+    fn systems(&self) -> io::Result<Vec<String>> {
+        folders(EVENTS)
+    }
+
+    fn names(&self, system: &str) -> io::Result<Vec<String>> {
+        folders(&format!("{EVENTS}/{system}"))
+    }
+
+    fn id(&self, system: &str, name: &str) -> io::Result<u64> {
+        let text = fs::read_to_string(format!("{EVENTS}/{system}/{name}/id"))?;
+        Ok(text.trim().parse().unwrap())
+    }
+}
+
+fn machine() -> Catalogue<'static> {
+    Catalogue {
+        pmus: Vec::new(),
+        tracepoints: &Tracefs,
+    }
+}
 
 /// One command line: perf's words and what they mean to us.
 struct Case {
@@ -35,6 +76,7 @@ fn case(events: &'static str, words: &'static str, target: Target) -> Case {
             target,
             sampling,
             callchain: has("-g"),
+            raw_samples: has("-R"),
         },
     }
 }
@@ -85,7 +127,45 @@ fn cases() -> Vec<Case> {
         Workload,
     ));
     cases.push(case("cs:S", "", Workload));
+    if Path::new(EVENTS).exists() {
+        cases.extend(tracepoints());
+    }
     cases
+}
+
+fn tracepoints() -> Vec<Case> {
+    use Target::{Cpus, Processes, Threads, Workload};
+    vec![
+        case("sched:sched_switch", "", Workload),
+        case("sched:sched_switch", "-g", Workload),
+        case("sched:sched_switch", "-F 99", Workload),
+        case("sched:sched_switch", "-p SLEEPER", Processes),
+        case("sched:sched_switch", "-t SLEEPER", Threads),
+        case("sched:sched_switch", "-a", Cpus),
+        case("sched:sched_switch", "-a -g -c 10", Cpus),
+        case("sched:sched_switch", "-C 0 -F 99", Cpus),
+        case("sched:sched_process_*", "", Workload),
+        case("sched:sched_switch,cs", "", Workload),
+        case("cs,sched:sched_switch", "-g -F 99", Workload),
+        case("cpu-clock,sched:sched_switch,dummy", "-a", Cpus),
+        case("cpu-clock,sched:sched_switch", "-c 1000", Workload),
+        case("cs,sched:sched_switch", "-R", Workload),
+        case("cpu-clock", "-a -R", Cpus),
+        case(
+            "sched:sched_switch:u,sched:sched_switch:k,sched:sched_switch:p,sched:sched_switch:G,\
+             sched:sched_switch:HG,sched:sched_switch:D",
+            "",
+            Workload,
+        ),
+    ]
+}
+
+/// perf drops the modifiers from the names of tracepoints.
+fn shown_name(spec: &EventSpec) -> String {
+    match &spec.tracepoint {
+        Some(tracepoint) => format!("{}:{}", tracepoint.system, tracepoint.name),
+        None => spec.name.clone(),
+    }
 }
 
 /// `name: key: value, …` for each event, as evlist prints it.
@@ -93,7 +173,7 @@ fn ours(case: &Case, has_pmu: bool) -> Vec<String> {
     let mut specs: Vec<EventSpec> = if case.events.is_empty() {
         vec![default_event(true)]
     } else {
-        parse(case.events, &Catalogue::default()).unwrap()
+        parse(case.events, &machine()).unwrap()
     };
     if !has_pmu {
         for spec in &mut specs {
@@ -110,7 +190,7 @@ fn ours(case: &Case, has_pmu: bool) -> Vec<String> {
                 size: u32::try_from(Attr::SIZE).unwrap(),
                 separator: ": ",
             };
-            format!("{}: {text}", event.spec.name)
+            format!("{}: {text}", shown_name(&event.spec))
         })
         .collect()
 }

@@ -1,0 +1,310 @@
+//! `--filter`: conditions on the fields of a tracepoint, checked before the kernel sees them.
+//!
+//! The kernel answers every mistake with "invalid argument". Its grammar
+//! (Documentation/trace/events.rst) is small enough to find the mistake and name it:
+//!
+//! ```text
+//! expression := term { ("&&" | "||") term }
+//! term       := "!" term | "(" expression ")" | field operator value
+//! operator   := "==" | "!=" | "<" | "<=" | ">" | ">=" | "&" | "~"
+//! ```
+
+use std::fmt;
+use std::ops::Range;
+
+use crate::error::write_block;
+use crate::nearest;
+use crate::tracepoint::{Field, Format};
+
+mod token;
+
+use token::{Token, Tokens};
+
+/// Fields that the kernel adds to every event: number of the CPU, name of the task.
+const EVERYWHERE: [(&str, Kind); 6] = [
+    ("CPU", Kind::Number),
+    ("cpu", Kind::Number),
+    ("COMM", Kind::Text),
+    ("comm", Kind::Text),
+    ("STACKTRACE", Kind::Any),
+    ("stacktrace", Kind::Any),
+];
+
+/// Bits of the minor number in a device number of the kernel.
+const MINOR_BITS: u32 = 20;
+
+/// A filter that fits an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Filter {
+    kernel: String,
+}
+
+impl Filter {
+    /// Checks `text` against the fields of `event`, called `system:name`, whose `format` file is given.
+    ///
+    /// # Errors
+    /// [`FilterError`] for what the kernel would refuse: a field that the event lacks, a text compared
+    /// as a number, an operator that does not exist. What the kernel decides by the type of rarer
+    /// fields is left to it.
+    pub fn parse(text: &str, event: &str, format: &Format) -> Result<Self, FilterError> {
+        let mut parser = Parser {
+            text,
+            event,
+            format,
+            tokens: Tokens::new(text),
+            kernel: String::new(),
+            copied: 0,
+        };
+        parser.expression(0)?;
+        let (token, position) = parser.tokens.next();
+        match token {
+            Token::End => {}
+            Token::Close => return Err(parser.error(position, "this parenthesis has no partner")),
+            _ => return Err(parser.error(position, "expected `&&' or `||'")),
+        }
+        parser.copy_up_to(text.len());
+        Ok(Self {
+            kernel: parser.kernel,
+        })
+    }
+
+    /// The text for the kernel.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.kernel
+    }
+
+    /// One condition that holds where all of `texts` do; they may be more than the kernel takes in one
+    /// without parentheses.
+    #[must_use]
+    pub fn join(texts: &[&str]) -> String {
+        match texts {
+            [only] => (*only).to_owned(),
+            _ => {
+                let each: Vec<String> = texts.iter().map(|text| format!("({text})")).collect();
+                each.join(" && ")
+            }
+        }
+    }
+}
+
+/// A filter that does not fit. Prints it with an arrow under the word that is wrong:
+///
+/// ```text
+/// filter error: 'nosuch > 1'
+///                \___ sched:sched_switch has no field `nosuch'
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct FilterError {
+    /// The whole filter.
+    pub text: String,
+    /// Bytes of it that are wrong.
+    pub position: Range<usize>,
+    /// What is wrong, in one line.
+    pub reason: String,
+    /// What to do about it, such as the list of fields.
+    pub hint: Option<String>,
+}
+
+impl fmt::Display for FilterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_block(
+            f,
+            "filter error: ",
+            &self.text,
+            &self.position,
+            &self.reason,
+        )
+    }
+}
+
+/// What a field can be compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Number,
+    /// A device number, which `8:0` may stand for.
+    Device,
+    Text,
+    /// Left to the kernel: pointers to text, masks, structures.
+    Any,
+}
+
+impl Kind {
+    fn of(field: &Field) -> Self {
+        let is_char_pointer = field.is_pointer && field.type_name.contains("char");
+        match field {
+            _ if field.is_string => Self::Text,
+            _ if field.is_array || field.is_dynamic || is_char_pointer => Self::Any,
+            _ if field.type_name == "dev_t" => Self::Device,
+            _ => Self::Number,
+        }
+    }
+}
+
+/// Deepest nesting; the kernel's own limit is far lower.
+const MAX_DEPTH: usize = 100;
+
+struct Parser<'a> {
+    text: &'a str,
+    event: &'a str,
+    format: &'a Format,
+    tokens: Tokens<'a>,
+    kernel: String,
+    /// How much of the text is in `kernel` already.
+    copied: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn expression(&mut self, depth: usize) -> Result<(), FilterError> {
+        loop {
+            self.term(depth)?;
+            if !matches!(self.tokens.peek().0, Token::And | Token::Or) {
+                return Ok(());
+            }
+            self.tokens.next();
+        }
+    }
+
+    fn term(&mut self, depth: usize) -> Result<(), FilterError> {
+        let (token, position) = self.tokens.next();
+        if depth > MAX_DEPTH {
+            return Err(self.error(position, "too many parentheses"));
+        }
+        match token {
+            Token::Not => self.term(depth + 1),
+            Token::Open => {
+                self.expression(depth + 1)?;
+                match self.tokens.next() {
+                    (Token::Close, _) => Ok(()),
+                    _ => Err(self.error(position, "this parenthesis has no partner")),
+                }
+            }
+            Token::Word(name) => self.condition(name, position),
+            Token::End => Err(self.error(position, "expected the name of a field")),
+            _ => Err(self.error(position, "expected the name of a field here")),
+        }
+    }
+
+    fn condition(&mut self, name: &'a str, position: Range<usize>) -> Result<(), FilterError> {
+        let kind = self.kind(name, &position)?;
+        let (token, place) = self.tokens.next();
+        let operator = match token {
+            Token::Operator(operator) => operator,
+            Token::Wrong(operator) => {
+                let right = match operator {
+                    "=>" => ">=",
+                    "=<" => "<=",
+                    "=" => "==",
+                    _ => "!=",
+                };
+                let reason = format!("`{operator}' is no operator, did you mean `{right}'?");
+                return Err(self.error(place, reason));
+            }
+            _ => {
+                let reason = format!("expected an operator after `{name}': == != < <= > >= & ~");
+                return Err(self.error(place, reason));
+            }
+        };
+        let ordered = !matches!(operator, "==" | "!=" | "~");
+        if kind == Kind::Text && ordered {
+            let reason = format!("`{name}' is text: compare it with ==, != or ~");
+            return Err(self.error(place, reason));
+        }
+        if matches!(kind, Kind::Number | Kind::Device) && operator == "~" {
+            let reason = format!("`{name}' is a number: ~ compares text with a pattern");
+            return Err(self.error(place, reason));
+        }
+        self.value(name, kind)
+    }
+
+    fn value(&mut self, name: &str, kind: Kind) -> Result<(), FilterError> {
+        let (token, position) = self.tokens.next();
+        let reason = match (kind, token) {
+            (_, Token::End) => "expected a value".to_owned(),
+            (Kind::Any, Token::Word(_) | Token::Text) | (Kind::Text, Token::Text) => return Ok(()),
+            (Kind::Number | Kind::Device, Token::Word(word)) if is_number(word) => {
+                return Ok(());
+            }
+            (Kind::Device, Token::Word(word)) if device(word).is_some() => {
+                self.copy_up_to(position.start);
+                self.kernel
+                    .push_str(&device(word).unwrap_or_default().to_string());
+                self.copied = position.end;
+                return Ok(());
+            }
+            (Kind::Text, _) => format!("`{name}' is text: put the value in quotes"),
+            (Kind::Number | Kind::Device, _) => {
+                format!("`{name}' is a number: expected decimal digits, or 0x and hexadecimal ones")
+            }
+            (Kind::Any, _) => "expected a value".to_owned(),
+        };
+        Err(self.error(position, reason))
+    }
+
+    /// What the field called `name` can be compared with. A suffix such as `.ustring` decides it anew.
+    fn kind(&self, name: &str, position: &Range<usize>) -> Result<Kind, FilterError> {
+        let (field, suffix) = name.split_once('.').unwrap_or((name, ""));
+        let own = self.format.field(field).map(Kind::of);
+        let everywhere = || {
+            let known = EVERYWHERE.iter().find(|(known, _)| *known == field);
+            known.map(|(_, kind)| *kind)
+        };
+        match own.or_else(everywhere) {
+            Some(_) if !suffix.is_empty() => Ok(Kind::Any),
+            Some(kind) => Ok(kind),
+            None => Err(self.unknown(field, position)),
+        }
+    }
+
+    fn unknown(&self, name: &str, position: &Range<usize>) -> FilterError {
+        let fields = || self.format.fields.iter().map(|field| field.name.as_str());
+        let near = match nearest(name, fields()) {
+            Some(near) => format!(", did you mean `{near}'?"),
+            None => String::new(),
+        };
+        let names: Vec<&str> = fields().collect();
+        let reason = format!("{} has no field `{name}'{near}", self.event);
+        FilterError {
+            hint: Some(format!(
+                "its fields are {}; a member reached through pointers goes by its own name",
+                names.join(", ")
+            )),
+            ..self.error(position.clone(), reason)
+        }
+    }
+
+    fn error(&self, position: Range<usize>, reason: impl Into<String>) -> FilterError {
+        FilterError {
+            text: self.text.to_owned(),
+            position,
+            reason: reason.into(),
+            hint: None,
+        }
+    }
+
+    fn copy_up_to(&mut self, end: usize) {
+        let part = self.text.get(self.copied..end).unwrap_or_default();
+        self.kernel.push_str(part);
+        self.copied = end;
+    }
+}
+
+/// As the kernel reads numbers: decimal, `0x` or octal, with or without a minus.
+fn is_number(word: &str) -> bool {
+    let digits = word.strip_prefix('-').unwrap_or(word);
+    match digits.strip_prefix("0x").or(digits.strip_prefix("0X")) {
+        Some(hex) => !hex.is_empty() && hex.bytes().all(|byte| byte.is_ascii_hexdigit()),
+        None => !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()),
+    }
+}
+
+/// The kernel's number for a device `major:minor`.
+fn device(word: &str) -> Option<u32> {
+    let (major, minor) = word.split_once(':')?;
+    let (major, minor): (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
+    let fits = major < 1 << (u32::BITS - MINOR_BITS) && minor < 1 << MINOR_BITS;
+    fits.then_some(major << MINOR_BITS | minor)
+}
+
+#[cfg(test)]
+mod tests;

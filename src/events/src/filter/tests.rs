@@ -1,0 +1,120 @@
+use super::*;
+
+const FORMAT: &str = "name: made_up\nID: 7\nformat:\n\
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
+\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
+\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
+\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n\
+\tfield:dev_t dev;\toffset:28;\tsize:4;\tsigned:0;\n\
+\tfield:__data_loc char[] name;\toffset:32;\tsize:4;\tsigned:0;\n\
+\tfield:const char * filename;\toffset:40;\tsize:8;\tsigned:0;\n\n\
+print fmt: \"%d\", REC->prev_pid\n";
+
+fn parse(text: &str) -> Result<Filter, FilterError> {
+    let format = Format::parse(FORMAT).expect("a format file");
+    Filter::parse(text, "sys:made_up", &format)
+}
+
+/// The reason and the word that it points at.
+fn refused(text: &str) -> (String, String) {
+    let error = parse(text).expect_err(text);
+    let word = text.get(error.position.clone()).expect("inside");
+    (error.reason, word.to_owned())
+}
+
+#[test]
+fn what_the_kernel_takes_passes_as_it_is() {
+    for text in [
+        "prev_pid > 1",
+        "prev_pid==0x10&&common_pid!=0",
+        "!(prev_pid >= -1) || (prev_pid & 1)",
+        r#"prev_comm == "x" && name ~ 'a*b'"#,
+        r#"CPU == 0 || COMM ~ "x*""#,
+        r#"filename ~ "/etc*""#,
+        r#"filename.ustring == "x""#,
+        "dev == 0x800000",
+    ] {
+        assert_eq!(parse(text).as_ref().map(Filter::as_str), Ok(text));
+    }
+}
+
+#[test]
+fn devices_may_be_given_by_their_two_numbers() {
+    let kernel = |text| parse(text).map(|filter| filter.as_str().to_owned());
+    assert_eq!(kernel("dev == 8:1").as_deref(), Ok("dev == 8388609"));
+    assert_eq!(
+        kernel("(dev==259:0)||prev_pid == 1").as_deref(),
+        Ok("(dev==271581184)||prev_pid == 1")
+    );
+    assert_eq!(refused("prev_pid == 8:1").1, "8:1");
+    assert_eq!(refused("dev == 5000:1").1, "5000:1");
+}
+
+#[test]
+fn mistakes_are_named_where_they_stand() {
+    for (text, word, reason) in [
+        (
+            "prev_pid > 1 && prv_pid < 3",
+            "prv_pid",
+            "has no field `prv_pid', did you mean `prev_pid'?",
+        ),
+        ("prev_pid => 1", "=>", "did you mean `>='?"),
+        ("prev_pid = 1", "=", "did you mean `=='?"),
+        ("prev_comm > 3", ">", "is text"),
+        ("prev_comm == x", "x", "in quotes"),
+        ("prev_comm == \"x", "\"x", "in quotes"),
+        ("prev_pid ~ \"a\"", "~", "is a number"),
+        ("prev_pid == abc", "abc", "is a number"),
+        ("prev_pid == \"1\"", "\"1\"", "is a number"),
+        ("prev_pid >", "", "expected a value"),
+        ("prev_pid", "", "expected an operator"),
+        ("(prev_pid > 1", "(", "no partner"),
+        ("prev_pid > 1)", ")", "no partner"),
+        ("prev_pid == 1 or prev_pid == 2", "or", "expected `&&'"),
+        ("prev_pid == 1 &&", "", "the name of a field"),
+        ("", "", "the name of a field"),
+        ("sock->sk == 1", "sock-", "has no field `sock-'"),
+    ] {
+        let (why, at) = refused(text);
+        assert!(why.contains(reason), "{text}: {why}");
+        assert_eq!(at, word, "{text}: {why}");
+    }
+    let deep = format!("{}prev_pid == 1", "(".repeat(5000));
+    assert_eq!(refused(&deep).0, "too many parentheses");
+}
+
+#[test]
+fn an_unknown_field_lists_the_real_ones() {
+    let error = parse("nosuch > 1").expect_err("no such field");
+    let hint = error.hint.as_deref().unwrap_or_default();
+    assert!(
+        hint.contains("prev_comm, prev_pid, dev, name, filename;"),
+        "{hint}"
+    );
+    assert_eq!(
+        error.to_string(),
+        "filter error: 'nosuch > 1'\n               \\___ sys:made_up has no field `nosuch'"
+    );
+}
+
+#[test]
+fn several_are_one() {
+    assert_eq!(Filter::join(&["a == 1"]), "a == 1");
+    assert_eq!(Filter::join(&["a == 1", "b || c"]), "(a == 1) && (b || c)");
+}
+
+#[test]
+fn no_text_is_a_trap() {
+    for text in [
+        "é",
+        "prev_pid == é",
+        "\u{2003}",
+        "'",
+        "((((",
+        "!",
+        "&&",
+        "prev_pid == |",
+    ] {
+        assert!(parse(text).is_err(), "{text}");
+    }
+}

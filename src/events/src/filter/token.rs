@@ -1,0 +1,90 @@
+//! The words of a filter.
+
+use std::ops::Range;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Token<'a> {
+    /// The name of a field, a number, or anything else without blanks.
+    Word(&'a str),
+    /// Something in quotes.
+    Text,
+    Operator(&'a str),
+    /// What others write for an operator.
+    Wrong(&'a str),
+    And,
+    Or,
+    Not,
+    Open,
+    Close,
+    End,
+}
+
+/// Operators and what is taken for some, longer ones first.
+const OPERATORS: [(&str, Token<'static>); 17] = [
+    ("&&", Token::And),
+    ("||", Token::Or),
+    ("==", Token::Operator("==")),
+    ("!=", Token::Operator("!=")),
+    ("<=", Token::Operator("<=")),
+    (">=", Token::Operator(">=")),
+    ("=>", Token::Wrong("=>")),
+    ("=<", Token::Wrong("=<")),
+    ("<>", Token::Wrong("<>")),
+    ("<", Token::Operator("<")),
+    (">", Token::Operator(">")),
+    ("&", Token::Operator("&")),
+    ("~", Token::Operator("~")),
+    ("=", Token::Wrong("=")),
+    ("!", Token::Not),
+    ("(", Token::Open),
+    (")", Token::Close),
+];
+
+/// The tokens of a text, each with the bytes where it stands.
+pub(super) struct Tokens<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Tokens<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self { text, at: 0 }
+    }
+
+    pub(super) fn peek(&self) -> (Token<'a>, Range<usize>) {
+        Self { ..*self }.next()
+    }
+
+    pub(super) fn next(&mut self) -> (Token<'a>, Range<usize>) {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let start = self.text.len() - rest.trim_start().len();
+        let rest = rest.trim_start();
+        let (token, size) = first(rest);
+        self.at = start + size;
+        (token, start..self.at)
+    }
+}
+
+/// The first token of `rest` and its size in bytes.
+fn first(rest: &str) -> (Token<'_>, usize) {
+    let Some(character) = rest.chars().next() else {
+        return (Token::End, 0);
+    };
+    if matches!(character, '"' | '\'') {
+        let behind = rest.get(1..).unwrap_or_default();
+        return match behind.find(character) {
+            Some(end) => (Token::Text, end + 2),
+            // Without its end it is no text but a word that no field accepts.
+            None => (Token::Word(rest), rest.len()),
+        };
+    }
+    if let Some((text, token)) = OPERATORS.iter().find(|(text, _)| rest.starts_with(text)) {
+        return (*token, text.len());
+    }
+    let ends = |c: char| c.is_whitespace() || "=!<>&|~()\"'".contains(c);
+    let size = rest
+        .find(ends)
+        .unwrap_or(rest.len())
+        .max(character.len_utf8());
+    (Token::Word(rest.get(..size).unwrap_or(rest)), size)
+}

@@ -1,0 +1,121 @@
+//! Which tracepoints `system:event` means, and what to say where it means none.
+
+use std::io;
+
+use crate::glob::{is_pattern, matches};
+use crate::{Catalogue, TracepointName, nearest};
+
+/// Why there is no such tracepoint.
+#[derive(Debug)]
+pub(crate) enum Missing {
+    /// tracefs can be read and has none of that name.
+    Unknown,
+    /// tracefs can't be read.
+    Unreadable(io::Error),
+}
+
+/// The tracepoints that `system:event` covers, with their numbers, in the order of tracefs; at least one. Both parts
+/// may be patterns.
+pub(crate) fn select(
+    system: &str,
+    event: &str,
+    catalogue: &Catalogue<'_>,
+) -> Result<Vec<(TracepointName, u64)>, Missing> {
+    let tracepoints = catalogue.tracepoints;
+    let mut found = Vec::new();
+    for system in covered(system, || tracepoints.systems())? {
+        let names = covered(event, || tracepoints.names(&system))?;
+        for name in names {
+            match tracepoints.id(&system, &name) {
+                Ok(id) => {
+                    let system = system.clone();
+                    found.push((TracepointName { system, name }, id));
+                }
+                // Plain names are looked up without a list, and some folders of a list are no events.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(Missing::Unreadable(error)),
+            }
+        }
+    }
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    match tracepoints.systems() {
+        Ok(_) => Err(Missing::Unknown),
+        Err(error) => Err(Missing::Unreadable(error)),
+    }
+}
+
+/// A plain name itself, or what of `all` a pattern covers.
+fn covered(
+    pattern: &str,
+    all: impl Fn() -> io::Result<Vec<String>>,
+) -> Result<Vec<String>, Missing> {
+    if !is_pattern(pattern) {
+        return Ok(vec![pattern.to_owned()]);
+    }
+    let mut names = match all() {
+        Ok(names) => names,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(Missing::Unreadable(error)),
+    };
+    names.retain(|name| matches(pattern, name));
+    Ok(names)
+}
+
+impl Missing {
+    /// In one line.
+    pub(crate) fn reason(&self, system: &str, event: &str, catalogue: &Catalogue<'_>) -> String {
+        let folder = catalogue.tracepoints.folder().display();
+        match self {
+            Self::Unreadable(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                format!("can't access trace events: no permission to read {folder}")
+            }
+            Self::Unreadable(error) if error.kind() == io::ErrorKind::NotFound => {
+                format!("can't access trace events: there is no {folder}")
+            }
+            Self::Unreadable(error) => format!("can't access trace events in {folder}: {error}"),
+            Self::Unknown => unknown(system, event, catalogue),
+        }
+    }
+
+    /// What to do about it.
+    pub(crate) fn hint(&self, catalogue: &Catalogue<'_>) -> Option<String> {
+        let Self::Unreadable(error) = self else {
+            return None;
+        };
+        let mount = catalogue.tracepoints.folder().parent()?.display();
+        match error.kind() {
+            io::ErrorKind::PermissionDenied => Some(format!(
+                "run as root, or let everyone read it: 'sudo mount -o remount,mode=755 {mount}'"
+            )),
+            io::ErrorKind::NotFound => Some(format!(
+                "mount it: 'sudo mount -t tracefs nodev {mount}'; a kernel without CONFIG_EVENT_TRACING has none"
+            )),
+            _ => None,
+        }
+    }
+}
+
+fn unknown(system: &str, event: &str, catalogue: &Catalogue<'_>) -> String {
+    let word = format!("{system}:{event}");
+    if event.is_empty() {
+        return format!("unknown tracepoint `{word}', `{system}:*' means all of a system");
+    }
+    let all = catalogue.all_tracepoints();
+    let same = |full: &&String| full.split_once(':').is_some_and(|(_, name)| name == event);
+    if let Some(elsewhere) = all.iter().find(same) {
+        return format!("unknown tracepoint `{word}', did you mean `{elsewhere}'?");
+    }
+    if is_pattern(&word) {
+        return format!("unknown tracepoint `{word}': the pattern covers none");
+    }
+    let prefix = format!("{system}:");
+    let beside = all.iter().filter(|full| full.starts_with(&prefix));
+    let near = nearest(&word, beside.map(String::as_str))
+        .or_else(|| nearest(&word, all.iter().map(String::as_str)));
+    match near {
+        Some(near) => format!("unknown tracepoint `{word}', did you mean `{near}'?"),
+        None => format!("unknown tracepoint `{word}'"),
+    }
+}
