@@ -85,7 +85,7 @@ fn print(context: &Context, replay: &Replay<'_>, selection: &Selection) -> Resul
     let data = replay.data();
     let paths = search_paths(context, data.features());
     let resolver = Resolver::new(replay.world(), &DiskFiles, paths).with_vdso(own_vdso());
-    let text = SampleText::new(&resolver, data.events(), selection);
+    let text = SampleText::new(&resolver, data, selection);
     let mut stdout = context.stdout();
     let mut written: io::Result<()> = Ok(());
     let threads = NonZeroUsize::new(rperf_sys::parallelism()).unwrap_or(NonZeroUsize::MIN);

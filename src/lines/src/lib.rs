@@ -3,13 +3,13 @@
 mod class;
 mod error;
 mod fields;
-mod frame_texts;
 mod line;
 mod selection;
+mod texts;
 
 pub use class::EventClass;
 pub use error::Error;
 pub use fields::{Field, Fields};
-pub use frame_texts::{FrameKey, FrameTexts};
 pub use line::{Line, Lines, Named, Spot};
 pub use selection::{Selection, Warning};
+pub use texts::{TextKey, Texts};

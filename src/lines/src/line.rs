@@ -96,20 +96,13 @@ impl<'r, 'w> Lines<'r, 'w> {
     #[must_use]
     pub fn spot(&self, frame: &Frame) -> Spot<'r> {
         let world = self.resolver.world();
-        let mapping = frame.mapping.map(|mapping| world.mapping(mapping));
         let dso = frame.dso.map(|dso| world.dso(dso));
         let in_kernel = dso.is_none_or(|dso| dso.is_kernel());
         let symbol = frame.symbol.and_then(|id| {
             let symbol = self.resolver.symbol(id)?;
-            let offset = frame.address.wrapping_sub(symbol.start);
-            // perf takes an address behind the symbol's end for one that is not relative to the mapping yet.
-            let base = match frame.address < symbol.end {
-                true => 0,
-                false => mapping.map_or(0, |mapping| mapping.start),
-            };
             Some(Named {
                 name: self.resolver.symbol_name(id),
-                offset: offset.wrapping_sub(base),
+                offset: frame.address.wrapping_sub(symbol.start),
             })
         });
         Spot {

@@ -33,10 +33,19 @@ impl Entry {
 /// As in perf 6.1, addresses before the first marker are user addresses whatever the sample's own mode, and a marker
 /// that belongs to no host context condemns the whole chain: the answer is `false` then, and the frames delivered so
 /// far are to be dropped. Markers behind the last frame that counts are not looked at.
-pub(crate) fn walk(chain: U64s<'_>, max_stack: usize, mut frame: impl FnMut(CpuMode, u64)) -> bool {
-    let mut mode = CpuMode::User;
+pub(crate) fn walk(chain: U64s<'_>, max_stack: usize, frame: impl FnMut(CpuMode, u64)) -> bool {
+    walk_on(CpuMode::User, chain.iter(), max_stack, frame)
+}
+
+/// [`walk`] for entries that come after others: the first of them are in `mode`.
+pub(crate) fn walk_on(
+    mut mode: CpuMode,
+    entries: impl Iterator<Item = u64>,
+    max_stack: usize,
+    mut frame: impl FnMut(CpuMode, u64),
+) -> bool {
     let mut count = 0;
-    for value in chain.iter() {
+    for value in entries {
         if count >= max_stack {
             break;
         }
@@ -50,6 +59,36 @@ pub(crate) fn walk(chain: U64s<'_>, max_stack: usize, mut frame: impl FnMut(CpuM
         }
     }
     true
+}
+
+/// A callchain taken apart by [`split_first`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Split<'a> {
+    /// The mode of the first frame, in which the callers begin, too.
+    pub mode: CpuMode,
+    /// Its address.
+    pub ip: u64,
+    /// All entries behind it, as they stand in the file.
+    pub callers: &'a [u8],
+}
+
+/// The first frame of `chain`, and what comes behind it.
+pub(crate) fn split_first(chain: U64s<'_>) -> Option<Split<'_>> {
+    let mut mode = CpuMode::User;
+    for (index, value) in chain.iter().enumerate() {
+        match Entry::of(value) {
+            Entry::Address => {
+                return Some(Split {
+                    mode,
+                    ip: value,
+                    callers: chain.as_bytes().get((index + 1) * 8..)?,
+                });
+            }
+            Entry::Mode(switched) => mode = switched,
+            Entry::Bogus => return None,
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -112,6 +151,31 @@ mod tests {
             Some(vec![(CpuMode::User, 1)]),
             "not reached"
         );
+    }
+
+    #[test]
+    fn the_first_frame_and_its_callers_are_the_whole_chain() {
+        let chains: [&[u64]; 5] = [
+            &[PERF_CONTEXT_KERNEL, 1, 2, PERF_CONTEXT_USER, 3],
+            &[1, PERF_CONTEXT_KERNEL, 2],
+            &[PERF_CONTEXT_USER, PERF_CONTEXT_KERNEL, 1],
+            &[1, PERF_CONTEXT_GUEST],
+            &[1],
+        ];
+        for chain in chains {
+            let bytes: Vec<u8> = chain.iter().flat_map(|v| v.to_le_bytes()).collect();
+            let split = split_first(U64s::new(&bytes, Endian::Little)).unwrap();
+            let mut together = vec![(split.mode, split.ip)];
+            let callers = U64s::new(split.callers, Endian::Little);
+            let whole = walk_on(split.mode, callers.iter(), 126, |mode, ip| {
+                together.push((mode, ip));
+            });
+            assert_eq!(whole.then_some(together), frames(chain, 127), "{chain:x?}");
+        }
+        for chain in [&[][..], &[PERF_CONTEXT_KERNEL], &[PERF_CONTEXT_GUEST, 1]] {
+            let bytes: Vec<u8> = chain.iter().flat_map(|v: &u64| v.to_le_bytes()).collect();
+            assert_eq!(split_first(U64s::new(&bytes, Endian::Little)), None);
+        }
     }
 
     #[test]

@@ -11,5 +11,6 @@ mod frame;
 mod object;
 mod resolver;
 
+pub use chain::Split;
 pub use frame::{Frame, Level, Place, SymbolId};
 pub use resolver::{Finding, Resolver};

@@ -7,7 +7,7 @@ use rperf_replay::{Dso, DsoId, DsoKind, Machine, MappingId, World};
 use rperf_symbol::{FileBytes, Files, SearchPaths, Symbol, SymbolTable};
 use rperf_wire::{CpuMode, U64s};
 
-use crate::chain;
+use crate::chain::{self, Split};
 use crate::frame::{Frame, Level, Place, SymbolId};
 use crate::object::{Object, Sources};
 
@@ -80,13 +80,14 @@ impl<'w> Resolver<'w> {
     #[inline]
     #[must_use]
     pub fn mapping(&self, at: Place, mode: CpuMode, ip: u64) -> Option<MappingId> {
-        let found = self.world.lookup(at.machine, mode, at.pid, at.order, ip);
-        match (found, self.kernel) {
-            (None, Some(kernel)) if mode == CpuMode::Kernel && at.machine == Machine::Host => {
-                self.kernel_covers(kernel, ip).then_some(kernel)
-            }
-            _ => found,
+        if let Some(kernel) = self.kernel
+            && mode == CpuMode::Kernel
+            && at.machine == Machine::Host
+            && self.kernel_covers(kernel, ip)
+        {
+            return Some(kernel);
         }
+        self.world.lookup(at.machine, mode, at.pid, at.order, ip)
     }
 
     fn kernel_covers(&self, kernel: MappingId, ip: u64) -> bool {
@@ -125,10 +126,27 @@ impl<'w> Resolver<'w> {
         }
     }
 
-    /// Calls `frame(mode, address)` for each frame of `chain`, innermost first, at most `max_stack` of them, without
-    /// looking anything up. `false` for a corrupted chain, of which no frame counts.
+    /// Calls `frame(mode, address)` for each frame of `chain`, innermost first, at most `max_stack` times, without looking
+    /// anything up. `false` for a corrupted chain, of which no frame counts.
     pub fn walk(chain: U64s<'_>, max_stack: usize, frame: impl FnMut(CpuMode, u64)) -> bool {
         chain::walk(chain, max_stack, frame)
+    }
+
+    /// The first frame of `chain` and its callers; `None` for a chain without frames.
+    #[inline]
+    #[must_use]
+    pub fn split_first(chain: U64s<'_>) -> Option<Split<'_>> {
+        chain::split_first(chain)
+    }
+
+    /// [`Resolver::walk`] for the callers of a frame, the first of them in `mode`.
+    pub fn walk_on(
+        mode: CpuMode,
+        callers: U64s<'_>,
+        max_stack: usize,
+        frame: impl FnMut(CpuMode, u64),
+    ) -> bool {
+        chain::walk_on(mode, callers.iter(), max_stack, frame)
     }
 
     /// The frame of `ip` in a mapping that is already known; does not depend on time.

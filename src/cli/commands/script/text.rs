@@ -2,12 +2,12 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rperf_lines::{Field, Fields, FrameKey, FrameTexts, Lines, Selection, Spot};
-use rperf_perfdata::EventDesc;
+use rperf_lines::{Field, Fields, Lines, Selection, Spot, TextKey, Texts};
+use rperf_perfdata::PerfData;
 use rperf_replay::{Render, Sample, World};
 use rperf_resolve::{Frame, Place, Resolver};
 use rperf_view::script::{Layout, Style};
-use rperf_wire::{Attr, CpuMode, EventType, SampleType, U64s};
+use rperf_wire::{Attr, CpuMode, Endian, EventType, SampleType, U64s};
 
 /// Frames of a callchain that are shown, `PERF_MAX_STACK_DEPTH`.
 const MAX_STACK: usize = 127;
@@ -17,8 +17,8 @@ const PAGE_FAULTS: [u64; 3] = [2, 5, 6];
 /// How one event's samples are written.
 struct Event {
     layout: Layout,
-    /// Which of the scratch's frame texts fit: events with equal fields share them.
-    texts: usize,
+    /// Which of the scratch's texts fit: events with equal fields share them.
+    known: usize,
     names_data: bool,
 }
 
@@ -27,19 +27,32 @@ pub(super) struct SampleText<'r, 'w> {
     resolver: &'r Resolver<'w>,
     lines: Lines<'r, 'w>,
     events: Vec<Event>,
+    endian: Endian,
     guests: AtomicU64,
 }
 
-/// Frame texts of one worker, by [`Event::texts`].
+/// What one worker has rendered, by [`Event::known`].
 #[derive(Default)]
-pub(super) struct Scratch(Vec<FrameTexts>);
+pub(super) struct Scratch {
+    known: Vec<Known>,
+    /// The longest block so far, in bytes: the next one gets as much at once.
+    longest: usize,
+}
+
+#[derive(Default)]
+struct Known {
+    frames: Texts,
+    /// All frames of a stack but the first.
+    callers: Texts,
+}
 
 impl<'r, 'w> SampleText<'r, 'w> {
     pub(super) fn new(
         resolver: &'r Resolver<'w>,
-        events: &[EventDesc],
+        data: &PerfData<'_>,
         selection: &Selection,
     ) -> Self {
+        let events = data.events();
         let longest = events.iter().map(|event| event.name.len()).max();
         let style = Style {
             name_columns: longest.unwrap_or_default(),
@@ -48,15 +61,15 @@ impl<'r, 'w> SampleText<'r, 'w> {
         let mut kinds: Vec<Fields> = Vec::new();
         let events = events.iter().map(|event| {
             let fields = selection.fields(&event.attr);
-            let known = kinds.iter().position(|known| *known == fields);
-            let texts = known.unwrap_or_else(|| {
+            let same = kinds.iter().position(|kind| *kind == fields);
+            let known = same.unwrap_or_else(|| {
                 kinds.push(fields);
                 kinds.len() - 1
             });
             let stacked = event.attr.sample_type.contains(SampleType::CALLCHAIN);
             Event {
                 layout: Layout::new(&event.name, fields, stacked, style),
-                texts,
+                known,
                 names_data: names_data(&event.attr),
             }
         });
@@ -64,6 +77,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
             resolver,
             lines: Lines::new(resolver),
             events: events.collect(),
+            endian: data.endian(),
             guests: AtomicU64::new(0),
         }
     }
@@ -89,24 +103,68 @@ impl<'r, 'w> SampleText<'r, 'w> {
         event: &Event,
         at: Place,
         chain: U64s<'_>,
-        texts: &mut FrameTexts,
+        known: &mut Known,
         out: &mut Vec<u8>,
     ) {
+        let Some(split) = Resolver::split_first(chain) else {
+            return;
+        };
         let start = out.len();
-        let whole = Resolver::walk(chain, MAX_STACK, |mode, ip| {
-            match self.resolver.mapping(at, mode, ip) {
-                Some(mapping) => {
-                    let text = texts.get_or_render(FrameKey { mapping, ip }, |text| {
-                        let frame = self.resolver.in_mapping(mapping, ip, mode.into());
-                        event.layout.frame(&self.lines.spot(&frame), text);
-                    });
-                    out.extend_from_slice(text);
-                }
-                None => event.layout.frame(&Spot::unknown(ip), out),
-            }
+        self.frame(event, at, (split.mode, split.ip), &mut known.frames, out);
+        if split.callers.is_empty() {
+            return;
+        }
+        // Where samples hit differs from one to the next; how they came there does not.
+        let epoch = self.resolver.world().epoch(at.machine, at.pid, at.order);
+        let key = TextKey {
+            words: [epoch.user, epoch.kernel, split.mode as u64],
+            bytes: split.callers,
+        };
+        if let Some(text) = known.callers.get(&key) {
+            return out.extend_from_slice(text);
+        }
+        let callers = U64s::new(split.callers, self.endian);
+        let from = out.len();
+        let whole = Resolver::walk_on(split.mode, callers, MAX_STACK - 1, |mode, ip| {
+            self.frame(event, at, (mode, ip), &mut known.frames, out);
         });
-        if !whole {
-            out.truncate(start);
+        match out.get(from..) {
+            Some(text) if whole => known.callers.insert(&key, text),
+            _ => out.truncate(start),
+        }
+    }
+
+    fn frame(
+        &self,
+        event: &Event,
+        at: Place,
+        (mode, ip): (CpuMode, u64),
+        frames: &mut Texts,
+        out: &mut Vec<u8>,
+    ) {
+        let Some(mapping) = self.resolver.mapping(at, mode, ip) else {
+            return event.layout.frame(&Spot::unknown(ip), out);
+        };
+        let world = self.resolver.world();
+        let mapped = world.mapping(mapping);
+        let shown = if world.dso(mapped.dso).is_kernel() {
+            ip
+        } else {
+            0
+        };
+        // Not the mapping: processes that run the same program show the same frames.
+        let key = TextKey {
+            words: [u64::from(mapped.dso.0), mapped.object_address(ip), shown],
+            bytes: &[],
+        };
+        if let Some(text) = frames.get(&key) {
+            return out.extend_from_slice(text);
+        }
+        let from = out.len();
+        let frame = self.resolver.in_mapping(mapping, ip, mode.into());
+        event.layout.frame(&self.lines.spot(&frame), out);
+        if let Some(text) = out.get(from..) {
+            frames.insert(&key, text);
         }
     }
 }
@@ -129,6 +187,9 @@ impl Render for SampleText<'_, '_> {
         if fields.is_empty() {
             return;
         }
+        if out.capacity() == 0 {
+            out.reserve(scratch.longest + scratch.longest / 8);
+        }
         let mode = sample.cpu_mode();
         if matches!(mode, CpuMode::GuestKernel | CpuMode::GuestUser) {
             self.guests.fetch_add(1, Ordering::Relaxed);
@@ -143,7 +204,7 @@ impl Render for SampleText<'_, '_> {
             match sample.wire.callchain {
                 Some(chain) if event.layout.is_stacked() => {
                     out.push(b'\n');
-                    self.stack(event, at, chain, scratch.texts(event.texts), out);
+                    self.stack(event, at, chain, scratch.known(event.known), out);
                 }
                 _ => {
                     let ip = sample.wire.ip.unwrap_or_default();
@@ -153,15 +214,16 @@ impl Render for SampleText<'_, '_> {
             }
         }
         out.push(b'\n');
+        scratch.longest = scratch.longest.max(out.len());
     }
 }
 
 impl Scratch {
-    fn texts(&mut self, index: usize) -> &mut FrameTexts {
-        if self.0.len() <= index {
-            self.0.resize_with(index + 1, FrameTexts::default);
+    fn known(&mut self, index: usize) -> &mut Known {
+        if self.known.len() <= index {
+            self.known.resize_with(index + 1, Known::default);
         }
-        &mut self.0[index]
+        &mut self.known[index]
     }
 }
 

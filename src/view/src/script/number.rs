@@ -126,15 +126,35 @@ mod tests {
     #[test]
     fn equals_the_standard_library() {
         let mut value: u64 = 1;
-        let mut values = vec![0, 9, 10, 99, 100, 101, 999, 1000, u64::MAX, u64::MAX - 1, 1 << 63];
+        let mut values = vec![
+            0,
+            9,
+            10,
+            99,
+            100,
+            101,
+            999,
+            1000,
+            u64::MAX,
+            u64::MAX - 1,
+            1 << 63,
+        ];
         for _ in 0..500 {
-            value = value.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            value = value
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
             values.push(value >> (value % 64));
         }
         for value in values {
             assert_eq!(made(|out| decimal(out, value, 10)), format!("{value:>10}"));
-            assert_eq!(made(|out| decimal_zeros(out, value, 6)), format!("{value:06}"));
-            assert_eq!(made(|out| hexadecimal(out, value, 16)), format!("{value:16x}"));
+            assert_eq!(
+                made(|out| decimal_zeros(out, value, 6)),
+                format!("{value:06}")
+            );
+            assert_eq!(
+                made(|out| hexadecimal(out, value, 16)),
+                format!("{value:16x}")
+            );
             let low = value as u32;
             assert_eq!(
                 made(|out| right(out, signed(low).as_ref(), 5)),

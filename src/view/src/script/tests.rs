@@ -86,17 +86,22 @@ fn a_stack_has_the_address_in_the_object() {
 
 #[test]
 fn fields_fall_away_one_by_one() {
-    let only = |fields: &[Field]| {
-        text(
-            &Layout::new("cs", Fields::of(fields), true, STYLE),
-            &line(),
-        )
-    };
-    assert_eq!(only(&[Field::Comm, Field::Pid, Field::Tid]), "            calc   855/856   \n");
+    let only =
+        |fields: &[Field]| text(&Layout::new("cs", Fields::of(fields), true, STYLE), &line());
+    assert_eq!(
+        only(&[Field::Comm, Field::Pid, Field::Tid]),
+        "            calc   855/856   \n"
+    );
     assert_eq!(only(&[Field::Pid]), "  855 \n");
-    assert_eq!(only(&[Field::Time, Field::Event]), " 2859.727373:               cs: \n");
+    assert_eq!(
+        only(&[Field::Time, Field::Event]),
+        " 2859.727373:               cs: \n"
+    );
     assert_eq!(only(&[Field::Sym, Field::Dso]), "\n");
-    assert_eq!(only(&[Field::Ip]), "\n\t            1157\n\t               0\n\n");
+    assert_eq!(
+        only(&[Field::Ip]),
+        "\n\t            1157\n\t               0\n\n"
+    );
     assert_eq!(
         only(&[Field::Comm, Field::Ip, Field::Sym]),
         "calc \n\t            1157 leaf\n\t               0 [unknown]\n\n"
@@ -113,7 +118,14 @@ fn values_that_are_missing_print_as_perf_prints_them() {
         time: u64::MAX,
         period: 0,
     };
-    let fields = [Field::Comm, Field::Pid, Field::Tid, Field::Cpu, Field::Time, Field::Period];
+    let fields = [
+        Field::Comm,
+        Field::Pid,
+        Field::Tid,
+        Field::Cpu,
+        Field::Time,
+        Field::Period,
+    ];
     let layout = Layout::new("cs", Fields::of(&fields), false, STYLE);
     assert_eq!(
         text(&layout, &line),
