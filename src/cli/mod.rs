@@ -19,6 +19,7 @@ mod options;
 mod output;
 mod pager;
 mod symbols;
+mod tracefs;
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write as _;

@@ -1,6 +1,7 @@
 //! `rperf record`: samples into a perf.data file.
 
 mod args;
+mod events;
 mod explain;
 mod rate;
 mod request;

@@ -32,6 +32,8 @@ pub enum Error {
         on_cpus: bool,
         /// Whether the event leaves the kernel out.
         user_only: bool,
+        /// Whether it is a tracepoint, whose samples tell about the kernel's inside.
+        tracepoint: bool,
         /// `perf_event_paranoid`, if it could be read.
         paranoid: Option<i64>,
     },
@@ -42,6 +44,26 @@ pub enum Error {
         what: &'static str,
         /// Name of the event.
         event: String,
+        /// The kernel's answer.
+        #[source]
+        cause: io::Error,
+    },
+    /// The kernel refused a filter.
+    #[error("failed to set filter \"{filter}\" on event {event}")]
+    Filter {
+        /// Name of the event.
+        event: String,
+        /// The filter as the kernel got it.
+        filter: String,
+        /// The kernel's answer.
+        #[source]
+        cause: io::Error,
+    },
+    /// The tracepoints to record can't be described.
+    #[error("failed to read the descriptions of tracepoints in {}", folder.display())]
+    Tracefs {
+        /// The folder of tracefs.
+        folder: PathBuf,
         /// The kernel's answer.
         #[source]
         cause: io::Error,

@@ -3,7 +3,7 @@
 use std::fs;
 
 use rperf_perfdata::EventDesc;
-use rperf_perfdata::feature::BuildIdEntry;
+use rperf_perfdata::feature::{BuildIdEntry, TracingDataBuilder};
 use rperf_sys::{Proc, kernel_notes, vdso_image};
 use rperf_wire::{Encoder, LostSamples, Misc, Record, SampleId, SampleIdLayout};
 
@@ -21,6 +21,8 @@ pub(crate) struct Closing<'a> {
     pub(crate) ids: &'a dyn BuildIds,
     pub(crate) events: &'a [OpenEvent],
     pub(crate) descriptions: &'a [EventDesc],
+    /// Of the tracepoints; taken before the recording, since it may remove what it recorded.
+    pub(crate) tracing_data: Option<TracingDataBuilder>,
     pub(crate) kernel: &'a Kernel,
 }
 
@@ -37,6 +39,9 @@ pub(crate) fn close(
     let mut set = features(closing.request, closing.descriptions);
     let (first, last) = sink.tally.times.unwrap_or_default();
     set.sample_time(first, last);
+    if let Some(tracing_data) = &closing.tracing_data {
+        set.tracing_data(tracing_data);
+    }
     if !build_ids.is_empty() {
         set.build_ids(&build_ids);
     }

@@ -22,6 +22,7 @@ mod rings;
 mod synthesize;
 mod tally;
 mod tasks;
+mod tracing_data;
 
 pub use error::Error;
 pub use open::may_profile_kernel;

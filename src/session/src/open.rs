@@ -59,22 +59,20 @@ impl Opener<'_> {
         watch: &mut dyn Watch,
     ) -> Result<Vec<OpenEvent>, Error> {
         let mut open = Vec::new();
-        loop {
-            let events = record_events(&specs, &self.options);
-            let Some(event) = events.into_iter().nth(open.len()) else {
-                break;
-            };
+        let mut events = record_events(&specs, &self.options);
+        while let Some(event) = events.get(open.len()) {
             let index = open.len();
-            let event = self.adapted(event);
+            let event = self.adapted(event.clone());
             match self.open_everywhere(event, watch) {
                 Ok(opened) => open.push(opened),
                 Err(refused) => {
                     let spec = self
                         .other_event(&refused, watch)
-                        .ok_or_else(|| self.error(refused))?;
+                        .ok_or_else(|| self.error(*refused))?;
                     // The side-band event is not in the list and has no other form.
                     if let Some(place) = specs.get_mut(index) {
                         *place = spec;
+                        events = record_events(&specs, &self.options);
                     }
                 }
             }
@@ -101,7 +99,7 @@ impl Opener<'_> {
         &mut self,
         mut event: RecordEvent,
         watch: &mut dyn Watch,
-    ) -> Result<OpenEvent, Refused> {
+    ) -> Result<OpenEvent, Box<Refused>> {
         let precision = event.attr.precise_ip();
         loop {
             watch.tell(Happened::Opening { attr: &event.attr });
@@ -119,7 +117,7 @@ impl Opener<'_> {
                 event.attr.set_precise_ip(precision);
                 self.leave_out(&mut event.attr);
             } else {
-                return Err(Refused { event, cause });
+                return Err(Box::new(Refused { event, cause }));
             }
         }
     }
@@ -217,6 +215,7 @@ impl Opener<'_> {
         let flags = refused.event.attr.flags;
         Error::Open {
             user_only: flags.contains(AttrFlags::EXCLUDE_KERNEL),
+            tracepoint: refused.event.spec.tracepoint.is_some(),
             event: refused.event.spec.name,
             cause: refused.cause,
             on_cpus: self.options.target == rperf_events::Target::Cpus,

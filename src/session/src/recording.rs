@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use rperf_events::RecordOptions;
+use rperf_perfdata::feature::TracingDataBuilder;
 use rperf_perfdata::{EventDesc, Writer};
 use rperf_sys::{
     Ended, KernelText, Module, Proc, Signals, Sysctl, Sysfs, Workload, raise_open_files,
@@ -18,6 +19,7 @@ use crate::rings::{default_pages, map_rings};
 use crate::synthesize::{self, Records};
 use crate::tally::Tally;
 use crate::tasks::Places;
+use crate::tracing_data::tracing_data;
 use crate::{BuildIds, Error, Happened, Request, Target, Watch};
 
 /// What a recording brought.
@@ -68,6 +70,7 @@ pub fn record(
     let mut places = Places::find(&request.target, pid, &proc, &sysfs)?;
     let (events, mut rings) = open(request, &mut places, watch)?;
     let descriptions = describe(&events);
+    let tracing_data = describe_tracepoints(request, &events)?;
     let (mut replacement, file) = Replacement::create(&request.output)?;
     let writer = Writer::new(file, &descriptions)
         .map_err(write_error)
@@ -116,6 +119,7 @@ pub fn record(
         ids,
         events: &events,
         descriptions: &descriptions,
+        tracing_data,
         kernel: &kernel,
     };
     let summary = close(&closing, sink, records);
@@ -159,6 +163,7 @@ fn open(
         target: request.target.kind(),
         sampling: request.sampling,
         callchain: request.callchain,
+        raw_samples: request.raw_samples,
     };
     let mut opener = Opener {
         places,
@@ -168,9 +173,28 @@ fn open(
         left_out: (false, AttrFlags::default()),
     };
     let events = opener.open(request.events.clone(), watch)?;
+    set_filters(&events)?;
     let pages = request.ring_pages.unwrap_or_else(|| default_pages(&sysctl));
     let rings = map_rings(&events, pages, watch)?;
     Ok((events, Rings::new(rings)))
+}
+
+fn set_filters(events: &[OpenEvent]) -> Result<(), Error> {
+    for event in events {
+        let spec = &event.event.spec;
+        let Some(filter) = &spec.filter else { continue };
+        for placed in &event.counters {
+            placed
+                .counter
+                .set_filter(filter)
+                .map_err(|cause| Error::Filter {
+                    event: spec.name.clone(),
+                    filter: filter.clone(),
+                    cause,
+                })?;
+        }
+    }
+    Ok(())
 }
 
 fn describe(events: &[OpenEvent]) -> Vec<EventDesc> {
@@ -180,6 +204,20 @@ fn describe(events: &[OpenEvent]) -> Vec<EventDesc> {
         name: event.event.spec.name.clone(),
     };
     events.iter().map(describe).collect()
+}
+
+fn describe_tracepoints(
+    request: &Request,
+    events: &[OpenEvent],
+) -> Result<Option<TracingDataBuilder>, Error> {
+    let tracepoints = events.iter().filter_map(|event| {
+        let spec = &event.event.spec;
+        spec.tracepoint.as_ref()
+    });
+    tracing_data(tracepoints, &request.tracefs).map_err(|cause| Error::Tracefs {
+        folder: request.tracefs.events().to_owned(),
+        cause,
+    })
 }
 
 /// What the recording knows of the kernel; nothing where no event sees it.

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rperf_events::{EventSpec, Sampling};
-use rperf_sys::{CpuList, Observed, Program};
+use rperf_sys::{CpuList, Observed, Program, Tracefs};
 use rperf_wire::Attr;
 
 /// Whom to observe.
@@ -46,6 +46,8 @@ pub struct Request {
     pub sampling: Sampling,
     /// Whether samples carry callchains.
     pub callchain: bool,
+    /// Whether samples of every event carry raw data (`-R`); those of tracepoints do anyway.
+    pub raw_samples: bool,
     /// Deepest callchain in frames; 0 leaves it to the system (`perf_event_max_stack`).
     pub max_stack: u16,
     /// Data pages of each ring, a power of two; `None` for what `perf_event_mlock_kb` allows.
@@ -62,6 +64,8 @@ pub struct Request {
     pub proc: PathBuf,
     /// Where sysfs is mounted: `/sys`.
     pub sysfs: PathBuf,
+    /// Where tracefs is mounted, for the descriptions of tracepoints.
+    pub tracefs: Tracefs,
 }
 
 /// Told while a recording is set up and runs.

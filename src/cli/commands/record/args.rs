@@ -27,7 +27,14 @@ only, k in the kernel only.
 Hardware: cycles instructions cache-references cache-misses branch-instructions branch-misses bus-cycles ref-cycles.
 Software: cpu-clock task-clock page-faults minor-faults major-faults context-switches (cs) cpu-migrations (migrations) \
 alignment-faults emulation-faults dummy.
+Tracepoints: system:name, both of which may be shell patterns (sched:*, 'syscalls:sys_enter_*').
 Without -e it is cycles, or cpu-clock where the machine has no hardware counters.";
+
+const FILTER: &str = "\
+A condition on the fields of the tracepoints of the last -e before it; several are joined with &&. Comparisons are == != < \
+<= > >= & for numbers, == != ~ for text in quotes (~ compares with a shell pattern), joined by && || ! and parentheses. \
+Numbers are decimal, or hexadecimal with 0x; a device number may be given as major:minor.
+Example: -e block:block_rq_issue --filter 'nr_sector > 200 && rwbs ~ \"*W*\"'";
 
 /// The command and its options.
 pub(in crate::cli::commands) fn command() -> Command {
@@ -47,8 +54,10 @@ fn targets_and_rate() -> Vec<Arg> {
             .short('e')
             .help("events to record, separated by commas")
             .long_help(EVENT),
-        not_yet("filter", "filter the output of 'script' instead"),
-        not_yet("exclude-perf", "leave it out when reading"),
+        list("filter", "filter")
+            .help("take samples of the tracepoints of the last -e only where this holds")
+            .long_help(FILTER),
+        switch("exclude-perf").help("leave the recorder itself out of the tracepoints of the last -e"),
         value("pid", "pid")
             .short('p')
             .value_parser(number_list)
@@ -59,7 +68,9 @@ fn targets_and_rate() -> Vec<Arg> {
             .help("record these threads (a list: 1,2,3)"),
         not_yet("realtime", "start it under 'chrt -f'").short('r'),
         not_yet("no-buffering", ""),
-        not_yet("raw-samples", "tracepoints are to come").short('R'),
+        switch("raw-samples")
+            .short('R')
+            .help("record raw data with samples of every event; those of tracepoints always have it"),
         switch("all-cpus")
             .short('a')
             .help("record the whole system, all CPUs"),

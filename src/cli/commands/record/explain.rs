@@ -30,9 +30,11 @@ pub(super) fn explain(context: &Context, request: &Request, error: Error) -> Cli
             cause,
             on_cpus,
             user_only,
+            tracepoint,
             paranoid,
         } => {
             let observed = match (on_cpus, user_only) {
+                _ if tracepoint => Observed::Tracepoint,
                 (true, _) => Observed::Cpus,
                 (false, false) => Observed::Kernel,
                 (false, true) => Observed::Others,
@@ -67,6 +69,18 @@ pub(super) fn explain(context: &Context, request: &Request, error: Error) -> Cli
                 context.program,
                 path.display()
             ))
+        }
+        Error::Filter {
+            event,
+            filter,
+            cause,
+        } => {
+            let number = cause.raw_os_error().unwrap_or_default();
+            let message = format!(
+                "failed to set filter \"{filter}\" on event {event} with {number} ({})",
+                reason(&cause)
+            );
+            CliError::message(FAILED, message)
         }
         Error::Map { pages, cpu, cause } => {
             let message = format!(
@@ -126,6 +140,8 @@ struct Refusal<'a> {
 /// What an event would have seen; decides what permission it needs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Observed {
+    /// The inside of the kernel, whoever it works for.
+    Tracepoint,
     /// Everything on whole CPUs.
     Cpus,
     /// The kernel, on behalf of some tasks.
@@ -164,6 +180,7 @@ fn denied(refusal: &Refusal<'_>) -> CliError {
         .status(own, own)
         .is_ok_and(|status| status.is_filtered);
     let (what, needed) = match observed {
+        Observed::Tracepoint => ("recording what tracepoints tell", -1),
         Observed::Cpus => ("observing whole CPUs", 0),
         Observed::Kernel => ("observing the kernel", 1),
         Observed::Others => ("observing user space", 2),

@@ -4,14 +4,15 @@ use std::ffi::OsString;
 use std::io;
 
 use clap::ArgMatches;
-use rperf_events::{Catalogue, EventSpec, default_event, parse};
+use rperf_events::{EventSpec, default_event};
 use rperf_session::{Request, Target, may_profile_kernel};
-use rperf_sys::{CpuList, Program, Sysctl, Sysfs};
+use rperf_sys::{CpuList, Program, Sysctl};
 
-use super::{explain, rate, ring_size};
+use super::{events, explain, rate, ring_size};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
+use crate::cli::tracefs::MachineTracepoints;
 
 /// Where the kernel's file systems are mounted.
 pub(super) const PROC: &str = "/proc";
@@ -25,7 +26,11 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, 
     let ring_pages = ring_size::pages(matches, context)?;
     let has_workload = matches.contains_id("workload");
     let target = target(matches, context, has_workload)?;
-    let events = events(matches, context, &target)?;
+    let machine = MachineTracepoints::find();
+    let events = match events::events(matches, &machine)? {
+        Some(events) => events,
+        None => vec![usual_event(context, &target)],
+    };
     let workload = workload(matches, context, &events)?;
     let output = matches
         .get_one::<String>("output")
@@ -42,6 +47,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, 
         events,
         sampling,
         callchain: callchain.is_some(),
+        raw_samples: flag(matches, "raw-samples") == Some(true),
         max_stack: callchain.unwrap_or_default(),
         ring_pages,
         output: output.into(),
@@ -50,6 +56,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, 
         cache: context.buildid_dir(),
         proc: PROC.into(),
         sysfs: SYSFS.into(),
+        tracefs: machine.0,
     })
 }
 
@@ -66,30 +73,15 @@ fn command_line(context: &Context) -> Vec<String> {
         .collect()
 }
 
-fn events(
-    matches: &ArgMatches,
-    context: &Context,
-    target: &Target,
-) -> Result<Vec<EventSpec>, CliError> {
-    let Some(lists) = matches.get_many::<String>("event") else {
-        // Whole CPUs can't be observed in part: that is refused when the event is opened.
-        let allowed = matches!(target, Target::Cpus(_)) || may_profile_kernel();
-        if !allowed {
-            let paranoid = Sysctl::new(PROC).perf_event_paranoid();
-            context.note(explain::user_only_note(paranoid));
-        }
-        return Ok(vec![default_event(allowed)]);
-    };
-    let pmus = Sysfs::new(SYSFS).pmu_types().unwrap_or_default();
-    let catalogue = Catalogue {
-        pmus,
-        ..Catalogue::default()
-    };
-    let mut events = Vec::new();
-    for list in lists {
-        events.extend(parse(list, &catalogue).map_err(|error| CliError::usage(error.to_string()))?);
+/// The event of a recording without `-e`.
+fn usual_event(context: &Context, target: &Target) -> EventSpec {
+    // Whole CPUs can't be observed in part: that is refused when the event is opened.
+    let allowed = matches!(target, Target::Cpus(_)) || may_profile_kernel();
+    if !allowed {
+        let paranoid = Sysctl::new(PROC).perf_event_paranoid();
+        context.note(explain::user_only_note(paranoid));
     }
-    Ok(events)
+    default_event(allowed)
 }
 
 /// The deepest callchain asked for, 0 for the system's own limit; `None` without callchains.

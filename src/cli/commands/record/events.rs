@@ -1,0 +1,125 @@
+//! `-e`, and the filters that follow one.
+
+use std::fmt::Write as _;
+
+use clap::ArgMatches;
+use rperf_events::tracepoint::Format;
+use rperf_events::{Catalogue, EventSpec, Filter, ParseError, parse};
+use rperf_sys::{Sysfs, Tracefs};
+
+use crate::cli::error::CliError;
+use crate::cli::options::flag;
+use crate::cli::tracefs::MachineTracepoints;
+
+const SYSFS: &str = "/sys";
+/// perf's exit status for a filter that the kernel refuses.
+const FAILED: u8 = 255;
+
+/// The events of one `-e`.
+struct List {
+    /// Where it stands among the words.
+    index: usize,
+    events: Vec<EventSpec>,
+}
+
+/// The events of all `-e` with their filters; `None` without any `-e`. All mistakes in names are told at once.
+pub(super) fn events(
+    matches: &ArgMatches,
+    machine: &MachineTracepoints,
+) -> Result<Option<Vec<EventSpec>>, CliError> {
+    let given = matches.get_many::<String>("event");
+    let indices = matches.indices_of("event").into_iter().flatten();
+    let catalogue = Catalogue {
+        pmus: Sysfs::new(SYSFS).pmu_types().unwrap_or_default(),
+        tracepoints: machine,
+    };
+    let mut lists = Vec::new();
+    let mut errors = Vec::new();
+    for (index, text) in indices.zip(given.into_iter().flatten()) {
+        match parse(text, &catalogue) {
+            Ok(events) => lists.push(List { index, events }),
+            Err(error) => errors.push(error),
+        }
+    }
+    if !errors.is_empty() {
+        return Err(unknown(&errors));
+    }
+    filter(matches, &mut lists, &machine.0)?;
+    let events = lists.into_iter().flat_map(|list| list.events);
+    let events: Vec<EventSpec> = events.collect();
+    Ok((!events.is_empty()).then_some(events))
+}
+
+fn unknown(errors: &[ParseError]) -> CliError {
+    let mut text = String::new();
+    let mut hints: Vec<&String> = Vec::new();
+    for error in errors {
+        let separator = if text.is_empty() { "" } else { "\n" };
+        // A String takes every write.
+        let _ = write!(text, "{separator}{error}");
+        for hint in error.faults.iter().filter_map(|fault| fault.hint.as_ref()) {
+            if !hints.contains(&hint) {
+                hints.push(hint);
+            }
+        }
+    }
+    let cli = CliError::usage(text);
+    hints.into_iter().fold(cli, CliError::hint)
+}
+
+/// Gives the events of each list the filters that follow it.
+fn filter(matches: &ArgMatches, lists: &mut [List], tracefs: &Tracefs) -> Result<(), CliError> {
+    let mut given: Vec<(usize, &str, String)> = Vec::new();
+    let filters = matches.get_many::<String>("filter").into_iter().flatten();
+    let indices = matches.indices_of("filter").into_iter().flatten();
+    given.extend(
+        indices
+            .zip(filters)
+            .map(|(index, text)| (index, "--filter", text.clone())),
+    );
+    if flag(matches, "exclude-perf") == Some(true) {
+        let own = format!("common_pid != {}", std::process::id());
+        let index = matches.index_of("exclude-perf").unwrap_or_default();
+        given.push((index, "--exclude-perf", own));
+    }
+    given.sort_by_key(|(index, ..)| *index);
+    for list in (0..lists.len()).rev() {
+        let start = lists[list].index;
+        let own = given.partition_point(|(index, ..)| *index < start);
+        let texts: Vec<String> = given.drain(own..).map(|(.., text)| text).collect();
+        if !texts.is_empty() {
+            for event in &mut lists[list].events {
+                event.filter = Some(joined(event, &texts, tracefs)?);
+            }
+        }
+    }
+    match given.first() {
+        Some((_, option, _)) => Err(CliError::usage(format!(
+            "{option} option should follow a -e tracepoint or HW tracer option"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// All of `texts` as one filter for the kernel.
+fn joined(event: &EventSpec, texts: &[String], tracefs: &Tracefs) -> Result<String, CliError> {
+    let Some(tracepoint) = &event.tracepoint else {
+        return Err(CliError::usage(format!(
+            "event {} takes no filter: only tracepoints have fields to compare",
+            event.name
+        )));
+    };
+    let format = tracefs.format(&tracepoint.system, &tracepoint.name)?;
+    let format = Format::parse(&String::from_utf8_lossy(&format))?;
+    let mut filters = Vec::new();
+    for text in texts {
+        let filter = Filter::parse(text, &event.name, &format).map_err(|error| {
+            let message = format!("failed to set filter \"{text}\" on event {}", event.name);
+            let cli = CliError::message(FAILED, message).detail(error.to_string());
+            error.hint.into_iter().fold(cli, CliError::hint)
+        })?;
+        filters.push(filter);
+    }
+    let texts: Vec<&str> = filters.iter().map(Filter::as_str).collect();
+    Ok(Filter::join(&texts))
+}

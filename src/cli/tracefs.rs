@@ -1,0 +1,37 @@
+//! This machine's tracepoints, for the parser of event names.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use rperf_events::Tracepoints;
+use rperf_sys::Tracefs;
+
+/// Tracefs where `/proc` says that it is mounted.
+#[derive(Debug)]
+pub(crate) struct MachineTracepoints(pub(crate) Tracefs);
+
+impl MachineTracepoints {
+    pub(crate) fn find() -> Self {
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+        Self(Tracefs::find(&mounts))
+    }
+}
+
+impl Tracepoints for MachineTracepoints {
+    fn folder(&self) -> &Path {
+        self.0.events()
+    }
+
+    fn systems(&self) -> io::Result<Vec<String>> {
+        self.0.systems()
+    }
+
+    fn names(&self, system: &str) -> io::Result<Vec<String>> {
+        self.0.names(system)
+    }
+
+    fn id(&self, system: &str, name: &str) -> io::Result<u64> {
+        self.0.id(system, name)
+    }
+}

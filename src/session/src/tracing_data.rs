@@ -1,0 +1,39 @@
+//! TRACING_DATA: what readers need to know of the recorded tracepoints, out of tracefs.
+
+use std::io;
+
+use rperf_events::TracepointName;
+use rperf_perfdata::feature::TracingDataBuilder;
+use rperf_sys::{Tracefs, page_size};
+use rperf_wire::Endian;
+
+/// The descriptions of `tracepoints`, each once; `None` where there are none to describe.
+///
+/// # Errors
+/// What reading tracefs reports. Samples of a tracepoint without description can't be read.
+pub(crate) fn tracing_data<'a>(
+    tracepoints: impl Iterator<Item = &'a TracepointName>,
+    tracefs: &Tracefs,
+) -> io::Result<Option<TracingDataBuilder>> {
+    let mut described: Vec<&TracepointName> = Vec::new();
+    let long_size = u8::try_from(size_of::<usize>()).unwrap_or(8);
+    let page_size = u32::try_from(page_size()).unwrap_or(4096);
+    let mut builder = TracingDataBuilder::new(Endian::NATIVE, long_size, page_size);
+    for tracepoint in tracepoints {
+        if described.contains(&tracepoint) {
+            continue;
+        }
+        let format = tracefs.format(&tracepoint.system, &tracepoint.name)?;
+        builder.event(&tracepoint.system, &format);
+        described.push(tracepoint);
+    }
+    if described.is_empty() {
+        return Ok(None);
+    }
+    let text = |path| tracefs.read(path);
+    builder.headers(&text("events/header_page")?, &text("events/header_event")?);
+    // Strings and command names complete what readers show; without them numbers are shown.
+    builder.printk_formats(&text("printk_formats").unwrap_or_default());
+    builder.saved_cmdlines(&text("saved_cmdlines").unwrap_or_default());
+    Ok(Some(builder))
+}
