@@ -22,7 +22,11 @@ impl PrintFmt {
             max_depth: 0,
         };
         match compiler.print_fmt() {
-            Ok(()) => compiler.program,
+            Ok(()) => {
+                // Room for reading a fixed number of bytes at any text.
+                compiler.program.text.extend_from_slice(&[0; 16]);
+                compiler.program
+            }
             Err(warning) => Self {
                 fields: format.fields.clone(),
                 warning: Some(warning),
@@ -245,6 +249,13 @@ impl Compiler<'_> {
         self.depth = (self.depth + 1).saturating_sub(pops);
         self.max_depth = self.max_depth.max(self.depth);
         let steps = &mut self.program.steps;
+        if let (Step::Element { offset, size }, [.., Step::Push(index)]) = (step, steps.as_slice())
+        {
+            let offset = offset.wrapping_add((*index as u32).wrapping_mul(size.into()));
+            steps.pop();
+            steps.push(Step::Load(Load { offset, size }));
+            return;
+        }
         let folded = match (step, steps.as_slice()) {
             (Step::Mask(mask), [.., Step::Push(value)]) => Some(value & mask),
             (Step::Not, [.., Step::Push(value)]) => Some(u64::from(*value == 0)),

@@ -8,66 +8,94 @@ const PAIRS: &[u8; 200] =
 8081828384858687888990919293949596979899";
 
 /// Room for 64 bits in octal.
-const MAX_DIGITS: usize = 22;
+const MAX_DIGITS: usize = 24;
 
-/// The digits of a number, written from the end of a small buffer.
+/// Appends the first `length` of `bytes`. Copying a fixed number of bytes and cutting what is too much
+/// is several times faster than a copy of variable length.
+#[inline]
+pub(super) fn put_start<const N: usize>(out: &mut Vec<u8>, bytes: &[u8; N], length: usize) {
+    let end = out.len() + length.min(N);
+    out.extend_from_slice(bytes);
+    out.truncate(end);
+}
+
+/// The digits of a number, at the start of a small buffer.
 struct Digits {
     buffer: [u8; MAX_DIGITS],
-    start: usize,
+    length: usize,
 }
 
 impl Digits {
+    #[inline]
     fn decimal(mut value: u64) -> Self {
-        let mut digits = Self {
-            buffer: [b'0'; MAX_DIGITS],
-            start: MAX_DIGITS,
-        };
+        let length = value.checked_ilog10().unwrap_or(0) as usize + 1;
+        let mut buffer = [b'0'; MAX_DIGITS];
+        let mut at = length;
         while value >= 100 {
             let pair = (value % 100) as usize * 2;
             value /= 100;
-            digits.start -= 2;
-            digits.buffer[digits.start] = PAIRS[pair];
-            digits.buffer[digits.start + 1] = PAIRS[pair + 1];
+            at -= 2;
+            buffer[at] = PAIRS[pair];
+            buffer[at + 1] = PAIRS[pair + 1];
         }
         let pair = value as usize * 2;
-        digits.start -= 1;
-        digits.buffer[digits.start] = PAIRS[pair + 1];
+        buffer[at - 1] = PAIRS[pair + 1];
         if value >= 10 {
-            digits.start -= 1;
-            digits.buffer[digits.start] = PAIRS[pair];
+            buffer[at - 2] = PAIRS[pair];
         }
-        digits
+        Self { buffer, length }
     }
 
-    /// Digits of `bits` bits each.
-    fn binary(mut value: u64, bits: u32, alphabet: &[u8; 16]) -> Self {
-        let mut digits = Self {
-            buffer: [b'0'; MAX_DIGITS],
-            start: MAX_DIGITS,
-        };
-        let mask = (1 << bits) - 1;
-        loop {
-            digits.start -= 1;
-            digits.buffer[digits.start] = alphabet[(value & mask) as usize];
-            value >>= bits;
-            if value == 0 {
-                return digits;
-            }
+    #[inline]
+    fn hex(value: u64) -> Self {
+        let length = 16 - (value | 1).leading_zeros() as usize / 4;
+        let high = u128::from(hex_word((value >> 32) as u32));
+        let digits = high << 64 | u128::from(hex_word(value as u32));
+        let mut buffer = [b'0'; MAX_DIGITS];
+        buffer[..16].copy_from_slice(&(digits << (8 * (16 - length))).to_be_bytes());
+        Self { buffer, length }
+    }
+
+    fn octal(mut value: u64) -> Self {
+        let length = (64 - (value | 1).leading_zeros() as usize).div_ceil(3);
+        let mut buffer = [b'0'; MAX_DIGITS];
+        for digit in buffer.iter_mut().take(length).rev() {
+            *digit = b'0' + (value & 7) as u8;
+            value >>= 3;
         }
+        Self { buffer, length }
     }
 
     fn as_bytes(&self) -> &[u8] {
-        &self.buffer[self.start..]
+        self.buffer.get(..self.length).unwrap_or(&self.buffer)
+    }
+
+    #[inline]
+    fn put(&self, out: &mut Vec<u8>) {
+        put_start(out, &self.buffer, self.length);
     }
 }
 
+/// The eight hexadecimal digits of `value` as the bytes of a number, the first in the high byte.
+#[inline]
+fn hex_word(value: u32) -> u64 {
+    const LOW_NIBBLES: u64 = 0x0f0f_0f0f_0f0f_0f0f;
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let value = u64::from(value);
+    let value = (value << 16 | value) & 0x0000_ffff_0000_ffff;
+    let value = (value << 8 | value) & 0x00ff_00ff_00ff_00ff;
+    let nibbles = (value << 4 | value) & LOW_NIBBLES;
+    // Nibbles above 9 are letters, 39 places behind `:`.
+    let letters = (nibbles + 6 * ONES) >> 4 & ONES;
+    nibbles + u64::from(b'0') * ONES + letters * u64::from(b'a' - b'0' - 10)
+}
+
 const LOWER: &[u8; 16] = b"0123456789abcdef";
-const UPPER: &[u8; 16] = b"0123456789ABCDEF";
 
 /// Appends `value` in decimal.
 #[inline]
 pub(super) fn put_decimal(out: &mut Vec<u8>, value: u64) {
-    out.extend_from_slice(Digits::decimal(value).as_bytes());
+    Digits::decimal(value).put(out);
 }
 
 /// Appends `value` in decimal, with a minus sign if it is negative.
@@ -82,34 +110,41 @@ pub(super) fn put_signed(out: &mut Vec<u8>, value: i64) {
 /// Appends `value` in hexadecimal, without a prefix.
 #[inline]
 pub(super) fn put_hex(out: &mut Vec<u8>, value: u64) {
-    out.extend_from_slice(Digits::binary(value, 4, LOWER).as_bytes());
+    Digits::hex(value).put(out);
+}
+
+/// Appends `0x` and `value` in hexadecimal.
+#[inline]
+pub(super) fn put_prefixed(out: &mut Vec<u8>, value: u64) {
+    out.extend_from_slice(b"0x");
+    put_hex(out, value);
 }
 
 /// Appends a byte as two hexadecimal digits.
 #[inline]
 pub(super) fn put_hex_byte(out: &mut Vec<u8>, byte: u8) {
-    out.push(LOWER[usize::from(byte >> 4)]);
-    out.push(LOWER[usize::from(byte & 15)]);
+    let digits = [LOWER[usize::from(byte >> 4)], LOWER[usize::from(byte & 15)]];
+    out.extend_from_slice(&digits);
+}
+
+/// Appends `text`, which is mostly short.
+#[inline]
+pub(super) fn put_bytes(out: &mut Vec<u8>, text: &[u8], after: &[u8]) {
+    match after.first_chunk::<16>() {
+        Some(chunk) if text.len() <= 16 => put_start(out, chunk, text.len()),
+        _ => out.extend_from_slice(text),
+    }
 }
 
 /// Appends `value` as `spec` says; `star` is the argument that a `*` took.
 #[inline]
 pub(super) fn put_integer(out: &mut Vec<u8>, value: u64, spec: &IntegerSpec, star: Option<u64>) {
     let unused = 64 - u32::from(spec.bits);
-    let is_plain = spec.width == 0
-        && spec.precision.is_none()
-        && spec.star.is_none()
-        && !spec.has_prefix
-        && !spec.has_plus;
-    let truncated = value << unused >> unused;
-    if !is_plain {
-        return put_padded(out, value, spec, star);
-    }
     match spec.base {
-        Base::Signed => put_signed(out, value.cast_signed() << unused >> unused),
-        Base::Unsigned => put_decimal(out, truncated),
-        Base::Hex => put_hex(out, truncated),
-        Base::Octal | Base::UpperHex => put_padded(out, value, spec, star),
+        Base::Signed if spec.is_plain => put_signed(out, value.cast_signed() << unused >> unused),
+        Base::Unsigned if spec.is_plain => put_decimal(out, value << unused >> unused),
+        Base::Hex if spec.is_plain => put_hex(out, value << unused >> unused),
+        _ => put_padded(out, value, spec, star),
     }
 }
 
@@ -143,16 +178,12 @@ fn put_padded(out: &mut Vec<u8>, value: u64, spec: &IntegerSpec, star: Option<u6
     let (digits, mut prefix): (_, &[u8]) = match spec.base {
         Base::Signed => (
             Digits::decimal(signed.unsigned_abs()),
-            match signed < 0 {
-                true => b"-",
-                false if spec.has_plus => b"+",
-                false => b"",
-            },
+            if signed < 0 { b"-" } else { b"" },
         ),
         Base::Unsigned => (Digits::decimal(truncated), b""),
-        Base::Octal => (Digits::binary(truncated, 3, LOWER), b""),
-        Base::Hex => (Digits::binary(truncated, 4, LOWER), b"0x"),
-        Base::UpperHex => (Digits::binary(truncated, 4, UPPER), b"0X"),
+        Base::Octal => (Digits::octal(truncated), b""),
+        Base::Hex => (Digits::hex(truncated), b"0x"),
+        Base::UpperHex => (Digits::hex(truncated), b"0X"),
     };
     if prefix.first() == Some(&b'0') && (!spec.has_prefix || truncated == 0) {
         prefix = b"";
@@ -171,6 +202,7 @@ fn put_padded(out: &mut Vec<u8>, value: u64, spec: &IntegerSpec, star: Option<u6
         .min(MAX_WIDTH)
         .saturating_sub(prefix.len() + zeros + digits.len());
     let is_zero_padded = spec.is_zero_padded && !is_left && precision.is_none();
+    let start = out.len();
     if !is_left && !is_zero_padded {
         out.resize(out.len() + pad, b' ');
     }
@@ -180,6 +212,11 @@ fn put_padded(out: &mut Vec<u8>, value: u64, spec: &IntegerSpec, star: Option<u6
         b'0',
     );
     out.extend_from_slice(digits);
+    if spec.base == Base::UpperHex
+        && let Some(written) = out.get_mut(start..)
+    {
+        written.make_ascii_uppercase();
+    }
     if is_left {
         out.resize(out.len() + pad, b' ');
     }

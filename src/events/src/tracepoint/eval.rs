@@ -2,10 +2,10 @@
 
 use rperf_wire::Endian;
 
-use super::digits::{put_hex, put_integer};
+use super::digits::{put_bytes, put_integer, put_prefixed};
 use super::field::read_number;
 use super::generic;
-use super::program::{Binary, Context, Load, Number, Piece, PrintFmt, Step};
+use super::program::{Binary, Context, Load, Number, Piece, PrintFmt, Span, Step};
 
 /// Deepest stack of the number machine; `compile` refuses programs that need more.
 pub(super) const STACK: usize = 24;
@@ -27,7 +27,7 @@ impl PrintFmt {
     #[inline]
     fn write_piece(&self, piece: &Piece, raw: &[u8], context: &Context<'_>, out: &mut Vec<u8>) {
         match piece {
-            Piece::Literal(span) => out.extend_from_slice(self.literal(*span)),
+            Piece::Literal(span) => self.write_literal(*span, out),
             Piece::Integer { number, spec, star } => {
                 let star = star.map(|star| self.number(star, raw));
                 put_integer(out, self.number(*number, raw), spec, star);
@@ -42,7 +42,7 @@ impl PrintFmt {
             } => write_function(self.number(*number, raw), *with_offset, context, out),
             Piece::Pointer(number) => match self.number(*number, raw) {
                 0 => out.extend_from_slice(b"(nil)"),
-                address => put_address(out, address),
+                address => put_prefixed(out, address),
             },
             Piece::Address {
                 place,
@@ -53,6 +53,13 @@ impl PrintFmt {
                 self.write_address(*place, *style, limit, raw, out);
             }
         }
+    }
+
+    #[inline]
+    pub(super) fn write_literal(&self, span: Span, out: &mut Vec<u8>) {
+        let after = self.text.get(span.start as usize..).unwrap_or_default();
+        let length = (span.end - span.start) as usize;
+        put_bytes(out, after.get(..length).unwrap_or_default(), after);
     }
 
     /// The value of `number` in `raw`.
@@ -79,19 +86,14 @@ fn load_at(load: Load, raw: &[u8], endian: Endian) -> u64 {
     read_number(raw, load.offset as usize, load.size.into(), endian).unwrap_or(0)
 }
 
-fn put_address(out: &mut Vec<u8>, address: u64) {
-    out.extend_from_slice(b"0x");
-    put_hex(out, address);
-}
-
 fn write_function(address: u64, with_offset: bool, context: &Context<'_>, out: &mut Vec<u8>) {
     let Some((name, start)) = context.symbols.symbol_at(address) else {
-        return put_address(out, address);
+        return put_prefixed(out, address);
     };
     out.extend_from_slice(name.as_bytes());
     if with_offset {
         out.push(b'+');
-        put_address(out, address.wrapping_sub(start));
+        put_prefixed(out, address.wrapping_sub(start));
     }
 }
 

@@ -1,7 +1,7 @@
 //! The generic form of an event whose `print fmt` is not understood: ` name=value …`.
 
 use super::Field;
-use super::digits::{put_decimal, put_hex, put_hex_byte, put_signed};
+use super::digits::{put_decimal, put_hex_byte, put_prefixed, put_signed};
 use super::field::{dynamic_place, read_number};
 use super::program::Machine;
 
@@ -78,9 +78,4 @@ fn write_number(field: &Field, raw: &[u8], machine: Machine, out: &mut Vec<u8>) 
         1 => put_signed(out, (value as i8).into()),
         _ => put_signed(out, value.cast_signed()),
     }
-}
-
-fn put_prefixed(out: &mut Vec<u8>, value: u64) {
-    out.extend_from_slice(b"0x");
-    put_hex(out, value);
 }

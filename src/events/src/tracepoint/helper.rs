@@ -32,7 +32,7 @@ impl Parser<'_> {
     }
 
     fn flags(&mut self) -> Result<(Node, Token), Warning> {
-        let value = self.up_to(",")?;
+        let value = self.expression_up_to(",")?;
         let mut next = self.lexer.read_item();
         let mut delimiter = String::new();
         if next.is_value() {
@@ -52,14 +52,15 @@ impl Parser<'_> {
     }
 
     fn symbolic(&mut self) -> Result<(Node, Token), Warning> {
-        let value = self.up_to(",")?;
+        let value = self.expression_up_to(",")?;
         let table = self.table()?;
         Ok((Node::Symbolic { value, table }, self.lexer.read_item()))
     }
 
+    /// Operators in the arguments of this and the next helper are not understood.
     fn hex(&mut self, separator: &'static str) -> Result<(Node, Token), Warning> {
-        let bytes = self.up_to(",")?;
-        let count = self.up_to(")")?;
+        let bytes = self.operand_up_to(",")?;
+        let count = self.operand_up_to(")")?;
         let node = Node::Hex {
             bytes,
             count,
@@ -69,9 +70,9 @@ impl Parser<'_> {
     }
 
     fn array(&mut self) -> Result<(Node, Token), Warning> {
-        let array = self.up_to(",")?;
-        let count = self.up_to(",")?;
-        let element_size = self.up_to(")")?;
+        let array = self.operand_up_to(",")?;
+        let count = self.operand_up_to(",")?;
+        let element_size = self.operand_up_to(")")?;
         let node = Node::Array {
             array,
             count,
@@ -92,13 +93,15 @@ impl Parser<'_> {
     }
 
     /// Reads an expression and the delimiter behind it.
-    fn up_to(&mut self, delimiter: &'static str) -> Result<Box<Node>, Warning> {
+    fn expression_up_to(&mut self, delimiter: &'static str) -> Result<Box<Node>, Warning> {
         let (node, next) = self.expression()?;
-        if next.is_delimiter(delimiter) {
-            Ok(Box::new(node))
-        } else {
-            Err(unexpected(delimiter, next))
-        }
+        boxed(node, next, delimiter)
+    }
+
+    /// Reads an operand and the delimiter behind it.
+    fn operand_up_to(&mut self, delimiter: &'static str) -> Result<Box<Node>, Warning> {
+        let (node, next) = self.operand()?;
+        boxed(node, next, delimiter)
     }
 
     /// Reads `{ value, "name" }, …)`.
@@ -106,6 +109,9 @@ impl Parser<'_> {
         let mut table = Vec::new();
         loop {
             let open = self.lexer.read_item();
+            if open.is_delimiter(")") {
+                return Ok(table);
+            }
             if !open.is_operator("{") {
                 return Err(unexpected("{", open));
             }
@@ -132,5 +138,13 @@ impl Parser<'_> {
                 return Err(unexpected("a comma", next));
             }
         }
+    }
+}
+
+fn boxed(node: Node, next: Token, delimiter: &'static str) -> Result<Box<Node>, Warning> {
+    if next.is_delimiter(delimiter) {
+        Ok(Box::new(node))
+    } else {
+        Err(unexpected(delimiter, next))
     }
 }

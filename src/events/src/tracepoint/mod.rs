@@ -8,7 +8,7 @@
 //! The aim is the text of Linux perf 6.1, whose library reads `print fmt` with an expression parser
 //! of its own: operators of one precedence associate to the right, parentheses do not shield from
 //! re-balancing, most casts do nothing, and all arithmetic is on unsigned 64-bit numbers. The
-//! parser here builds the same trees ([`parse`]), so that a trace reads the same in both tools.
+//! parser here builds the same trees, so that a trace reads the same in both tools.
 
 mod compile;
 mod digits;

@@ -48,7 +48,8 @@ pub(super) struct IntegerSpec {
     pub(super) is_left: bool,
     pub(super) is_zero_padded: bool,
     pub(super) has_prefix: bool,
-    pub(super) has_plus: bool,
+    /// Whether nothing but base and bits is asked for.
+    pub(super) is_plain: bool,
 }
 
 /// The base of an integer.
@@ -132,7 +133,7 @@ fn conversion<'a>(text: &'a str, parts: &mut Vec<Part>) -> Result<&'a str, Warni
     for (index, letter) in text.char_indices().skip(1) {
         let end = index + letter.len_utf8();
         match letter {
-            '#' | '.' | '-' | '+' | '0'..='9' => {}
+            '#' | '.' | '-' | '0'..='9' => {}
             'h' => longs -= 1,
             'l' => longs = longs.saturating_add(1),
             'L' => longs = 2,
@@ -202,7 +203,7 @@ fn pointer_suffix(suffix: &[u8]) -> usize {
 /// Width, precision and flags in the text between `%` and the letter.
 fn text_spec(numbers: &str) -> TextSpec {
     let digits = numbers.trim_matches(|c: char| c.is_ascii_alphabetic());
-    let flags_end = digits.find(|c| !"#-+0".contains(c)).unwrap_or(digits.len());
+    let flags_end = digits.find(|c| !"#-0".contains(c)).unwrap_or(digits.len());
     let (flags, digits) = digits.split_at(flags_end);
     let (width, precision) = match digits.split_once('.') {
         Some((width, precision)) => (width, Some(precision)),
@@ -226,7 +227,7 @@ fn text_spec(numbers: &str) -> TextSpec {
 fn integer_spec(letter: char, numbers: &str, (longs, is_size): (i8, bool)) -> Option<IntegerSpec> {
     let text = text_spec(numbers);
     let flags_end = numbers
-        .find(|c| !"#-+0".contains(c))
+        .find(|c| !"#-0".contains(c))
         .unwrap_or(numbers.len());
     let flags = numbers.get(..flags_end).unwrap_or_default();
     Some(IntegerSpec {
@@ -252,6 +253,6 @@ fn integer_spec(letter: char, numbers: &str, (longs, is_size): (i8, bool)) -> Op
         is_left: text.is_left,
         is_zero_padded: flags.contains('0'),
         has_prefix: flags.contains('#'),
-        has_plus: flags.contains('+'),
+        is_plain: numbers.bytes().all(|byte| byte.is_ascii_alphabetic()),
     })
 }

@@ -1,8 +1,8 @@
 //! The arguments of `%s`.
 
-use rperf_wire::until_nul;
-
-use super::digits::{put_decimal, put_hex, put_hex_byte, put_signed, put_text};
+use super::digits::{
+    put_bytes, put_decimal, put_hex, put_hex_byte, put_prefixed, put_signed, put_text,
+};
 use super::field::read_number;
 use super::program::{Context, Number, Place, PrintFmt, Source, Span};
 use super::spec::TextSpec;
@@ -29,14 +29,11 @@ impl PrintFmt {
             Source::Literal(span) => put_text(out, self.literal(*span), shape.0, shape.1),
             Source::Field(place) => {
                 let (start, size) = place.resolve(raw, endian);
-                let bytes = raw.get(start..).unwrap_or_default();
-                let bytes = bytes.get(..size).unwrap_or(bytes);
-                put_text(out, until_nul(bytes), shape.0, shape.1);
+                put_c_string(out, raw.get(start..).unwrap_or_default(), size, shape);
             }
             Source::Dynamic(dynamic) => {
                 let (start, _) = dynamic.place(raw, endian);
-                let bytes = raw.get(start..).unwrap_or_default();
-                put_text(out, until_nul(bytes), shape.0, shape.1);
+                put_c_string(out, raw.get(start..).unwrap_or_default(), usize::MAX, shape);
             }
             Source::Address(load) => {
                 let address = self.load(*load, raw);
@@ -190,7 +187,30 @@ impl PrintFmt {
     }
 }
 
-fn put_prefixed(out: &mut Vec<u8>, value: u64) {
-    out.extend_from_slice(b"0x");
-    put_hex(out, value);
+/// Appends the bytes up to the first NUL, at most `size`.
+fn put_c_string(out: &mut Vec<u8>, bytes: &[u8], size: usize, shape: Shape) {
+    let field = bytes.get(..size).unwrap_or(bytes);
+    let text = field.get(..nul_position(field)).unwrap_or(field);
+    if shape.0 == TextSpec::default() {
+        put_bytes(out, text, bytes);
+    } else {
+        put_text(out, text, shape.0, shape.1);
+    }
+}
+
+/// Where the first NUL is, or the length; eight bytes at a time.
+#[inline]
+fn nul_position(bytes: &[u8]) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        // The lowest bit that remains belongs to the first zero byte.
+        let zeros = word.wrapping_sub(ONES) & !word & (ONES << 7);
+        if zeros != 0 {
+            return index * 8 + zeros.trailing_zeros() as usize / 8;
+        }
+    }
+    let in_rest = rest.iter().position(|&byte| byte == 0);
+    words.len() * 8 + in_rest.unwrap_or(rest.len())
 }

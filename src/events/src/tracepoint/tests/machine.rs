@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rperf_testkit::{Scratch, real_perf, skip};
 use rperf_wire::Endian;
 
 use super::perf_file::{Sample, build, pad};
@@ -71,20 +72,10 @@ fn read(path: impl AsRef<Path>) -> Option<String> {
     }
 }
 
-#[expect(clippy::print_stderr, reason = "a skipped test says why")]
-fn skip(reason: &str) {
-    eprintln!("skipped: {reason}");
-}
-
 fn tracefs() -> Option<PathBuf> {
     let places = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
     let mut places = places.into_iter().map(PathBuf::from);
     places.find(|place| place.join("events/sched").exists())
-}
-
-fn has_perf() -> bool {
-    let version = Command::new("perf").arg("--version").output();
-    version.is_ok_and(|version| version.stdout.starts_with(b"perf version 6.1"))
 }
 
 /// All tracepoints that perf can record: those with an id.
@@ -176,21 +167,113 @@ fn raw_record(format: &Format, fill: Fill, addresses: &[u64]) -> Vec<u8> {
     raw
 }
 
-/// What perf prints for each sample, in order. `None` if it dies over the file.
-fn perf_output(file: &Path, names: &[String]) -> Option<Vec<Vec<u8>>> {
-    let mut perf = Command::new("perf");
-    perf.args(["script", "-f", "-F", "event,trace", "-i"])
-        .arg(file);
-    let output = perf.env("PERF_CONFIG", "/dev/null").output();
-    let output = output.expect("perf script");
-    if !output.status.success() {
-        return None;
+/// The machine's tracepoints, and a perf to print records of them.
+struct Bench {
+    perf: PathBuf,
+    scratch: Scratch,
+    tracepoints: Vec<Tracepoint>,
+    /// `header_page`, `header_event` and `printk_formats`.
+    texts: [String; 3],
+}
+
+impl Bench {
+    fn new(perf: PathBuf, tracefs: &Path) -> Self {
+        let texts = [
+            "events/header_page",
+            "events/header_event",
+            "printk_formats",
+        ];
+        Self {
+            perf,
+            scratch: Scratch::new(),
+            tracepoints: tracepoints(tracefs),
+            texts: texts.map(|name| read(tracefs.join(name)).unwrap_or_default()),
+        }
     }
-    let output = output.stdout;
+
+    /// Addresses of strings that the kernel exports.
+    fn addresses(&self) -> Vec<u64> {
+        let lines = self.texts[2].lines();
+        lines
+            .filter_map(|line| u64::from_str_radix(line.split_once(" : ")?.0.get(2..)?, 16).ok())
+            .collect()
+    }
+
+    fn samples(&self, fill: Fill) -> Vec<Sample> {
+        let addresses = self.addresses();
+        let samples = self.tracepoints.iter().map(|tracepoint| Sample {
+            system: tracepoint.system.clone(),
+            format_text: tracepoint.text.clone(),
+            id: tracepoint.format.id,
+            raw: raw_record(&tracepoint.format, fill, &addresses),
+        });
+        samples.collect()
+    }
+
+    /// What perf prints for each of the samples; `None` for one that it dies over.
+    fn perf_texts(&self, samples: &[Sample]) -> Vec<Option<Vec<u8>>> {
+        let mut texts = Vec::new();
+        for start in (0..samples.len()).step_by(BATCH) {
+            let end = samples.len().min(start + BATCH);
+            match self.perf_batch(samples, start..end) {
+                Some(batch) => texts.extend(batch.into_iter().map(Some)),
+                // One record that kills perf hides the others.
+                None => {
+                    texts.extend((start..end).map(|at| self.perf_batch(samples, at..at + 1)?.pop()))
+                }
+            }
+        }
+        texts
+    }
+
+    /// What perf prints for one file of samples; `None` if it dies over it.
+    fn perf_batch(&self, samples: &[Sample], range: Range<usize>) -> Option<Vec<Vec<u8>>> {
+        let [page, event, printk] = &self.texts;
+        let file = build(&samples[range.clone()], [page, event, printk]);
+        let file = self.scratch.write("perf.data", file).expect("scratch file");
+        let mut perf = Command::new(&self.perf);
+        perf.args(["script", "-f", "-F", "event,trace", "-i"])
+            .arg(file);
+        let output = perf.env("PERF_CONFIG", "/dev/null").output();
+        let output = output.expect("perf script");
+        let names = self.tracepoints[range].iter().map(Tracepoint::name);
+        let is_whole = output.status.success();
+        is_whole.then(|| split(&output.stdout, names)).flatten()
+    }
+
+    /// The records whose text is not perf's, with both texts.
+    fn differences(&self, fill: Fill) -> Vec<String> {
+        let printk = PrintkFormats::parse(&self.texts[2]);
+        let context = Context {
+            symbols: &NoSymbols,
+            printk: &printk,
+        };
+        let samples = self.samples(fill);
+        let texts = self.perf_texts(&samples);
+        let mut differences = Vec::new();
+        for ((tracepoint, sample), text) in self.tracepoints.iter().zip(&samples).zip(texts) {
+            let mut ours = Vec::new();
+            PrintFmt::compile(&tracepoint.format, HERE).write(&sample.raw, &context, &mut ours);
+            let ours = ours.trim_ascii_end();
+            let perf = text.unwrap_or_else(|| b"(perf died)".to_vec());
+            if ours != perf {
+                let (perf, ours) = (
+                    String::from_utf8_lossy(&perf),
+                    String::from_utf8_lossy(ours),
+                );
+                let name = tracepoint.name();
+                differences.push(format!("{name} {fill:?}\n  perf: {perf}\n  ours: {ours}"));
+            }
+        }
+        differences
+    }
+}
+
+/// Cuts perf's output at the events' names. A text may hold newlines, so the next name is what ends it.
+fn split(output: &[u8], names: impl Iterator<Item = String>) -> Option<Vec<Vec<u8>>> {
     let mut texts: Vec<Vec<u8>> = Vec::new();
     let mut from = 0;
-    for (index, name) in names.iter().enumerate() {
-        // A text may hold newlines, so the next event's name is what ends it.
+    for (index, name) in names.enumerate() {
         let wanted = format!("{name}: ").into_bytes();
         let rest = output.get(from..)?;
         let found = from
@@ -208,26 +291,14 @@ fn perf_output(file: &Path, names: &[String]) -> Option<Vec<Vec<u8>>> {
 
 #[test]
 fn all_tracepoints_read_as_in_perf() {
-    let Some(tracefs) = tracefs().filter(|_| has_perf()) else {
-        return skip("needs tracefs and perf 6.1");
+    let test = "all_tracepoints_read_as_in_perf";
+    let Some(perf) = real_perf() else {
+        return skip(test, "no perf");
     };
-    let tracepoints = tracepoints(&tracefs);
-    let texts = [
-        "events/header_page",
-        "events/header_event",
-        "printk_formats",
-    ];
-    let texts = texts.map(|name| read(tracefs.join(name)).unwrap_or_default());
-    let printk = PrintkFormats::parse(&texts[2]);
-    let addresses: Vec<_> = texts[2]
-        .lines()
-        .filter_map(|line| u64::from_str_radix(line.split_once(" : ")?.0.get(2..)?, 16).ok())
-        .collect();
-    let context = Context {
-        symbols: &NoSymbols,
-        printk: &printk,
+    let Some(tracefs) = tracefs() else {
+        return skip(test, "tracefs is not mounted or cannot be read");
     };
-    let file = std::env::temp_dir().join(format!("rperf-tracepoints-{}", std::process::id()));
+    let bench = Bench::new(perf, &tracefs);
     let fills = [
         Fill::Zeros,
         Fill::Ones,
@@ -237,56 +308,14 @@ fn all_tracepoints_read_as_in_perf() {
         Fill::Small(0x2545_f491_4f6c_dd1d),
         Fill::Addresses,
     ];
-    let mut differences = Vec::new();
-    let mut deaths = Vec::new();
-    for fill in fills {
-        let samples: Vec<_> = tracepoints
-            .iter()
-            .map(|tracepoint| Sample {
-                system: tracepoint.system.clone(),
-                format_text: tracepoint.text.clone(),
-                id: tracepoint.format.id,
-                raw: raw_record(&tracepoint.format, fill, &addresses),
-            })
-            .collect();
-        let names: Vec<_> = tracepoints.iter().map(Tracepoint::name).collect();
-        let perf = |range: Range<usize>| {
-            let bytes = build(&samples[range.clone()], [&texts[0], &texts[1], &texts[2]]);
-            fs::write(&file, bytes).expect("temporary file");
-            perf_output(&file, &names[range])
-        };
-        let mut expected = Vec::new();
-        for start in (0..samples.len()).step_by(BATCH) {
-            let end = samples.len().min(start + BATCH);
-            match perf(start..end) {
-                Some(texts) => expected.extend(texts.into_iter().map(Some)),
-                // One record that kills perf hides the others.
-                None => expected.extend((start..end).map(|at| perf(at..at + 1)?.pop())),
-            }
-        }
-        for ((tracepoint, sample), expected) in tracepoints.iter().zip(&samples).zip(expected) {
-            let mut ours = Vec::new();
-            PrintFmt::compile(&tracepoint.format, HERE).write(&sample.raw, &context, &mut ours);
-            let ours = ours.trim_ascii_end();
-            match expected {
-                None => deaths.push(format!("{} {fill:?}", tracepoint.name())),
-                Some(expected) if expected == ours => {}
-                Some(expected) => differences.push(format!(
-                    "{} {fill:?}\n  perf: {}\n  ours: {}",
-                    tracepoint.name(),
-                    String::from_utf8_lossy(&expected),
-                    String::from_utf8_lossy(ours),
-                )),
-            }
-        }
-    }
-    fs::remove_file(&file).ok();
+    let differences = fills.into_iter().flat_map(|fill| bench.differences(fill));
+    let differences: Vec<_> = differences.collect();
     assert!(
-        differences.is_empty() && deaths.is_empty(),
-        "{} differences over {} tracepoints:\n{}\ndeaths {}",
+        differences.is_empty(),
+        "{} differences over {} tracepoints:\n{}",
         differences.len(),
-        tracepoints.len(),
-        differences.join("\n"),
-        deaths.join("\n")
+        bench.tracepoints.len(),
+        differences.join("\n")
     );
+    assert!(bench.tracepoints.len() > 100, "few tracepoints here");
 }

@@ -1,0 +1,301 @@
+//! Small formats and the text they give.
+
+use rperf_wire::Endian;
+
+use crate::tracepoint::{
+    Context, Format, KernelSymbols, Machine, NoSymbols, PrintFmt, PrintkFormats, Warning,
+};
+
+const LITTLE: Machine = Machine {
+    endian: Endian::Little,
+    long_size: 8,
+};
+
+/// A format with `fields` (type and name, size; laid out one after the other from offset 8).
+pub(super) fn format(fields: &[(&str, usize)], print_fmt: &str) -> Format {
+    let mut text = "name: test\nID: 7\nformat:\n".to_owned();
+    text.push_str("\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n");
+    let mut offset = 8;
+    for (declaration, size) in fields {
+        let signed = u8::from(declaration.starts_with("int") || declaration.starts_with("long"));
+        let line = format!("\tfield:{declaration};\toffset:{offset};\tsize:{size};");
+        text.push_str(&format!("{line}\tsigned:{signed};\n"));
+        offset += size;
+    }
+    text.push_str("\nprint fmt: ");
+    text.push_str(print_fmt);
+    Format::parse(&text).expect("format")
+}
+
+/// What `print_fmt` gives of the bytes `body` behind the common fields.
+fn print(fields: &[(&str, usize)], print_fmt: &str, body: &[u8]) -> String {
+    let printk = PrintkFormats::parse("0x1234 : \"a string\\n\"\n");
+    let context = Context {
+        symbols: &NoSymbols,
+        printk: &printk,
+    };
+    let mut raw = vec![7, 0, 0, 0, 0, 0, 0, 0];
+    raw.extend_from_slice(body);
+    let mut out = Vec::new();
+    PrintFmt::compile(&format(fields, print_fmt), LITTLE).write(&raw, &context, &mut out);
+    String::from_utf8(out).expect("text")
+}
+
+/// Prints two numbers, `a` of 32 bits and `b` of 64.
+fn numbers(print_fmt: &str, a: i32, b: i64) -> String {
+    let mut body = a.to_le_bytes().to_vec();
+    body.extend_from_slice(&b.to_le_bytes());
+    print(&[("int a", 4), ("long b", 8)], print_fmt, &body)
+}
+
+#[test]
+fn integers_are_padded_as_printf_does() {
+    let cases = [
+        ("\"%d %u\", REC->a, REC->a", "-5 4294967291"),
+        (
+            "\"%x %X %o\", REC->a, REC->a, REC->a",
+            "fffffffb FFFFFFFB 37777777773",
+        ),
+        (
+            "\"[%8d|%-8d|%08d]\", REC->a, REC->a, REC->a",
+            "[      -5|-5      |-0000005]",
+        ),
+        ("\"%#x %#010x %#o\", 255, 255, 8", "0xff 0x000000ff 010"),
+        ("\"%hhx %hx\", REC->a, REC->a", "fb fffb"),
+        ("\"%ld %llx\", REC->b, REC->b", "-2 fffffffffffffffe"),
+        ("\"%.4d|%6.3d|%-6.3d|\", 7, 7, 7", "0007|   007|007   |"),
+        ("\"%*d|%.*d\", 4, 7, 3, 7", "   7|007"),
+        ("\"%#x\", 0", "0"),
+        ("\"%lld\", 18446744073709551615", "-1"),
+        // A 32-bit field is never sign-extended to 64.
+        ("\"%lld\", REC->a", "4294967291"),
+        ("\"%zu %zd\", REC->b, REC->b", "4294967294 4294967294"),
+    ];
+    for (print_fmt, expected) in cases {
+        assert_eq!(numbers(print_fmt, -5, -2), expected, "{print_fmt}");
+    }
+}
+
+#[test]
+fn expressions_follow_the_reader_not_c() {
+    let cases = [
+        ("\"%d\", REC->a + 2 * 3", "16"),
+        ("\"%d\", REC->a * 2 + 3", "23"),
+        // Operators of one precedence group to the right.
+        ("\"%d\", REC->a - 2 - 3", "11"),
+        // Parentheses don't shield a looser operator behind a tighter one.
+        ("\"%d\", 6 & (REC->a | 1)", "3"),
+        ("\"%d\", REC->a == 10 ? 1 : 2", "1"),
+        ("\"%d\", !REC->a", "0"),
+        ("\"%llx\", ~REC->b", "ffffffffffffff00"),
+        ("\"%d\", (u8)REC->b", "255"),
+        ("\"%d\", REC->a / 0", "0"),
+        ("\"%d\", REC->a ^ 3", "0"),
+        ("\"%d\", __builtin_expect(REC->a, 0)", "10"),
+        ("\"%llx\", (unsigned long)(void *)REC->b", "ff"),
+        ("\"%d\", 1 << REC->a", "1024"),
+        // A character counts as the digits it starts with.
+        ("\"%d %d\", 'R', '7'", "0 7"),
+    ];
+    for (print_fmt, expected) in cases {
+        assert_eq!(numbers(print_fmt, 10, 255), expected, "{print_fmt}");
+    }
+}
+
+/// What perf 6.1 printed for each `print fmt`, with 10 in `a` and 255 in `b`.
+const PERF: &str = include_str!("perf_6_1.tsv");
+
+#[test]
+fn odd_expressions_read_as_in_perf() {
+    let mut wrong = Vec::new();
+    for line in PERF.lines() {
+        let (print_fmt, expected) = line.split_once('\t').expect("two columns");
+        let mut body = vec![10, 0, 0, 0, 0, 0, 0, 0];
+        body.extend_from_slice(&[255, 0, 0, 0, 0, 0, 0, 0]);
+        body.resize(32, 0);
+        let fields = [("int a", 4), ("int padding", 4), ("long b", 8)];
+        let text = print(&fields, print_fmt, &body).replace('\n', "\\n");
+        let text = text.replace(" padding=0", "");
+        if text != expected {
+            wrong.push(format!("{print_fmt}\n  perf: {expected}\n  ours: {text}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn tables_name_flags_and_symbols() {
+    let flags = "\"%s\", __print_flags(REC->a, \"|\", {1, \"A\"}, {2, \"B\"}, {1 << 2, \"C\"})";
+    for (value, expected) in [(0, ""), (1, "A"), (6, "B|C"), (9, "A|0x8"), (64, "0x40")] {
+        assert_eq!(numbers(flags, value, 0), expected, "{value}");
+    }
+    let none = "\"%s\", __print_flags(REC->a, \"|\", {1, \"A\"}, {-1, \"none\"})";
+    assert_eq!(numbers(none, 0, 0), "none");
+    let symbols = "\"%-4s|\", __print_symbolic(REC->a, {0, \"zero\"}, {3, \"three\"}, {4, \"4\"})";
+    for (value, expected) in [(0, "zero|"), (3, "three|"), (4, "4   |"), (5, "0x5|")] {
+        assert_eq!(numbers(symbols, value, 0), expected, "{value}");
+    }
+    let choice = "\"%s\", REC->a ? __print_symbolic(REC->a, {1, \"one\"}) : \"none\"";
+    assert_eq!(numbers(choice, 0, 0), "none");
+    assert_eq!(numbers(choice, 1, 0), "one");
+}
+
+#[test]
+fn strings_come_from_fields_addresses_and_dynamic_parts() {
+    let comm = [("char comm[8]", 8)];
+    assert_eq!(
+        print(
+            &comm,
+            "\"%s|%3s|%.2s\", REC->comm, REC->comm, REC->comm",
+            b"sleep\0xx"
+        ),
+        "sleep|sleep|sl"
+    );
+    let pointer = [("const char * s", 8)];
+    let text = |address: u64| print(&pointer, "\"%s\", REC->s", &address.to_le_bytes());
+    assert_eq!(
+        (text(0x1234), text(0x1235)),
+        ("a string".into(), "1235".into())
+    );
+    let dynamic = [("__data_loc char[] name", 4), ("__rel_loc char[] rel", 4)];
+    let mut body = (4_u32 << 16 | 16).to_le_bytes().to_vec();
+    body.extend_from_slice(&(4_u32 << 16 | 4).to_le_bytes());
+    body.extend_from_slice(b"abc\0xyz\0");
+    let both = "\"%s %s %d\", __get_str(name), __get_rel_str(rel), __get_dynamic_array_len(name)";
+    assert_eq!(print(&dynamic, both, &body), "abc xyz 4");
+}
+
+#[test]
+fn arrays_and_masks_are_listed() {
+    let fixed = [("u8 b[4]", 4), ("unsigned long args[2]", 16)];
+    let mut body = vec![1, 0xab, 0, 0xff];
+    body.extend_from_slice(&[9, 0, 0, 0, 0, 0, 0, 0, 5, 1, 0, 0, 0, 0, 0, 0]);
+    let print_fmt =
+        "\"%s %s %lx\", __print_hex(REC->b, 3), __print_hex_str(REC->b, 4), REC->args[1]";
+    assert_eq!(print(&fixed, print_fmt, &body), "01 ab 00 01ab00ff 105");
+    assert_eq!(
+        print(&fixed, "\"%s\", __print_array(REC->args, 2, 8)", &body),
+        "9 261"
+    );
+    let mask = [("__data_loc unsigned long[] mask", 4)];
+    let mut body = (8_u32 << 16 | 12).to_le_bytes().to_vec();
+    body.extend_from_slice(&[0x0f, 0, 0, 0x80, 1, 0, 0, 0]);
+    assert_eq!(
+        print(&mask, "\"%s\", __get_bitmask(mask)", &body),
+        "00000001,8000000f"
+    );
+}
+
+#[test]
+fn pointers_show_what_they_point_to() {
+    let fields = [("u8 mac[6]", 6), ("u8 v4[4]", 4), ("u8 v6[16]", 16)];
+    let mut body = vec![0xde, 0xad, 0xbe, 0xef, 0, 1, 10, 0, 0, 255];
+    body.extend_from_slice(&[0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+    let cases = [
+        (
+            "\"%pM %pm\", REC->mac, REC->mac",
+            "de:ad:be:ef:00:01 deadbeef0001",
+        ),
+        (
+            "\"%pI4 %pi4\", REC->v4, REC->v4",
+            "10.0.0.255 010.000.000.255",
+        ),
+        ("\"%pI6c\", REC->v6", "2001:db8::1"),
+        (
+            "\"%pI6\", REC->v6",
+            "2001:0db8:0000:0000:0000:0000:0000:0001",
+        ),
+        ("\"%pU\", REC->v6", "20010db8-0000-0000-0000-000000000001"),
+        ("\"%pM\", REC->v4", "INVALIDMAC"),
+        ("\"%pI4\", REC->v4 + 1", "ARG TYPE NOT FIELD BUT 11"),
+        ("\"%p %p %pS\", 0, 16, 32", "(nil) 0x10 0x20"),
+    ];
+    for (print_fmt, expected) in cases {
+        assert_eq!(print(&fields, print_fmt, &body), expected, "{print_fmt}");
+    }
+}
+
+#[test]
+fn functions_are_named() {
+    struct One;
+    impl KernelSymbols for One {
+        fn symbol_at(&self, address: u64) -> Option<(&str, u64)> {
+            (0x1000..0x2000)
+                .contains(&address)
+                .then_some(("tick", 0x1000))
+        }
+    }
+    let format = format(
+        &[("void * f", 8)],
+        "\"%ps %pS %pf %pF\", REC->f, REC->f, REC->f, 1",
+    );
+    let mut raw = vec![0; 8];
+    raw.extend_from_slice(&0x1010_u64.to_le_bytes());
+    let mut out = Vec::new();
+    let context = Context {
+        symbols: &One,
+        printk: &PrintkFormats::default(),
+    };
+    PrintFmt::compile(&format, LITTLE).write(&raw, &context, &mut out);
+    assert_eq!(String::from_utf8_lossy(&out), "tick tick+0x10 tick 0x1");
+}
+
+#[test]
+fn escapes_and_unknown_conversions() {
+    assert_eq!(
+        numbers("\"a\\\"b\\n%%|%c|%d\", REC->a", 3, 0),
+        "a\"b\n%|>c<|3"
+    );
+    assert_eq!(numbers("\"one \" \"two %d\", REC->a", 3, 0), "one two 3");
+}
+
+#[test]
+fn what_is_not_understood_lists_the_fields() {
+    let cases = [
+        (
+            "\"%s\", new_helper(REC->a)",
+            Warning::UnknownHelper("new_helper".into()),
+        ),
+        ("\"%d %d\", REC->a", Warning::TooFewArguments),
+        ("\"%lllx\", REC->a", Warning::Conversion("%lllx".into())),
+        ("\"%d\", REC->a @ 1", Warning::Operator("@".into())),
+    ];
+    for (print_fmt, expected) in cases {
+        let format = format(&[("int a", 4), ("long b", 8)], print_fmt);
+        let program = PrintFmt::compile(&format, LITTLE);
+        assert_eq!(program.warning(), Some(&expected), "{print_fmt}");
+        assert_eq!(numbers(print_fmt, -1, -1), "[FAILED TO PARSE] a=-1 b=-1");
+    }
+    let deep = format!("\"%d\", {}1{}", "(".repeat(5000), ")".repeat(5000));
+    let program = PrintFmt::compile(&format(&[], &deep), LITTLE);
+    assert_eq!(program.warning(), Some(&Warning::TooDeep));
+}
+
+#[test]
+fn a_short_record_reads_as_zeros() {
+    let long = [("int a", 4), ("long b[4]", 32), ("__data_loc char[] s", 4)];
+    let print_fmt = "\"%d %lx %s|%s|\", REC->a, REC->b[3], __get_str(s), __print_hex(REC->b, 32)";
+    for length in 0..40 {
+        let text = print(&long, print_fmt, &vec![0; length]);
+        assert!(text.starts_with("0 0 "), "{length}: {text}");
+    }
+}
+
+#[test]
+fn the_other_byte_order_reads_the_same() {
+    let format = format(&[("int a", 4), ("long b", 8)], "\"%d %lx\", REC->a, REC->b");
+    let machine = Machine {
+        endian: Endian::Big,
+        long_size: 8,
+    };
+    let mut raw = vec![0; 8];
+    raw.extend_from_slice(&(-3_i32).to_be_bytes());
+    raw.extend_from_slice(&0x1234_u64.to_be_bytes());
+    let context = Context {
+        symbols: &NoSymbols,
+        printk: &PrintkFormats::default(),
+    };
+    let mut out = Vec::new();
+    PrintFmt::compile(&format, machine).write(&raw, &context, &mut out);
+    assert_eq!(String::from_utf8_lossy(&out), "-3 1234");
+}

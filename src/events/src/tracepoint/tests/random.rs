@@ -1,0 +1,85 @@
+//! Texts and bytes that make no sense must not do harm.
+
+use proptest::prelude::*;
+use rperf_wire::Endian;
+
+use crate::tracepoint::{Context, Format, Machine, NoSymbols, PrintFmt, PrintkFormats};
+
+/// Pieces of real formats, to be strung together.
+const PIECES: [&str; 34] = [
+    "\"",
+    "\"%s %d %p\"",
+    "\"%*pbl%pISpc\"",
+    "%",
+    "\\",
+    "REC->a",
+    "REC->b",
+    "REC->c",
+    "REC",
+    "->",
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    "?",
+    ":",
+    "+",
+    "-",
+    "*",
+    "/",
+    "<<",
+    "|",
+    "&&",
+    "~",
+    "!",
+    "(u32)",
+    "1UL",
+    "__print_flags(",
+    "__print_symbolic(",
+    "__get_dynamic_array(c)",
+    "__print_hex(",
+];
+
+const FIELDS: &str = "name: x\nID: 1\nformat:\n\
+    \tfield:int a;\toffset:8;\tsize:4;\tsigned:1;\n\
+    \tfield:char b[8];\toffset:12;\tsize:8;\tsigned:0;\n\
+    \tfield:__data_loc u64[] c;\toffset:20;\tsize:4;\tsigned:0;\n";
+
+fn print(text: &str, raw: &[u8]) {
+    let Ok(format) = Format::parse(text) else {
+        return;
+    };
+    let context = Context {
+        symbols: &NoSymbols,
+        printk: &PrintkFormats::default(),
+    };
+    for (endian, long_size) in [(Endian::Little, 8), (Endian::Big, 4)] {
+        let machine = Machine { endian, long_size };
+        let mut out = Vec::new();
+        PrintFmt::compile(&format, machine).write(raw, &context, &mut out);
+        for field in &format.fields {
+            let _ = field.value(raw, endian);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_print_fmt_and_any_record_give_some_text(
+        pieces in prop::collection::vec(0..PIECES.len(), 0..40),
+        raw in prop::collection::vec(any::<u8>(), 0..80),
+    ) {
+        let pieces: String = pieces.into_iter().map(|piece| PIECES[piece]).collect();
+        print(&format!("{FIELDS}\nprint fmt: \"%s%d\", {pieces}\n"), &raw);
+        print(&format!("{FIELDS}\nprint fmt: {pieces}\n"), &raw);
+    }
+
+    #[test]
+    fn any_format_file_gives_some_text(text in "[ -~\n\t]{0,200}", raw in prop::collection::vec(any::<u8>(), 0..80)) {
+        print(&format!("name: x\nID: 1\nformat:\n\tfield:{text}"), &raw);
+        print(&format!("{FIELDS}\nprint fmt: \"{text}\", REC->a, REC->b, REC->c, 1, 2"), &raw);
+    }
+}

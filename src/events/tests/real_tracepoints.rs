@@ -1,0 +1,180 @@
+//! Tracepoints that fire on this machine, recorded by perf, printed by it and by us.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use rperf_events::tracepoint::{Context, Format, KernelSymbols, Machine, PrintFmt, PrintkFormats};
+use rperf_testkit::{Run, Scratch, real_perf, skip};
+use rperf_wire::{Attr, Endian, RawRecord, RecordKind, SampleLayout};
+
+const HERE: Machine = Machine {
+    endian: Endian::NATIVE,
+    long_size: size_of::<usize>() as u8,
+};
+/// What to record at once. Opening all of `syscalls:*` would take half a minute.
+const EVENTS: [&str; 3] = [
+    "sched:*,irq:*,timer:*,task:*,signal:*,workqueue:*,writeback:*,rcu:*,raw_syscalls:*",
+    "kmem:*,block:*,ext4:*",
+    "syscalls:*open*,syscalls:*read*,syscalls:*mmap*,syscalls:*stat*,syscalls:*exec*",
+];
+
+/// What of a sample this test needs.
+struct Sample {
+    time: u64,
+    event: usize,
+    raw: Vec<u8>,
+}
+
+fn word(file: &[u8], offset: u64) -> u64 {
+    let offset = usize::try_from(offset).expect("offset");
+    Endian::NATIVE.u64_at(file, offset).expect("a word")
+}
+
+fn slice(file: &[u8], offset: u64, size: u64) -> &[u8] {
+    &file[offset as usize..][..size as usize]
+}
+
+/// Reads attrs and samples of a file: the attr's config of each event, the samples in order of time.
+fn read(file: &[u8]) -> (Vec<u64>, Vec<Sample>) {
+    let (attr_size, attrs, attrs_size) = (word(file, 16), word(file, 24), word(file, 32));
+    let mut configs = Vec::new();
+    let mut events = HashMap::new();
+    let mut layout = None;
+    for index in 0..attrs_size / attr_size {
+        let entry = slice(file, attrs + index * attr_size, attr_size);
+        let attr = Attr::decode(&entry[..entry.len() - 16], Endian::NATIVE).expect("attr");
+        let ids = entry.len() as u64 - 16;
+        let (ids, size) = (word(entry, ids), word(entry, ids + 8));
+        for id in (ids..ids + size).step_by(8) {
+            events.insert(word(file, id), configs.len());
+        }
+        configs.push(attr.config);
+        layout.get_or_insert_with(|| SampleLayout::new(&attr));
+    }
+    let layout = layout.expect("an event");
+    let mut data = slice(file, word(file, 40), word(file, 48));
+    let mut samples = Vec::new();
+    while let Some((record, size)) = RawRecord::split(data, Endian::NATIVE) {
+        data = &data[size..];
+        if record.kind == RecordKind::SAMPLE {
+            let sample = layout.decode(record.body, Endian::NATIVE).expect("sample");
+            samples.push(Sample {
+                time: sample.time.expect("time"),
+                event: events[&sample.id.expect("id")],
+                raw: sample.raw.expect("raw").to_vec(),
+            });
+        }
+    }
+    samples.sort_by_key(|sample| sample.time);
+    (configs, samples)
+}
+
+/// Functions of the kernel by address. Of several names for one address, any will do: the test
+/// compares the others.
+struct Kallsyms(Vec<(u64, String)>);
+
+impl Kallsyms {
+    fn read() -> Self {
+        let text = std::fs::read_to_string("/proc/kallsyms").expect("kallsyms");
+        let symbols = text.lines().filter_map(|line| {
+            let (address, rest) = line.split_once(' ')?;
+            let (kind, name) = rest.split_once(' ')?;
+            let name = name.split('\t').next()?.to_owned();
+            let address = u64::from_str_radix(address, 16).ok()?;
+            "tTwW".contains(kind).then_some((address, name))
+        });
+        let mut symbols: Vec<_> = symbols.collect();
+        symbols.sort();
+        Self(symbols)
+    }
+}
+
+impl KernelSymbols for Kallsyms {
+    fn symbol_at(&self, address: u64) -> Option<(&str, u64)> {
+        let after = self.0.partition_point(|(start, _)| *start <= address);
+        let (start, name) = self.0.get(after.checked_sub(1)?)?;
+        Some((name, *start))
+    }
+}
+
+/// Records `events` while the machine does a little of everything.
+fn record(perf: &Path, events: &str, file: &Path) -> bool {
+    let work = "ls -R /usr/share/doc/[a-l]* >/dev/null; echo x | cat >/dev/null; sleep 0.02; kill -0 $$; sync /tmp";
+    let words = ["record", "-q", "-a", "-m", "4096", "-e", events, "-o"];
+    let run = Run::new(perf).args(words).args([file.as_os_str()]);
+    let run = run.args(["--", "sh", "-c", work]).finish();
+    run.is_ok_and(|run| run.status == 0)
+}
+
+#[test]
+fn what_fires_reads_as_in_perf() {
+    let test = "what_fires_reads_as_in_perf";
+    let Some(perf) = real_perf() else {
+        return skip(test, "no perf");
+    };
+    let tracefs = Path::new("/sys/kernel/tracing");
+    let Ok(printk) = std::fs::read_to_string(tracefs.join("printk_formats")) else {
+        return skip(test, "tracefs cannot be read");
+    };
+    let scratch = Scratch::new();
+    let symbols = Kallsyms::read();
+    let printk = PrintkFormats::parse(&printk);
+    let context = Context {
+        symbols: &symbols,
+        printk: &printk,
+    };
+    let formats = formats(tracefs);
+    let mut recorded = 0;
+    for events in EVENTS {
+        let path = scratch.path().join("perf.data");
+        if !record(&perf, events, &path) {
+            continue;
+        }
+        let (configs, samples) = read(&std::fs::read(&path).expect("recording"));
+        let programs: Vec<_> = configs
+            .iter()
+            .map(|config| PrintFmt::compile(&formats[config], HERE))
+            .collect();
+        let mut ours = Vec::new();
+        for sample in &samples {
+            programs[sample.event].write(&sample.raw, &context, &mut ours);
+            ours.push(b'\n');
+        }
+        recorded += samples.len();
+        compare(&perf_text(&perf, &path), &String::from_utf8_lossy(&ours));
+    }
+    assert!(recorded > 0, "nothing was recorded");
+}
+
+fn perf_text(perf: &Path, file: &Path) -> String {
+    let run = Run::new(perf).args(["script", "-f", "-F", "trace", "-i"]);
+    let run = run.args([file.as_os_str()]).finish();
+    run.expect("perf script").stdout
+}
+
+fn compare(perf: &str, ours: &str) {
+    let lines = perf.lines().zip(ours.lines());
+    let different = lines.filter(|(perf, ours)| perf.trim_end() != ours.trim_end());
+    let different = different.map(|(perf, ours)| format!("perf: {perf}\nours: {ours}"));
+    let different: Vec<_> = different.take(20).collect();
+    assert!(different.is_empty(), "{}", different.join("\n"));
+    assert_eq!(perf.lines().count(), ours.lines().count());
+}
+
+/// All formats of the machine by id.
+fn formats(tracefs: &Path) -> HashMap<u64, Format> {
+    let mut formats = HashMap::new();
+    let systems = std::fs::read_dir(tracefs.join("events")).expect("events");
+    for system in systems.flatten() {
+        let Ok(events) = std::fs::read_dir(system.path()) else {
+            continue;
+        };
+        for event in events.flatten() {
+            if let Ok(text) = std::fs::read_to_string(event.path().join("format")) {
+                let format = Format::parse(&text).expect("format");
+                formats.insert(format.id, format);
+            }
+        }
+    }
+    formats
+}
