@@ -1,8 +1,5 @@
 //! `--header` and `--header-only`: what the recorder noted, for the commands that read recordings.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt as _;
-
 use rperf_perfdata::PerfData;
 use rperf_view::header::{HeaderOptions, write_header};
 
@@ -16,11 +13,15 @@ pub(crate) fn print_header(
     input: &Input,
     data: &PerfData<'_>,
 ) -> Result<(), CliError> {
-    let options = HeaderOptions {
-        captured: fs::metadata(&input.path).map_or(0, |metadata| metadata.mtime()),
+    write_header(&mut context.stdout(), data, &options(input.changed))?;
+    Ok(())
+}
+
+/// How it is written, for a recording that was last changed then.
+pub(crate) fn options(changed: i64) -> HeaderOptions<'static> {
+    HeaderOptions {
+        captured: changed,
         zone: &rperf_sys::utc_offset,
         full: false,
-    };
-    write_header(&mut context.stdout(), data, &options)?;
-    Ok(())
+    }
 }

@@ -1,71 +1,75 @@
-//! The recording that a reading command is given: found, checked for its owner, mapped.
+//! The recording that a reading command is given: found, checked for its owner, brought into memory.
 
 use std::fs;
 use std::io;
+use std::ops::Deref;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
-use rperf_perfdata::{Error, PerfData};
+use rperf_perfdata::PerfData;
 use rperf_sys::{MappedFile, effective_user};
 
 use super::context::Context;
 use super::error::CliError;
 use super::options::flag;
+use super::stream::{Pipe, Stream};
 
 /// The name of a recording where none is given.
 pub(crate) const DEFAULT: &str = "perf.data";
 
-/// A recording, mapped into memory.
+/// The name of the standard input.
+const STDIN: &str = "-";
+
+/// A recording in memory.
 pub(crate) struct Input {
     /// The file as the user named it, for messages.
     pub(crate) path: PathBuf,
+    /// When the file was last changed, in seconds since 1970.
+    pub(crate) changed: i64,
     /// Its bytes; never empty.
-    pub(crate) bytes: MappedFile,
+    pub(crate) bytes: Bytes,
+}
+
+/// The bytes of a recording.
+pub(crate) enum Bytes {
+    /// A file's, mapped.
+    Mapped(MappedFile),
+    /// A stream's, as they came.
+    Read(Vec<u8>),
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Mapped(bytes) => bytes,
+            Self::Read(bytes) => bytes,
+        }
+    }
+}
+
+/// A recording that has an end, or one that is still being written.
+pub(crate) enum Opened {
+    /// In memory.
+    Whole(Input),
+    /// Records of pipe mode, as they come.
+    Stream(Stream),
 }
 
 impl Input {
-    /// Opens what `-i` names, or perf.data. Uses the options `input` and `force` of the command.
+    /// Opens what `-i` names, or perf.data. Uses the options `input` and `force` of the command. A pipe
+    /// is read to its end first.
     ///
     /// # Errors
     ///
-    /// Status 255: no such file, no permission, another user's file without `-f`, an empty file, a pipe.
+    /// Status 255: no such file, no permission, another user's file without `-f`, an empty file.
     pub(crate) fn open(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
-        let given = matches.get_one::<String>("input").map(PathBuf::from);
-        let path = given.clone().unwrap_or_else(|| PathBuf::from(DEFAULT));
-        let shown = path.display();
-        if given.as_deref() == Some(Path::new("-")) || (given.is_none() && stdin_is_pipe()) {
-            return Err(pipe(context, "the standard input"));
+        match Opened::open(matches, context)? {
+            Opened::Whole(input) => Ok(input),
+            Opened::Stream(stream) => stream.spool(context),
         }
-        let metadata = fs::metadata(&path)
-            .map_err(|error| unreadable(context, &path, given.is_none(), &error))?;
-        let kind = metadata.file_type();
-        if kind.is_fifo() {
-            return Err(pipe(context, &shown.to_string()));
-        }
-        if kind.is_dir() {
-            return Err(CliError::message(
-                255,
-                format!("{shown} is a directory: recordings in that form are not read yet"),
-            ));
-        }
-        let owner = metadata.uid();
-        if owner != 0 && owner != effective_user() && flag(matches, "force") != Some(true) {
-            return Err(CliError::message(
-                255,
-                format!("File {shown} not owned by current user or root (use -f to override)"),
-            ));
-        }
-        if kind.is_file() && metadata.len() == 0 {
-            return Err(CliError::message(
-                255,
-                format!("zero-sized data ({shown}), nothing to do!"),
-            )
-            .hint("the recording was ended before anything was written"));
-        }
-        let bytes = rperf_sys::map_file(&path)
-            .map_err(|error| unreadable(context, &path, given.is_none(), &error))?;
-        Ok(Self { path, bytes })
     }
 
     /// Reads header, events and features; tells of what is damaged and goes on where it can.
@@ -74,37 +78,83 @@ impl Input {
     ///
     /// Status 255: not a recording, or one whose header cannot be understood. The text says where and why.
     pub(crate) fn parse(&self, context: &Context) -> Result<PerfData<'_>, CliError> {
-        let shown = self.path.display();
-        let data = PerfData::parse(&self.bytes).map_err(|error| match error {
-            Error::PipeMode => CliError::message(255, format!("{shown}: {}", Error::PipeMode))
-                .hint(format!(
-                    "record to a file: '{} record -o FILE'",
-                    context.program
-                )),
-            cause => CliError::message(255, format!("incompatible file format ({shown}): {cause}")),
-        })?;
+        let data = PerfData::parse(&self.bytes).map_err(|cause| foreign(&self.path, &cause))?;
         for finding in data.findings() {
-            context.warn(format_args!("{shown}: {finding}"));
+            context.warn(format_args!("{}: {finding}", self.path.display()));
         }
         Ok(data)
     }
 }
 
+impl Opened {
+    /// The same as [`Input::open`], but what comes through a pipe in pipe mode is left to be read.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Input::open`]; for a pipe also that it does not begin as a recording.
+    pub(crate) fn open(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
+        let given = matches.get_one::<String>("input").map(PathBuf::from);
+        let default = given.is_none();
+        if given.as_deref() == Some(Path::new(STDIN)) || (default && stdin_is_pipe()) {
+            let (path, input) = (STDIN.into(), Pipe::stdin());
+            return input
+                .and_then(|input| Stream::begin(path, input))
+                .map_err(|error| unreadable(context, Path::new(STDIN), false, &error))?
+                .open(context);
+        }
+        let path = given.unwrap_or_else(|| PathBuf::from(DEFAULT));
+        let failed = |error: &io::Error| unreadable(context, &path, default, error);
+        let metadata = fs::metadata(&path).map_err(|error| failed(&error))?;
+        check(&path, &metadata, flag(matches, "force") == Some(true))?;
+        if metadata.file_type().is_fifo() {
+            return Pipe::open(&path)
+                .and_then(|input| Stream::begin(path.clone(), input))
+                .map_err(|error| failed(&error))?
+                .open(context);
+        }
+        let bytes = rperf_sys::map_file(&path).map_err(|error| failed(&error))?;
+        Ok(Self::Whole(Input {
+            changed: metadata.mtime(),
+            bytes: Bytes::Mapped(bytes),
+            path,
+        }))
+    }
+}
+
+/// Refuses what is no recording, or not the user's.
+fn check(path: &Path, metadata: &fs::Metadata, force: bool) -> Result<(), CliError> {
+    let shown = path.display();
+    let kind = metadata.file_type();
+    if kind.is_dir() {
+        return Err(CliError::message(
+            255,
+            format!("{shown} is a directory: recordings in that form are not read yet"),
+        ));
+    }
+    let owner = metadata.uid();
+    if owner != 0 && owner != effective_user() && !force {
+        return Err(CliError::message(
+            255,
+            format!("File {shown} not owned by current user or root (use -f to override)"),
+        ));
+    }
+    if kind.is_file() && metadata.len() == 0 {
+        let message = format!("zero-sized data ({shown}), nothing to do!");
+        return Err(CliError::message(255, message)
+            .hint("the recording was ended before anything was written"));
+    }
+    Ok(())
+}
+
+/// What is said of a file that is no recording, or a damaged one.
+pub(crate) fn foreign(path: &Path, cause: &rperf_perfdata::Error) -> CliError {
+    let shown = path.display();
+    CliError::message(255, format!("incompatible file format ({shown}): {cause}"))
+}
+
 /// perf reads its standard input where that is a pipe and no file is named.
 fn stdin_is_pipe() -> bool {
     fs::metadata("/proc/self/fd/0").is_ok_and(|metadata| metadata.file_type().is_fifo())
-}
-
-/// Recordings in pipe form are to come.
-fn pipe(context: &Context, what: &str) -> CliError {
-    let program = context.program;
-    CliError::message(
-        255,
-        format!("{what} is a pipe: reading a recording from a pipe is not supported yet"),
-    )
-    .hint(format!(
-        "write it to a file, '{program} record -o FILE', and read that with -i FILE"
-    ))
 }
 
 fn unreadable(context: &Context, path: &Path, default: bool, error: &io::Error) -> CliError {

@@ -18,6 +18,7 @@ mod nearest;
 mod options;
 mod output;
 mod pager;
+mod stream;
 mod symbols;
 mod tracefs;
 

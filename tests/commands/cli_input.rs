@@ -82,21 +82,30 @@ fn another_users_file_needs_force() -> io::Result<()> {
 }
 
 #[test]
-fn a_pipe_is_refused_in_clear_words() -> io::Result<()> {
+fn a_pipe_is_read_by_name_and_where_none_is_given() -> io::Result<()> {
     let scratch = Scratch::new();
+    let stream = |bytes: &[u8]| Bytes::new().raw("PERFILE2").raw(bytes).done();
     for reader in READERS {
-        let by_name = rperf(&[reader, "-i", "-"]).finish()?;
-        let by_kind = rperf(&[reader])
-            .within(scratch.path())
-            .stdin("PERFILE2")
-            .finish()?;
-        for refused in [by_name, by_kind] {
-            assert_eq!(refused.status, 255);
-            assert!(
-                refused.stderr.starts_with("the standard input is a pipe: "),
-                "{}",
-                refused.stderr
-            );
+        for (bytes, text) in [
+            (Vec::new(), "(-): the file is empty"),
+            (b"GARBAGE!".to_vec(), "(-): not a perf.data file: "),
+            (stream(&[]), "(-): the file ends inside its header"),
+            (
+                stream(&[99, 0, 0, 0, 0, 0, 0, 0]),
+                "(-): header at offset 8 says a size of 99 bytes",
+            ),
+            (
+                stream(&[16, 0, 0, 0, 0, 0, 0, 0]),
+                "(-): no event is described",
+            ),
+        ] {
+            for words in [&[*reader, "-i", "-"][..], &[*reader]] {
+                let run = rperf(words).within(scratch.path()).stdin(bytes.clone());
+                let refused = run.finish()?;
+                let expected = format!("incompatible file format {text}");
+                assert!(refused.stderr.starts_with(&expected), "{}", refused.stderr);
+                assert_eq!((refused.status, refused.stdout.as_str()), (255, ""));
+            }
         }
     }
     Ok(())
@@ -118,7 +127,10 @@ fn foreign_and_cut_files_say_where_and_why() -> io::Result<()> {
                 "cut",
                 "incompatible file format (cut): the file ends inside its header: 24 of 104 bytes",
             ),
-            ("pipe", "pipe: the file is in pipe mode"),
+            (
+                "pipe",
+                "incompatible file format (pipe): no event is described: ",
+            ),
         ] {
             let refused = rperf(&[reader, "-i", name])
                 .within(scratch.path())

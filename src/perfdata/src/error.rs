@@ -1,6 +1,6 @@
 //! What can be wrong with a file so that it cannot be read, and what is worth a warning.
 
-use rperf_wire::DecodeError;
+use rperf_wire::{DecodeError, RecordKind};
 
 use crate::FeatureId;
 
@@ -20,11 +20,29 @@ pub enum Error {
     /// The layout of perf 2.6.3x, with the magic `PERFFILE`.
     #[error("perf.data version 1 (magic \"PERFFILE\") is not read yet")]
     Version1,
-    /// A recording written for a pipe: no section table.
-    #[error("the file is in pipe mode (header of 16 bytes), which is not read yet")]
-    PipeMode,
+    /// A stream ended without having described an event.
+    #[error("no event is described: there is no HEADER_ATTR record behind the header of pipe mode")]
+    NoAttrRecord,
+    /// A stream could not be read any further.
+    #[error("cannot read at offset {offset}: {kind}")]
+    Read {
+        /// Bytes read until then.
+        offset: u64,
+        /// What the system says.
+        kind: std::io::ErrorKind,
+    },
+    /// More follows a record of a stream than is kept in memory.
+    #[error("{size} bytes follow the record at offset {offset}; at most {most} are taken")]
+    PayloadSize {
+        /// Where the record begins.
+        offset: u64,
+        /// Bytes that it announces.
+        size: u64,
+        /// Bytes that are taken.
+        most: u64,
+    },
     /// The header says a size that no version has.
-    #[error("header at offset 8 says a size of {size} bytes, expected 104")]
+    #[error("header at offset 8 says a size of {size} bytes, expected 104, or 16 for pipe mode")]
     HeaderSize {
         /// What it says.
         size: u64,
@@ -147,6 +165,14 @@ pub enum Finding {
     FeatureMalformed {
         /// Which.
         feature: FeatureId,
+        /// Where it begins.
+        offset: u64,
+    },
+    /// A record that describes the recording cannot be decoded, in pipe mode.
+    #[error("{kind} at offset {offset} cannot be decoded")]
+    RecordMalformed {
+        /// Which.
+        kind: RecordKind,
         /// Where it begins.
         offset: u64,
     },

@@ -72,8 +72,8 @@ pub struct FileHeader {
 impl FileHeader {
     /// Size of the structure in the file, in bytes.
     pub const SIZE: usize = 104;
-    /// Size of the header of a pipe, in bytes.
-    const PIPE_SIZE: u64 = 16;
+    /// Size of the header of pipe mode, in bytes.
+    pub const PIPE_SIZE: u64 = 16;
 
     /// Decodes the header at the start of `file`.
     ///
@@ -86,7 +86,7 @@ impl FileHeader {
         at.u64("magic").map_err(cut)?;
         let size = at.u64("size").map_err(cut)?;
         if size == Self::PIPE_SIZE {
-            return Err(Error::PipeMode);
+            return Ok(Self::pipe(endian, file.len() as u64));
         }
         if size != Self::SIZE as u64 {
             return Err(Error::HeaderSize { size });
@@ -105,13 +105,39 @@ impl FileHeader {
         Ok(header)
     }
 
+    /// What takes the place of a header in pipe mode: all but the first 16 bytes are records.
+    fn pipe(endian: Endian, file_size: u64) -> Self {
+        Self {
+            endian,
+            size: Self::PIPE_SIZE,
+            attr_size: 0,
+            attrs: Section::default(),
+            data: Section {
+                offset: Self::PIPE_SIZE,
+                size: file_size.saturating_sub(Self::PIPE_SIZE),
+            },
+            event_types: Section::default(),
+            features: [0; 4],
+        }
+    }
+
+    /// Whether it is that of pipe mode: records tell what a file has around them.
+    #[must_use]
+    pub fn is_pipe(&self) -> bool {
+        self.size == Self::PIPE_SIZE
+    }
+
+    /// The 16 bytes that begin a stream in pipe mode.
+    pub(crate) fn encode_pipe(endian: Endian) -> Vec<u8> {
+        let mut bytes = magic_of(endian).to_vec();
+        Encoder::new(&mut bytes, endian).u64(Self::PIPE_SIZE);
+        bytes
+    }
+
     /// The 104 bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let mut bytes = match self.endian {
-            Endian::Little => MAGIC.to_vec(),
-            Endian::Big => MAGIC_BIG.to_vec(),
-        };
+        let mut bytes = magic_of(self.endian).to_vec();
         let mut to = Encoder::new(&mut bytes, self.endian);
         to.u64(self.size);
         to.u64(self.attr_size);
@@ -134,6 +160,13 @@ impl FileHeader {
     }
 }
 
+fn magic_of(endian: Endian) -> &'static [u8; 8] {
+    match endian {
+        Endian::Little => MAGIC,
+        Endian::Big => MAGIC_BIG,
+    }
+}
+
 fn has(bitmap: &[u64; 4], feature: FeatureId) -> bool {
     let word = bitmap.get(usize::from(feature.0 / 64));
     word.is_some_and(|word| word >> (feature.0 % 64) & 1 == 1)
@@ -148,7 +181,9 @@ fn magic(file: &[u8]) -> Result<Endian, Error> {
         found if found == MAGIC => Ok(Endian::Little),
         found if found == MAGIC_BIG => Ok(Endian::Big),
         found if found == MAGIC_VERSION_1 => Err(Error::Version1),
-        found if MAGIC.starts_with(found) => Err(Error::HeaderCut { have: file.len() }),
+        found if MAGIC.starts_with(found) || MAGIC_BIG.starts_with(found) => {
+            Err(Error::HeaderCut { have: file.len() })
+        }
         found => Err(Error::Magic {
             magic: found.to_vec(),
         }),

@@ -4,15 +4,16 @@ use rperf_wire::{Attr, Endian};
 
 use crate::event::decode_events;
 use crate::header::Section;
-use crate::{Error, EventDesc, Features, FileHeader, Finding, Records};
+use crate::{Error, EventDesc, EventUpdate, Features, FileHeader, Finding, PipeHead, Records};
 
-/// A perf.data file in file mode, borrowed from its bytes.
+/// A perf.data file, or a whole stream of pipe mode, borrowed from its bytes.
 #[derive(Debug, Clone)]
 pub struct PerfData<'a> {
     header: FileHeader,
     events: Vec<EventDesc>,
     features: Features<'a>,
     data: &'a [u8],
+    updates: Vec<EventUpdate>,
     findings: Vec<Finding>,
 }
 
@@ -25,6 +26,9 @@ impl<'a> PerfData<'a> {
     /// [`Finding`] instead.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         let header = FileHeader::decode(bytes)?;
+        if header.is_pipe() {
+            return Self::parse_pipe(bytes, header);
+        }
         let mut findings = Vec::new();
         let data = data(bytes, &header, &mut findings)?;
         let mut events = decode_events(bytes, &header)?;
@@ -55,6 +59,24 @@ impl<'a> PerfData<'a> {
             events,
             features,
             data,
+            updates: Vec::new(),
+            findings,
+        })
+    }
+
+    /// The records of pipe mode are walked once here for those that describe the recording.
+    fn parse_pipe(bytes: &'a [u8], header: FileHeader) -> Result<Self, Error> {
+        let start = usize::try_from(header.data.offset).unwrap_or(usize::MAX);
+        let data = bytes.get(start..).unwrap_or_default();
+        let records = Records::new(data, header.data.offset, header.endian);
+        let head = PipeHead::of(records, header.endian)?;
+        let (events, features, updates, findings) = head.into_parts();
+        Ok(Self {
+            header,
+            events,
+            features,
+            data,
+            updates,
             findings,
         })
     }
@@ -75,6 +97,13 @@ impl<'a> PerfData<'a> {
     #[must_use]
     pub fn events(&self) -> &[EventDesc] {
         &self.events
+    }
+
+    /// Units, scales and CPUs of events that records tell. They are only looked for in pipe mode, where
+    /// names come that way, too.
+    #[must_use]
+    pub fn updates(&self) -> &[EventUpdate] {
+        &self.updates
     }
 
     /// The header's feature sections.

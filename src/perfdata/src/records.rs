@@ -11,7 +11,8 @@ pub struct RecordAt<'a> {
     pub position: u64,
     /// The record, not decoded.
     pub raw: RawRecord<'a>,
-    /// Bytes that follow the record and belong to it: the trace of an AUXTRACE record.
+    /// Bytes that follow the record and belong to it: the trace of an AUXTRACE record, the
+    /// descriptions of a HEADER_TRACING_DATA record.
     pub payload: &'a [u8],
 }
 
@@ -70,10 +71,10 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Takes the trace behind an AUXTRACE record, whose length its first field says.
+    /// Takes what follows a record and belongs to it.
     #[cold]
     fn payload(&mut self, raw: &RawRecord<'a>) -> Result<&'a [u8], Error> {
-        let need = self.endian.u64_at(raw.body, 0).unwrap_or(0);
+        let need = payload_size(raw, self.endian);
         let size = usize::try_from(need).unwrap_or(usize::MAX);
         let Some(payload) = self.rest.get(..size) else {
             let (offset, have) = (self.position, self.rest.len() as u64);
@@ -83,6 +84,22 @@ impl<'a> Records<'a> {
         self.advance(size);
         Ok(payload)
     }
+}
+
+/// Whether bytes that belong to it may follow a record of this kind.
+#[inline]
+pub(crate) fn has_payload(kind: RecordKind) -> bool {
+    kind == RecordKind::AUXTRACE || kind == RecordKind::HEADER_TRACING_DATA
+}
+
+/// How many bytes follow the record: its first field says so.
+pub(crate) fn payload_size(raw: &RawRecord<'_>, endian: Endian) -> u64 {
+    let size = match raw.kind {
+        RecordKind::AUXTRACE => endian.u64_at(raw.body, 0),
+        RecordKind::HEADER_TRACING_DATA => endian.u32_at(raw.body, 0).map(u64::from),
+        _ => None,
+    };
+    size.unwrap_or(0)
 }
 
 impl<'a> Iterator for Records<'a> {
@@ -99,7 +116,7 @@ impl<'a> Iterator for Records<'a> {
         let position = self.position;
         self.advance(size);
         let mut payload: &[u8] = &[];
-        if raw.kind == RecordKind::AUXTRACE {
+        if has_payload(raw.kind) {
             match self.payload(&raw) {
                 Ok(bytes) => payload = bytes,
                 Err(error) => return Some(Err(error)),

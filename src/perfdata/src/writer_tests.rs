@@ -134,7 +134,11 @@ fn a_checkpoint_tells_the_size_and_what_follows_is_read_too() {
     assert_eq!(file.records().filter_map(Result::ok).count(), 5);
     assert_eq!(file.findings(), [crate::Finding::Unfinished]);
     let (finished, _) = writer.finish(&features()).unwrap();
-    assert_eq!(finished.data_bytes, 5 * 24, "writing went on behind the data");
+    assert_eq!(
+        finished.data_bytes,
+        5 * 24,
+        "writing went on behind the data"
+    );
 }
 
 /// At every size of the disk: what was kept is whole, and the file says so.

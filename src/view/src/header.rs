@@ -5,7 +5,7 @@ mod features;
 
 use std::io::{self, Write};
 
-use rperf_perfdata::{FeatureId, PerfData};
+use rperf_perfdata::{EventDesc, FeatureId, Features, PerfData};
 
 /// The last feature that perf 6.1 knows; later numbers are not in its list of missing ones.
 const LAST_FEATURE: FeatureId = FeatureId::PMU_CAPS;
@@ -21,7 +21,8 @@ pub struct HeaderOptions<'a> {
     pub full: bool,
 }
 
-/// Writes the whole block, from one `# ========` to the next.
+/// Writes the whole block, from one `# ========` to the next. In pipe mode perf closes the block before
+/// the features, as they come later, and has no list of missing ones.
 ///
 /// # Errors
 /// What `out` says.
@@ -31,18 +32,16 @@ pub fn write_header(
     options: &HeaderOptions<'_>,
 ) -> io::Result<()> {
     let header = data.header();
-    let local = options
-        .captured
-        .saturating_add((options.zone)(options.captured));
-    writeln!(out, "# ========")?;
-    writeln!(out, "# captured on    : {}", calendar::ctime(local))?;
+    if header.is_pipe() {
+        write_stream_start(out, options)?;
+        return write_features(out, data.events(), data.features(), options);
+    }
+    captured(out, options)?;
     writeln!(out, "# header version : 1")?;
     writeln!(out, "# data offset    : {}", header.data.offset)?;
     writeln!(out, "# data size      : {}", header.data.size)?;
     writeln!(out, "# feat offset    : {}", header.data.end())?;
-    for feature in data.features().present() {
-        features::write(out, data, feature, options)?;
-    }
+    write_features(out, data.events(), data.features(), options)?;
     let missing = FeatureId::NAMED
         .iter()
         .filter(|(feature, _)| *feature <= LAST_FEATURE && !header.has(*feature));
@@ -51,4 +50,38 @@ pub fn write_header(
         write!(out, "{name} ")?;
     }
     writeln!(out, "\n# ========\n#")
+}
+
+/// Writes what is known of a stream before its first record.
+///
+/// # Errors
+/// What `out` says.
+pub fn write_stream_start(out: &mut dyn Write, options: &HeaderOptions<'_>) -> io::Result<()> {
+    captured(out, options)?;
+    writeln!(out, "# header version : 1")?;
+    writeln!(out, "# data offset    : 0")?;
+    writeln!(out, "# data size      : 0")?;
+    writeln!(out, "# feat offset    : 0")?;
+    writeln!(out, "# ========\n#")
+}
+
+/// Writes the lines of all features, in their order.
+///
+/// # Errors
+/// What `out` says.
+pub fn write_features(
+    out: &mut dyn Write,
+    events: &[EventDesc],
+    features: &Features<'_>,
+    options: &HeaderOptions<'_>,
+) -> io::Result<()> {
+    let known = features::Known { events, features };
+    let mut present = features.present();
+    present.try_for_each(|feature| features::write(out, known, feature, options))
+}
+
+fn captured(out: &mut dyn Write, options: &HeaderOptions<'_>) -> io::Result<()> {
+    let zone = (options.zone)(options.captured);
+    let local = calendar::ctime(options.captured.saturating_add(zone));
+    writeln!(out, "# ========\n# captured on    : {local}")
 }

@@ -73,7 +73,7 @@ impl BuildIdEntry {
 
     /// Recorders of before 2.6.35 wrote no pid, so that everything stands four bytes earlier and the
     /// kernel's name loses its head; then there is nothing but the name to go by.
-    fn decode(raw: &RawRecord<'_>, endian: Endian) -> Result<Self, DecodeError> {
+    pub(crate) fn decode(raw: &RawRecord<'_>, endian: Endian) -> Result<Self, DecodeError> {
         let entry = Self::decode_fields(&mut Cursor::new(raw.body, endian), raw.misc)?;
         if !entry.filename.starts_with("nel.kallsyms]") {
             return Ok(entry);

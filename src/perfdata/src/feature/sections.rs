@@ -1,5 +1,7 @@
 //! The table of feature sections and typed access to each.
 
+use std::borrow::Cow;
+
 use rperf_wire::{Cursor, DecodeError, Endian};
 
 use super::{
@@ -13,7 +15,9 @@ use crate::{Error, EventDesc, FileHeader, Finding};
 /// decoded; [`Features::malformed`] tells which of the two.
 #[derive(Debug, Clone)]
 pub struct Features<'a> {
-    sections: Vec<(FeatureId, Section, &'a [u8])>,
+    sections: Vec<(FeatureId, Section, Cow<'a, [u8]>)>,
+    /// Those that came as records of their own, in pipe mode.
+    build_ids: Vec<BuildIdEntry>,
     endian: Endian,
 }
 
@@ -21,6 +25,7 @@ impl<'a> Features<'a> {
     pub(crate) fn none(endian: Endian) -> Self {
         Self {
             sections: Vec::new(),
+            build_ids: Vec::new(),
             endian,
         }
     }
@@ -37,7 +42,7 @@ impl<'a> Features<'a> {
                 break;
             };
             match section.of(file) {
-                Some(bytes) => features.sections.push((feature, section, bytes)),
+                Some(bytes) => features.put(feature, section, Cow::Borrowed(bytes)),
                 None => findings.push(Finding::FeatureCut {
                     feature,
                     offset: section.offset,
@@ -48,7 +53,18 @@ impl<'a> Features<'a> {
         features
     }
 
-    /// Features of the file, in the order of their numbers.
+    /// Adds a section; one of the same number is replaced.
+    pub(crate) fn put(&mut self, feature: FeatureId, section: Section, bytes: Cow<'a, [u8]>) {
+        self.sections.retain(|(known, ..)| *known != feature);
+        self.sections.push((feature, section, bytes));
+    }
+
+    /// Adds a build-id that came by itself.
+    pub(crate) fn add_build_id(&mut self, entry: BuildIdEntry) {
+        self.build_ids.push(entry);
+    }
+
+    /// Features of the file, in the order of their sections: that of their numbers in a file.
     pub fn present(&self) -> impl Iterator<Item = FeatureId> + '_ {
         self.sections.iter().map(|(feature, ..)| *feature)
     }
@@ -61,17 +77,17 @@ impl<'a> Features<'a> {
 
     /// A section as it stands in the file.
     #[must_use]
-    pub fn raw(&self, feature: FeatureId) -> Option<&'a [u8]> {
+    pub fn raw(&self, feature: FeatureId) -> Option<&[u8]> {
         let mut sections = self.sections.iter();
         sections
             .find(|(id, ..)| *id == feature)
-            .map(|(.., bytes)| *bytes)
+            .map(|(.., bytes)| bytes.as_ref())
     }
 
-    fn get<T>(
-        &self,
+    fn get<'s, T>(
+        &'s self,
         feature: FeatureId,
-        decode: impl FnOnce(&mut Cursor<'a>) -> Result<T, DecodeError>,
+        decode: impl FnOnce(&mut Cursor<'s>) -> Result<T, DecodeError>,
     ) -> Option<T> {
         decode(&mut Cursor::new(self.raw(feature)?, self.endian)).ok()
     }
@@ -84,7 +100,7 @@ impl<'a> Features<'a> {
     ///
     /// # Errors
     /// As [`TracingData::parse`]; a file without the section gives `Ok(None)`.
-    pub fn tracing_data(&self) -> Result<Option<TracingData<'a>>, Error> {
+    pub fn tracing_data(&self) -> Result<Option<TracingData<'_>>, Error> {
         let section = self.raw(FeatureId::TRACING_DATA);
         section.map(TracingData::parse).transpose()
     }
@@ -151,6 +167,14 @@ impl<'a> Features<'a> {
         })
     }
 
+    /// Bytes of each attr in EVENT_DESC.
+    #[must_use]
+    pub fn described_attr_size(&self) -> Option<u32> {
+        const SIZE_OFFSET: usize = 4;
+        let section = self.raw(FeatureId::EVENT_DESC)?;
+        self.endian.u32_at(section, SIZE_OFFSET)
+    }
+
     /// Cores, sockets and dies.
     #[must_use]
     pub fn cpu_topology(&self) -> Option<CpuTopology> {
@@ -176,11 +200,14 @@ impl<'a> Features<'a> {
         self.get(FeatureId::GROUP_DESC, GroupDesc::decode_list)
     }
 
-    /// Build-ids of the files that samples hit; empty without the feature.
+    /// Build-ids of the files that samples hit; empty without the feature. In pipe mode those of
+    /// HEADER_BUILD_ID records.
     #[must_use]
     pub fn build_ids(&self) -> Vec<BuildIdEntry> {
         let decode = |at: &mut Cursor<'_>| BuildIdEntry::decode_list(at.rest(), self.endian);
-        self.get(FeatureId::BUILD_ID, decode).unwrap_or_default()
+        let mut entries = self.get(FeatureId::BUILD_ID, decode).unwrap_or_default();
+        entries.extend_from_slice(&self.build_ids);
+        entries
     }
 
     /// Caches of the CPUs.
@@ -248,7 +275,11 @@ impl<'a> Features<'a> {
     /// The features whose sections are there and cannot be decoded.
     #[must_use]
     pub fn malformed(&self) -> Vec<Finding> {
-        let broken = self.sections.iter().filter(|(id, ..)| !self.decodes(*id));
+        // An empty section is how a recorder says that it found nothing out.
+        let broken = self
+            .sections
+            .iter()
+            .filter(|(id, _, bytes)| !bytes.is_empty() && !self.decodes(*id));
         broken
             .map(|(feature, section, _)| Finding::FeatureMalformed {
                 feature: *feature,
@@ -257,7 +288,7 @@ impl<'a> Features<'a> {
             .collect()
     }
 
-    fn decodes(&self, feature: FeatureId) -> bool {
+    pub(crate) fn decodes(&self, feature: FeatureId) -> bool {
         match feature {
             FeatureId::HOSTNAME
             | FeatureId::OSRELEASE

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use rperf_perfdata::feature::{
     ClockData, CpuTopology, MemoryNode, MemoryTopology, PmuCapabilities,
 };
-use rperf_perfdata::{FeatureId, Features, PerfData};
+use rperf_perfdata::{EventDesc, FeatureId, Features};
 use rperf_wire::AttrText;
 
 use super::{HeaderOptions, calendar};
@@ -14,13 +14,20 @@ use super::{HeaderOptions, calendar};
 /// What printf(3) prints for a string that is not there.
 const NULL: &str = "(null)";
 
+/// What the lines are made from.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'a> {
+    pub(super) events: &'a [EventDesc],
+    pub(super) features: &'a Features<'a>,
+}
+
 pub(super) fn write(
     out: &mut dyn Write,
-    data: &PerfData<'_>,
+    known: Known<'_>,
     feature: FeatureId,
     options: &HeaderOptions<'_>,
 ) -> io::Result<()> {
-    let features = data.features();
+    let features = known.features;
     if let Some((key, value)) = string(features, feature) {
         return writeln!(out, "# {key} : {}", value.as_deref().unwrap_or(NULL));
     }
@@ -42,12 +49,12 @@ pub(super) fn write(
             writeln!(out, "# total memory : {memory} kB")
         }
         FeatureId::CMDLINE => cmdline(out, &features.cmdline().unwrap_or_default()),
-        FeatureId::EVENT_DESC => events(out, data),
+        FeatureId::EVENT_DESC => events(out, features),
         FeatureId::CPU_TOPOLOGY => topology(out, &features.cpu_topology().unwrap_or_default()),
         FeatureId::NUMA_TOPOLOGY => nodes(out, features),
         FeatureId::BRANCH_STACK => writeln!(out, "# contains samples with branch stack"),
         FeatureId::PMU_MAPPINGS => pmus(out, features),
-        FeatureId::GROUP_DESC => groups(out, data),
+        FeatureId::GROUP_DESC => groups(out, known),
         FeatureId::AUXTRACE => {
             writeln!(out, "# contains AUX area data (e.g. instruction trace)")
         }
@@ -113,17 +120,16 @@ fn cmdline(out: &mut dyn Write, words: &[String]) -> io::Result<()> {
     writeln!(out)
 }
 
-fn events(out: &mut dyn Write, data: &PerfData<'_>) -> io::Result<()> {
-    // Behind each attr stand the 16 bytes of its section of ids.
-    let size = data.header().attr_size.saturating_sub(16);
-    for event in data.features().event_desc().unwrap_or_default() {
+fn events(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
+    let size = features.described_attr_size().unwrap_or_default();
+    for event in features.event_desc().unwrap_or_default() {
         write!(out, "# event : name = {}, ", event.name)?;
         if !event.ids.is_empty() {
             write!(out, ", id = {{ {} }}", joined(&event.ids, ", "))?;
         }
         let text = AttrText {
             attr: &event.attr,
-            size: u32::try_from(size).unwrap_or(u32::MAX),
+            size,
             separator: " = ",
         };
         writeln!(out, ", {text}")?;
@@ -181,11 +187,10 @@ fn pmus(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
     writeln!(out, "# pmu mappings: {}", pmus.join(", "))
 }
 
-fn groups(out: &mut dyn Write, data: &PerfData<'_>) -> io::Result<()> {
-    for group in data.features().group_desc().unwrap_or_default() {
-        let members = data
-            .events()
-            .iter()
+fn groups(out: &mut dyn Write, known: Known<'_>) -> io::Result<()> {
+    for group in known.features.group_desc().unwrap_or_default() {
+        let events = known.events.iter();
+        let members = events
             .skip(group.leader as usize)
             .take(group.members as usize);
         // What perf writes for a group without a name.

@@ -1,0 +1,223 @@
+//! Pipe mode: a header of 16 bytes, and everything that the header of a file tells comes as records
+//! among the others.
+//!
+//! ```text
+//! offset 0     magic "PERFILE2", u64 16
+//!        16    records; those of the kinds 64 to 80 named below describe the recording:
+//!              HEADER_ATTR          perf_event_attr, the ids of the event
+//!              HEADER_FEATURE       u64 number, then a feature section as in a file
+//!              HEADER_TRACING_DATA  u32 size; that many bytes follow the record
+//!              HEADER_BUILD_ID      one entry of the BUILD_ID feature
+//!              EVENT_UPDATE         name, unit, scale or CPUs of an event
+//! ```
+//!
+//! Such a stream has no end but that of its input, and may describe more events as it goes on.
+
+use std::borrow::Cow;
+
+use rperf_wire::{Attr, Cursor, DecodeError, Endian, RecordKind};
+
+use crate::event::decode_attr;
+use crate::feature::BuildIdEntry;
+use crate::{
+    Error, EventDesc, EventUpdate, FeatureId, Features, Finding, RecordAt, Records, Section, Update,
+};
+
+/// What the records of a pipe have told about the recording so far.
+#[derive(Debug, Clone)]
+pub struct PipeHead<'a> {
+    endian: Endian,
+    events: Vec<EventDesc>,
+    features: Features<'a>,
+    updates: Vec<EventUpdate>,
+    findings: Vec<Finding>,
+}
+
+impl<'a> PipeHead<'a> {
+    /// Before the first record.
+    #[must_use]
+    pub fn new(endian: Endian) -> Self {
+        Self {
+            endian,
+            events: Vec::new(),
+            features: Features::none(endian),
+            updates: Vec::new(),
+            findings: Vec::new(),
+        }
+    }
+
+    /// The events so far, in the order of their records.
+    #[must_use]
+    pub fn events(&self) -> &[EventDesc] {
+        &self.events
+    }
+
+    /// The header features so far.
+    #[must_use]
+    pub fn features(&self) -> &Features<'a> {
+        &self.features
+    }
+
+    /// Units, scales and CPUs of events; their names are in [`PipeHead::events`].
+    #[must_use]
+    pub fn updates(&self) -> &[EventUpdate] {
+        &self.updates
+    }
+
+    /// What could not be understood and was passed over.
+    #[must_use]
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// Whether records of this kind describe the recording.
+    #[inline]
+    #[must_use]
+    pub fn wants(kind: RecordKind) -> bool {
+        matches!(
+            kind,
+            RecordKind::HEADER_ATTR
+                | RecordKind::HEADER_FEATURE
+                | RecordKind::HEADER_TRACING_DATA
+                | RecordKind::HEADER_BUILD_ID
+                | RecordKind::EVENT_UPDATE
+        )
+    }
+
+    /// Takes in one record; kinds that tell nothing are ignored. `keep` makes bytes of it last.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] for a HEADER_ATTR whose attr is not whole: the samples could not be read.
+    pub fn note<'b>(
+        &mut self,
+        record: &RecordAt<'b>,
+        keep: impl Fn(&'b [u8]) -> Cow<'a, [u8]>,
+    ) -> Result<(), Error> {
+        let body = record.raw.body;
+        match record.raw.kind {
+            RecordKind::HEADER_ATTR => {
+                let event = event(body, self.endian).map_err(|source| Error::Decode {
+                    what: "HEADER_ATTR record",
+                    offset: record.position,
+                    source,
+                })?;
+                let place = self.events.len();
+                self.events.push(event);
+                self.name_as_described(place);
+            }
+            RecordKind::HEADER_FEATURE => self.feature(record, keep),
+            RecordKind::HEADER_TRACING_DATA => {
+                let section = section(record, record.payload.len());
+                let bytes = keep(record.payload);
+                self.features.put(FeatureId::TRACING_DATA, section, bytes);
+            }
+            RecordKind::HEADER_BUILD_ID => match BuildIdEntry::decode(&record.raw, self.endian) {
+                Ok(entry) => self.features.add_build_id(entry),
+                Err(_) => self.malformed(record),
+            },
+            RecordKind::EVENT_UPDATE => match EventUpdate::decode(body, self.endian) {
+                Ok(update) => self.update(update),
+                Err(_) => self.malformed(record),
+            },
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn feature<'b>(&mut self, record: &RecordAt<'b>, keep: impl Fn(&'b [u8]) -> Cow<'a, [u8]>) {
+        let body = record.raw.body;
+        let number = self.endian.u64_at(body, 0);
+        let (Some(number), Some(bytes)) = (number, body.get(size_of::<u64>()..)) else {
+            return self.malformed(record);
+        };
+        // Numbers that no bitmap could hold name nothing.
+        let Ok(number) = u8::try_from(number) else {
+            return self.malformed(record);
+        };
+        let (feature, section) = (FeatureId(number), section(record, bytes.len()));
+        self.features.put(feature, section, keep(bytes));
+        if feature == FeatureId::EVENT_DESC {
+            self.name_as_described(0);
+        }
+        if section.size > 0 && !self.features.decodes(feature) {
+            let offset = section.offset;
+            self.findings
+                .push(Finding::FeatureMalformed { feature, offset });
+        }
+    }
+
+    /// Names the events from `first` on; perf matches descriptions to events by their place.
+    fn name_as_described(&mut self, first: usize) {
+        let described = self.features.event_desc().unwrap_or_default();
+        for (event, described) in self.events.iter_mut().zip(described).skip(first) {
+            if !described.name.is_empty() {
+                event.name = described.name;
+            }
+        }
+    }
+
+    fn update(&mut self, update: EventUpdate) {
+        let event = self.events.iter_mut();
+        let event = event
+            .into_iter()
+            .find(|event| event.ids.contains(&update.id));
+        match (event, update.update) {
+            (Some(event), Update::Name(name)) => event.name = name,
+            (_, other) => self.updates.push(EventUpdate {
+                id: update.id,
+                update: other,
+            }),
+        }
+    }
+
+    fn malformed(&mut self, record: &RecordAt<'_>) {
+        self.findings.push(Finding::RecordMalformed {
+            kind: record.raw.kind,
+            offset: record.position,
+        });
+    }
+}
+
+impl<'a> PipeHead<'a> {
+    /// Collects what all records of a whole stream tell. Ends where the records do; what ends them is
+    /// for those who read the records.
+    pub(crate) fn of(records: Records<'a>, endian: Endian) -> Result<Self, Error> {
+        let mut head = Self::new(endian);
+        for record in records.flatten() {
+            if Self::wants(record.raw.kind) {
+                head.note(&record, Cow::Borrowed)?;
+            }
+        }
+        if head.events.is_empty() {
+            return Err(Error::NoAttrRecord);
+        }
+        Ok(head)
+    }
+
+    pub(crate) fn into_parts(
+        self,
+    ) -> (Vec<EventDesc>, Features<'a>, Vec<EventUpdate>, Vec<Finding>) {
+        (self.events, self.features, self.updates, self.findings)
+    }
+}
+
+/// An attr with the ids that fill the rest of the record.
+fn event(body: &[u8], endian: Endian) -> Result<EventDesc, DecodeError> {
+    const SIZE_OFFSET: usize = 4;
+    let size = match endian.u32_at(body, SIZE_OFFSET) {
+        Some(0) | None => Attr::SIZE_VER0,
+        Some(size) => size as usize,
+    };
+    let at = &mut Cursor::new(body, endian);
+    let attr = decode_attr(at.take(size, "attr")?, endian)?;
+    let ids = at.rest().as_chunks().0.iter().map(|id| endian.u64(*id));
+    Ok(EventDesc::new(attr, ids.collect()))
+}
+
+/// Where the content of a record stands, from the stream's start.
+fn section(record: &RecordAt<'_>, size: usize) -> Section {
+    Section {
+        offset: record.position,
+        size: size as u64,
+    }
+}

@@ -1,0 +1,167 @@
+//! Writing a recording into a pipe: nothing can be filled in later, so records tell it all.
+
+use std::io::{self, Write};
+
+use rperf_wire::{Encoder, Endian, Misc, RecordHeader, RecordKind};
+
+use crate::{EventDesc, FeatureId, FeatureSet, FileHeader, WriteError};
+
+/// Writes one stream: what describes the recording first, then records as they come.
+#[derive(Debug)]
+pub struct PipeWriter<W> {
+    output: W,
+    /// Bytes written.
+    bytes: u64,
+    /// Bytes of them before [`PipeWriter::write_data`].
+    front: u64,
+    ended: bool,
+}
+
+impl<W: Write> PipeWriter<W> {
+    /// Writes the header, an attr for each event and the features, in this machine's byte order. A
+    /// feature that no record can hold is left out.
+    ///
+    /// # Errors
+    /// [`WriteError::Header`].
+    pub fn new(output: W, events: &[EventDesc], features: &FeatureSet) -> Result<Self, WriteError> {
+        Self::with_endian(output, events, features, Endian::NATIVE)
+    }
+
+    /// The same in another byte order, which must be that of `features`.
+    ///
+    /// # Errors
+    /// [`WriteError::Header`].
+    pub fn with_endian(
+        mut output: W,
+        events: &[EventDesc],
+        features: &FeatureSet,
+        endian: Endian,
+    ) -> Result<Self, WriteError> {
+        let mut front = FileHeader::encode_pipe(endian);
+        for event in events {
+            attr(&mut front, event, endian);
+        }
+        for (feature, content) in features.sections() {
+            // Theirs are records of their own, behind the others.
+            if feature != FeatureId::TRACING_DATA && feature != FeatureId::BUILD_ID {
+                record(&mut front, RecordKind::HEADER_FEATURE, endian, |to| {
+                    to.u64(u64::from(feature.0));
+                    to.bytes(content);
+                });
+            }
+        }
+        for (feature, content) in features.sections() {
+            match feature {
+                FeatureId::TRACING_DATA => tracing_data(&mut front, content, endian),
+                FeatureId::BUILD_ID => build_ids(&mut front, content, endian),
+                _ => {}
+            }
+        }
+        output.write_all(&front).map_err(WriteError::Header)?;
+        Ok(Self {
+            output,
+            bytes: front.len() as u64,
+            front: front.len() as u64,
+            ended: false,
+        })
+    }
+
+    /// Bytes written so far.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Where it is written.
+    #[must_use]
+    pub fn output(&self) -> &W {
+        &self.output
+    }
+
+    /// Appends whole records.
+    ///
+    /// # Errors
+    /// [`WriteError::Data`] when the reader has gone or does not take them; nothing more is written.
+    pub fn write_data(&mut self, records: &[u8]) -> Result<(), WriteError> {
+        if self.ended {
+            return Err(WriteError::Ended { offset: self.bytes });
+        }
+        let written = self.output.write_all(records);
+        written.map_err(|source| {
+            self.ended = true;
+            WriteError::Data {
+                offset: self.bytes,
+                kept: self.bytes - self.front,
+                source,
+            }
+        })?;
+        self.bytes += records.len() as u64;
+        Ok(())
+    }
+
+    /// Hands on what is buffered.
+    ///
+    /// # Errors
+    /// What the output says.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.output.flush()
+    }
+}
+
+/// Appends a record; one that its 16-bit size cannot tell is left out.
+fn record(
+    bytes: &mut Vec<u8>,
+    kind: RecordKind,
+    endian: Endian,
+    body: impl FnOnce(&mut Encoder<'_>),
+) {
+    let mut content = Vec::new();
+    body(&mut Encoder::new(&mut content, endian));
+    let Ok(size) = u16::try_from(RecordHeader::SIZE + content.len()) else {
+        return;
+    };
+    let to = &mut Encoder::new(bytes, endian);
+    let misc = Misc(0);
+    RecordHeader { kind, misc, size }.encode(to);
+    to.bytes(&content);
+}
+
+/// An attr with as many ids as the record can hold: 8,000 CPUs or threads.
+fn attr(bytes: &mut Vec<u8>, event: &EventDesc, endian: Endian) {
+    let attr = event.attr.encode(endian);
+    let room = usize::from(u16::MAX) - RecordHeader::SIZE - attr.len();
+    record(bytes, RecordKind::HEADER_ATTR, endian, |to| {
+        to.bytes(&attr);
+        let ids = event.ids.iter().take(room / size_of::<u64>());
+        ids.for_each(|id| to.u64(*id));
+    });
+}
+
+/// The record tells the size of what follows it, rounded up to eight bytes.
+fn tracing_data(bytes: &mut Vec<u8>, content: &[u8], endian: Endian) {
+    let room = content.len().next_multiple_of(8);
+    let Ok(size) = u32::try_from(room) else {
+        return;
+    };
+    record(bytes, RecordKind::HEADER_TRACING_DATA, endian, |to| {
+        to.u32(size);
+        to.zeros(4);
+    });
+    bytes.extend_from_slice(content);
+    bytes.resize(bytes.len() + room - content.len(), 0);
+}
+
+/// The section is a run of records already, but of kind 0.
+fn build_ids(bytes: &mut Vec<u8>, mut content: &[u8], endian: Endian) {
+    while let Ok(header) = RecordHeader::decode(content, endian) {
+        let size = usize::from(header.size).max(RecordHeader::SIZE);
+        let Some((entry, rest)) = content.split_at_checked(size) else {
+            return;
+        };
+        let kind = RecordKind::HEADER_BUILD_ID;
+        let to = &mut Encoder::new(bytes, endian);
+        RecordHeader { kind, ..header }.encode(to);
+        to.bytes(entry.get(RecordHeader::SIZE..).unwrap_or_default());
+        content = rest;
+    }
+}

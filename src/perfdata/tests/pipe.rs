@@ -1,0 +1,283 @@
+//! Pipe mode: what is written is read again, whole or as it comes, in both byte orders.
+
+use std::io::{self, Read};
+
+use rperf_perfdata::feature::{BuildIdEntry, TracingDataBuilder};
+use rperf_perfdata::{
+    Error, EventDesc, FeatureId, FeatureSet, FileHeader, PerfData, PipeReader, PipeWriter, Source,
+    Update,
+};
+use rperf_wire::{Attr, Encoder, Endian, EventType, Misc, RecordHeader, RecordKind, SampleType};
+
+const BOTH: [Endian; 2] = [Endian::Little, Endian::Big];
+
+fn event(config: u64, ids: &[u64]) -> EventDesc {
+    let attr = Attr {
+        kind: EventType::SOFTWARE,
+        config,
+        sample_type: SampleType::IP | SampleType::ID,
+        ..Attr::default()
+    };
+    EventDesc::new(attr, ids.to_vec())
+}
+
+fn build_id() -> BuildIdEntry {
+    BuildIdEntry {
+        pid: -1,
+        misc: Misc(1 | Misc::BUILD_ID_SIZE.0),
+        build_id: [0xab; 20],
+        size: 20,
+        filename: "[kernel.kallsyms]".to_owned(),
+    }
+}
+
+fn append(bytes: &mut Vec<u8>, endian: Endian, kind: RecordKind, body: &[u8]) {
+    let size = u16::try_from(RecordHeader::SIZE + body.len()).unwrap();
+    let to = &mut Encoder::new(bytes, endian);
+    let misc = Misc(0);
+    RecordHeader { kind, misc, size }.encode(to);
+    to.bytes(body);
+}
+
+/// Name of the event of the id 7.
+fn update(endian: Endian, name: &str) -> Vec<u8> {
+    let mut body = Vec::new();
+    let to = &mut Encoder::new(&mut body, endian);
+    to.u64(2);
+    to.u64(7);
+    to.padded_str(name.as_bytes(), 8);
+    body
+}
+
+/// A stream with two events, features of every form, a third event behind a sample, a trace, and two
+/// more samples.
+fn stream(endian: Endian) -> Vec<u8> {
+    let events = [event(0, &[7, 8]), event(1, &[9])];
+    let mut features = FeatureSet::new(endian);
+    features.hostname("machine").event_desc(&events);
+    features.build_ids(&[build_id()]);
+    features.tracing_data(&TracingDataBuilder::new(endian, 8, 4096));
+    let mut bytes = Vec::new();
+    let mut writer = PipeWriter::with_endian(&mut bytes, &events, &features, endian).unwrap();
+    let mut data = Vec::new();
+    append(&mut data, endian, RecordKind::SAMPLE, &[1; 16]);
+    append(
+        &mut data,
+        endian,
+        RecordKind::EVENT_UPDATE,
+        &update(endian, "mine"),
+    );
+    let late = [
+        event(2, &[]).attr.encode(endian),
+        11_u64.to_ne_bytes().to_vec(),
+    ]
+    .concat();
+    append(&mut data, endian, RecordKind::HEADER_ATTR, &late);
+    append(&mut data, endian, RecordKind::HEADER_EVENT_TYPE, &[0; 72]);
+    let mut trace = Vec::new();
+    let to = &mut Encoder::new(&mut trace, endian);
+    to.u64(24);
+    to.zeros(32);
+    append(&mut data, endian, RecordKind::AUXTRACE, &trace);
+    data.extend_from_slice(&[0xff; 24]);
+    append(&mut data, endian, RecordKind::SAMPLE, &[2; 16]);
+    append(&mut data, endian, RecordKind::SAMPLE, &[3; 16]);
+    writer.write_data(&data).unwrap();
+    assert_eq!(writer.bytes(), bytes.len() as u64);
+    bytes
+}
+
+/// Gives a few bytes at a time, interrupted every now and then.
+struct Trickle<'a> {
+    bytes: &'a [u8],
+    step: usize,
+    reads: usize,
+}
+
+impl Read for Trickle<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.reads += 1;
+        if self.reads.is_multiple_of(5) {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        let most = self.step.min(into.len());
+        self.bytes.read(&mut into[..most])
+    }
+}
+
+impl Source for Trickle<'_> {
+    fn is_ready(&self) -> bool {
+        !self.bytes.is_empty()
+    }
+}
+
+fn reader(bytes: &[u8], step: usize) -> Result<PipeReader<Trickle<'_>>, Error> {
+    let (first, bytes) = bytes.split_at(bytes.len().min(16));
+    let reads = 0;
+    PipeReader::new(first.to_vec(), Trickle { bytes, step, reads })
+}
+
+type Seen = Vec<(u64, RecordKind, Vec<u8>)>;
+
+/// All records of a stream, and what ended it. What is behind is released as it goes.
+fn drain(reader: &mut PipeReader<Trickle<'_>>) -> (Seen, Option<Error>) {
+    let mut seen = Vec::new();
+    loop {
+        let position = match reader.next_record() {
+            Ok(Some(at)) => {
+                seen.push((at.position, at.raw.kind, [at.raw.body, at.payload].concat()));
+                at.position
+            }
+            Ok(None) => return (seen, None),
+            Err(error) => return (seen, Some(error)),
+        };
+        reader.release(position);
+    }
+}
+
+fn whole(data: &PerfData<'_>) -> (Seen, Option<Error>) {
+    let mut end = None;
+    let mut seen = Vec::new();
+    for record in data.records() {
+        match record {
+            Ok(at) => seen.push((at.position, at.raw.kind, [at.raw.body, at.payload].concat())),
+            Err(error) => end = Some(error),
+        }
+    }
+    (seen, end)
+}
+
+#[test]
+fn what_is_written_is_read() {
+    for endian in BOTH {
+        let bytes = stream(endian);
+        let data = PerfData::parse(&bytes).unwrap();
+        assert!(data.header().is_pipe());
+        assert_eq!((data.endian(), data.data_offset()), (endian, 16));
+        assert_eq!(data.findings(), []);
+        let names: Vec<&str> = data.events().iter().map(|event| &*event.name).collect();
+        assert_eq!(names, ["mine", "task-clock:HG", "page-faults:HG"]);
+        assert_eq!(data.events()[0].ids, [7, 8]);
+        let features = data.features();
+        assert_eq!(features.hostname().as_deref(), Some("machine"));
+        assert_eq!(features.build_ids(), [build_id()]);
+        assert!(features.tracing_data().unwrap().is_some());
+        assert!(!features.has(FeatureId::BUILD_ID));
+        let (seen, end) = whole(&data);
+        assert_eq!(end, None);
+        let samples = seen
+            .iter()
+            .filter(|(_, kind, _)| *kind == RecordKind::SAMPLE);
+        assert_eq!(samples.count(), 3);
+    }
+}
+
+#[test]
+fn a_stream_gives_the_same_records_as_its_bytes() {
+    for endian in BOTH {
+        let bytes = stream(endian);
+        let data = PerfData::parse(&bytes).unwrap();
+        for step in [1, 7, 64, 4096] {
+            let mut reader = reader(&bytes, step).unwrap();
+            assert_eq!(drain(&mut reader), whole(&data), "{step} bytes at a time");
+            assert_eq!(reader.head().events(), data.events());
+            let features = reader.head().features();
+            assert_eq!(features.build_ids(), data.features().build_ids());
+            let names =
+                |features: &rperf_perfdata::Features<'_>| features.present().collect::<Vec<_>>();
+            assert_eq!(names(features), names(data.features()));
+        }
+    }
+}
+
+#[test]
+fn events_are_known_when_their_samples_come() {
+    let bytes = stream(Endian::Little);
+    let mut reader = reader(&bytes, 100).unwrap();
+    let mut known = Vec::new();
+    while let Some(at) = reader.next_record().unwrap() {
+        if at.raw.kind == RecordKind::SAMPLE {
+            known.push(reader.head().events().len());
+        }
+    }
+    assert_eq!(known, [2, 3, 3]);
+}
+
+#[test]
+fn cut_anywhere_whole_records_are_kept() {
+    let bytes = stream(Endian::Big);
+    let (all, _) = whole(&PerfData::parse(&bytes).unwrap());
+    for end in 0..bytes.len() {
+        let cut = &bytes[..end];
+        if end < 16 {
+            assert!(matches!(
+                reader(cut, 9),
+                Err(Error::Empty | Error::HeaderCut { .. })
+            ));
+            assert!(PerfData::parse(cut).is_err());
+            continue;
+        }
+        let mut reader = reader(cut, 9).unwrap();
+        let (seen, error) = drain(&mut reader);
+        assert_eq!(seen, all[..seen.len()]);
+        match PerfData::parse(cut) {
+            Ok(data) => assert_eq!(whole(&data), (seen, error)),
+            Err(error) => {
+                assert_eq!(error, Error::NoAttrRecord);
+                assert_eq!(reader.head().events(), []);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_or_passed_over() {
+    let mut bytes = stream(Endian::Little);
+    append(
+        &mut bytes,
+        Endian::Little,
+        RecordKind::HEADER_FEATURE,
+        &[1; 12],
+    );
+    append(
+        &mut bytes,
+        Endian::Little,
+        RecordKind::EVENT_UPDATE,
+        &[1; 4],
+    );
+    append(
+        &mut bytes,
+        Endian::Little,
+        RecordKind::HEADER_BUILD_ID,
+        &[1; 4],
+    );
+    let data = PerfData::parse(&bytes).unwrap();
+    assert_eq!(data.findings().len(), 3);
+    let mut huge = bytes.clone();
+    append(&mut huge, Endian::Little, RecordKind::AUXTRACE, &[0x7f; 40]);
+    let (_, end) = drain(&mut reader(&huge, 4096).unwrap());
+    assert!(matches!(end, Some(Error::PayloadSize { .. })), "{end:?}");
+    append(
+        &mut bytes,
+        Endian::Little,
+        RecordKind::HEADER_ATTR,
+        &[1; 20],
+    );
+    assert!(matches!(PerfData::parse(&bytes), Err(Error::Decode { .. })));
+    let (_, end) = drain(&mut reader(&bytes, 4096).unwrap());
+    assert!(matches!(end, Some(Error::Decode { .. })), "{end:?}");
+    let file = FileHeader::decode(&[b"PERFILE2".as_slice(), &[104], &[0; 103]].concat());
+    assert!(!file.unwrap().is_pipe());
+}
+
+#[test]
+fn a_name_for_an_event_that_nobody_described() {
+    let mut bytes = stream(Endian::Little);
+    let body = [2_u64, 99].map(u64::to_le_bytes).concat();
+    let body = [&body[..], b"lonely\0\0"].concat();
+    append(&mut bytes, Endian::Little, RecordKind::EVENT_UPDATE, &body);
+    let data = PerfData::parse(&bytes).unwrap();
+    let updates = data.updates();
+    assert_eq!(updates.len(), 1);
+    assert_eq!(updates[0].update, Update::Name("lonely".to_owned()));
+}
