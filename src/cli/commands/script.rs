@@ -7,7 +7,7 @@ use std::io::{self, Write as _};
 use std::num::NonZeroUsize;
 
 use clap::ArgMatches;
-use rperf_lines::{Error, Selection};
+use rperf_lines::{Error, Field, Payloads, Selection};
 use rperf_replay::{Flow, Replay};
 use rperf_resolve::Resolver;
 
@@ -75,7 +75,6 @@ fn refused(error: Error) -> CliError {
         Error::NotRecorded {
             attribute: "ADDR", ..
         } => cli.hint("record with 'record -d'"),
-        Error::TraceToCome { .. } => cli.hint("-F -trace prints the rest of the line"),
         _ => cli,
     }
 }
@@ -85,7 +84,15 @@ fn print(context: &Context, replay: &Replay<'_>, selection: &Selection) -> Resul
     let data = replay.data();
     let paths = search_paths(context, data.features());
     let resolver = Resolver::new(replay.world(), &DiskFiles, paths).with_vdso(own_vdso());
-    let text = SampleText::new(&resolver, data, selection);
+    let mut events = data.events().iter();
+    let payloads = match events.any(|event| selection.fields(&event.attr).has(Field::Trace)) {
+        true => Payloads::new(data)?,
+        false => Payloads::default(),
+    };
+    for finding in payloads.findings() {
+        context.warn(finding);
+    }
+    let text = SampleText::new(&resolver, data, selection, payloads);
     let mut stdout = context.stdout();
     let mut written: io::Result<()> = Ok(());
     let threads = NonZeroUsize::new(rperf_sys::parallelism()).unwrap_or(NonZeroUsize::MIN);

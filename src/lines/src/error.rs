@@ -57,12 +57,6 @@ pub enum Error {
         /// The field.
         field: Field,
     },
-    /// The payload of a tracepoint.
-    #[error("the fields of tracepoint {event} can't be formatted yet")]
-    TraceToCome {
-        /// The event's name.
-        event: String,
-    },
     /// Symbols are wanted of samples without any address.
     #[error(
         "Display of symbols requested but neither sample IP nor sample address\navailable. \

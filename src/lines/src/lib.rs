@@ -4,6 +4,7 @@ mod class;
 mod error;
 mod fields;
 mod line;
+mod payloads;
 mod selection;
 mod texts;
 
@@ -11,5 +12,6 @@ pub use class::EventClass;
 pub use error::Error;
 pub use fields::{Field, Fields};
 pub use line::{Line, Lines, Named, Spot};
+pub use payloads::{PayloadFinding, Payloads};
 pub use selection::{Selection, Warning};
 pub use texts::{TextKey, Texts};

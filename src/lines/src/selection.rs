@@ -169,7 +169,6 @@ impl Selection {
                 _ => {}
             }
         }
-        self.refuse_trace(events.clone())?;
         let tracepoint_chains = events
             .filter(|(attr, _)| EventClass::of(attr.kind) == EventClass::Tracepoint)
             .any(|(attr, _)| attr.sample_type.contains(SampleType::CALLCHAIN));
@@ -180,22 +179,6 @@ impl Selection {
             }
         }
         Ok(())
-    }
-
-    /// Payloads of tracepoints are not formatted yet: better no line than one without what it is about.
-    fn refuse_trace<'a>(
-        &self,
-        mut events: impl Iterator<Item = (&'a Attr, &'a str)>,
-    ) -> Result<(), Error> {
-        if !self.of(EventClass::Tracepoint).fields.has(Field::Trace) {
-            return Ok(());
-        }
-        match events.find(|(attr, _)| EventClass::of(attr.kind) == EventClass::Tracepoint) {
-            Some((_, event)) => Err(Error::TraceToCome {
-                event: event.to_owned(),
-            }),
-            None => Ok(()),
-        }
     }
 
     fn of(&self, class: EventClass) -> &Choice {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rperf_lines::{Field, Fields, Lines, Selection, Spot, TextKey, Texts};
+use rperf_lines::{Field, Fields, Lines, Payloads, Selection, Spot, TextKey, Texts};
 use rperf_perfdata::PerfData;
 use rperf_replay::{Render, Sample, World};
 use rperf_resolve::{Frame, Place, Resolver};
@@ -27,6 +27,7 @@ pub(super) struct SampleText<'r, 'w> {
     resolver: &'r Resolver<'w>,
     lines: Lines<'r, 'w>,
     events: Vec<Event>,
+    payloads: Payloads,
     endian: Endian,
     guests: AtomicU64,
 }
@@ -51,6 +52,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
         resolver: &'r Resolver<'w>,
         data: &PerfData<'_>,
         selection: &Selection,
+        payloads: Payloads,
     ) -> Self {
         let events = data.events();
         let longest = events.iter().map(|event| event.name.len()).max();
@@ -77,6 +79,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
             resolver,
             lines: Lines::new(resolver),
             events: events.collect(),
+            payloads,
             endian: data.endian(),
             guests: AtomicU64::new(0),
         }
@@ -197,6 +200,11 @@ impl Render for SampleText<'_, '_> {
         }
         let at = Lines::place(sample);
         event.layout.start(&self.lines.line(sample), out);
+        if fields.has(Field::Trace)
+            && let Some(raw) = sample.wire.raw
+        {
+            self.payloads.write(sample.event, raw, self.resolver, out);
+        }
         if fields.has(Field::Addr) {
             self.data_address(event, sample, at, out);
         }

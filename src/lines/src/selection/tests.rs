@@ -152,18 +152,22 @@ fn repeated_lists_are_mentioned() {
 }
 
 #[test]
-fn tracepoints_wait_for_their_format() {
+fn tracepoints_show_their_fields_and_callchains_only_where_nothing_was_asked_for() {
     let tracepoint = attr(
         EventType::TRACEPOINT,
         &[SampleType::IP, SampleType::TIME, SampleType::CALLCHAIN],
     );
-    let error = fields(&[], &tracepoint).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "the fields of tracepoint an-event can't be formatted yet"
-    );
+    let shown = fields(&[], &tracepoint).unwrap();
+    let frames = ["ip", "sym", "dso", "symoff"];
+    assert!(shown.contains(&"trace") && frames.iter().all(|field| shown.contains(field)));
     assert_eq!(
         fields(&["-trace"], &tracepoint).unwrap(),
         ["comm", "time", "event"]
     );
+    assert_eq!(
+        fields(&["comm,trace"], &tracepoint).unwrap(),
+        ["comm", "trace"]
+    );
+    let clock = attr(EventType::SOFTWARE, &[SampleType::IP]);
+    assert_eq!(fields(&["ip,trace"], &clock).unwrap(), ["ip"]);
 }

@@ -1,0 +1,147 @@
+//! What tracepoints tell, as text: the `print fmt` of every tracepoint of a recording, compiled once.
+
+use std::fmt;
+
+use rperf_events::tracepoint::{
+    self, Context, Format, KernelSymbols, Machine as Recorder, PrintFmt, PrintkFormats,
+};
+use rperf_perfdata::PerfData;
+use rperf_perfdata::feature::EventFormat;
+use rperf_replay::{EventIndex, Machine, Order};
+use rperf_resolve::{Place, Resolver};
+use rperf_wire::{CpuMode, EventType};
+use rustc_hash::FxHashMap;
+
+/// The tracepoints of a recording, ready to be printed.
+#[derive(Debug, Default)]
+pub struct Payloads {
+    /// By event; `None` for events that are no tracepoints, and for those without a description.
+    events: Vec<Option<PrintFmt>>,
+    printk: PrintkFormats,
+    findings: Vec<PayloadFinding>,
+}
+
+/// Why a tracepoint is not shown as the kernel would.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PayloadFinding {
+    /// The event's name.
+    pub event: String,
+    what: What,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum What {
+    Missing,
+    Format(tracepoint::Error),
+    Generic(tracepoint::Warning),
+}
+
+impl fmt::Display for PayloadFinding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let event = &self.event;
+        match &self.what {
+            What::Missing => write!(
+                f,
+                "the recording has no description of {event}: its fields are not shown"
+            ),
+            What::Format(error) => write!(f, "{event}: {error}: its fields are not shown"),
+            What::Generic(warning) => {
+                write!(f, "{event}: {warning}: its fields are shown one by one")
+            }
+        }
+    }
+}
+
+impl Payloads {
+    /// Compiles the tracepoints of `data`.
+    ///
+    /// # Errors
+    /// As [`rperf_perfdata::feature::TracingData::parse`], where there are tracepoints to describe.
+    pub fn new(data: &PerfData<'_>) -> Result<Self, rperf_perfdata::Error> {
+        let is_tracepoint =
+            |event: &&rperf_perfdata::EventDesc| event.attr.kind == EventType::TRACEPOINT;
+        if !data.events().iter().any(|event| is_tracepoint(&event)) {
+            return Ok(Self::default());
+        }
+        let tracing_data = data.features().tracing_data()?;
+        let mut payloads = Self::default();
+        let mut formats: FxHashMap<u64, &EventFormat<'_>> = FxHashMap::default();
+        let mut recorder = Recorder {
+            endian: data.endian(),
+            long_size: 8,
+        };
+        if let Some(tracing_data) = &tracing_data {
+            let numbered = tracing_data.events.iter();
+            formats.extend(numbered.filter_map(|event| Some((event.id()?, event))));
+            recorder.long_size = tracing_data.long_size;
+            let printk = String::from_utf8_lossy(tracing_data.printk_formats);
+            payloads.printk = PrintkFormats::parse(&printk);
+        }
+        for event in data.events() {
+            let compiled = is_tracepoint(&event)
+                .then(|| compile(formats.get(&event.attr.config).copied(), recorder));
+            let program = match compiled.transpose() {
+                Ok(program) => program,
+                Err(what) => {
+                    payloads.note(&event.name, what);
+                    None
+                }
+            };
+            if let Some(warning) = program.as_ref().and_then(PrintFmt::warning) {
+                payloads.note(&event.name, What::Generic(warning.clone()));
+            }
+            payloads.events.push(program);
+        }
+        Ok(payloads)
+    }
+
+    /// What is not shown as it should be.
+    #[must_use]
+    pub fn findings(&self) -> &[PayloadFinding] {
+        &self.findings
+    }
+
+    /// Appends the text of a sample of `event` with the raw data `raw`; nothing for events without a description.
+    #[inline]
+    pub fn write(&self, event: EventIndex, raw: &[u8], resolver: &Resolver<'_>, out: &mut Vec<u8>) {
+        let Some(Some(program)) = self.events.get(event.0 as usize) else {
+            return;
+        };
+        let context = Context {
+            symbols: &KernelNames(resolver),
+            printk: &self.printk,
+        };
+        program.write(raw, &context, out);
+    }
+
+    fn note(&mut self, event: &str, what: What) {
+        self.findings.push(PayloadFinding {
+            event: event.to_owned(),
+            what,
+        });
+    }
+}
+
+fn compile(format: Option<&EventFormat<'_>>, recorder: Recorder) -> Result<PrintFmt, What> {
+    let text = format.ok_or(What::Missing)?.to_str();
+    let format = Format::parse_for(&text, recorder.long_size.into()).map_err(What::Format)?;
+    Ok(PrintFmt::compile(&format, recorder))
+}
+
+/// The kernel's functions, for the addresses that tracepoints tell.
+struct KernelNames<'a, 'w>(&'a Resolver<'w>);
+
+impl KernelSymbols for KernelNames<'_, '_> {
+    fn symbol_at(&self, address: u64) -> Option<(&str, u64)> {
+        // Modules come and go, but those of the end are the ones that readers of an address know.
+        let place = Place {
+            machine: Machine::Host,
+            pid: 0,
+            order: Order::MAX,
+        };
+        let frame = self.0.locate(place, CpuMode::Kernel, address);
+        let symbol = frame.symbol?;
+        let into = frame.address.wrapping_sub(self.0.symbol(symbol)?.start);
+        Some((self.0.symbol_name(symbol), address.wrapping_sub(into)))
+    }
+}
