@@ -4,6 +4,7 @@
 
 mod compare;
 mod recordings;
+mod report;
 mod workloads;
 
 use std::path::PathBuf;

@@ -5,6 +5,8 @@ mod cli_config;
 mod cli_input;
 mod cli_options;
 mod cli_perf;
+mod recording;
+mod report;
 mod script;
 
 use rperf_testkit::{Outcome, Run};

@@ -1,12 +1,10 @@
 //! `rperf script` over recordings made byte by byte; tests/differential.rs compares it with perf over real ones.
 
-mod recording;
-
 use std::path::{Path, PathBuf};
 
 use rperf_testkit::{Scratch, assert_golden};
 
-use self::recording::{MISC_EXEC, MISC_USER, Recording, Sampled};
+use super::recording::{MISC_EXEC, MISC_USER, Recording, Sampled};
 use super::rperf;
 use crate::tidy::root;
 

@@ -9,7 +9,7 @@ use std::num::NonZeroUsize;
 
 use clap::ArgMatches;
 use rperf_hist::{Histogram, Samples, Source};
-use rperf_perfdata::PerfData;
+use rperf_perfdata::{Finding, PerfData};
 use rperf_replay::Replay;
 use rperf_resolve::Resolver;
 use rperf_view::report::{Event, write_banner, write_event, write_lost, write_tip};
@@ -58,7 +58,10 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         &settings,
     )?;
     conclude(&input.path, &replay.diagnostics(), context)?;
-    Ok(Exit::Ok)
+    // What is missing was named when the file was opened; a report of a part is not a success.
+    let cut = |finding: &Finding| matches!(finding, Finding::DataCut { .. });
+    let whole = !data.findings().iter().any(cut);
+    Ok(if whole { Exit::Ok } else { Exit::Failure(255) })
 }
 
 /// perf takes one word for a symbol filter; a file name often stands there by mistake.

@@ -13,6 +13,8 @@ pub struct Options {
     pub order: Direction,
     /// The call graphs, if any are wanted.
     pub graph: Option<GraphOptions>,
+    /// Whether rows that nothing else orders are ordered by their samples: as in perf, where these are shown.
+    pub by_samples: bool,
     /// Frames of a callchain that count, from the innermost.
     pub max_stack: usize,
 }

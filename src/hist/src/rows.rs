@@ -85,6 +85,7 @@ impl<'a> Maker<'a> {
                 Candidate {
                     entry,
                     rank: self.parts(entry, View::Rank),
+                    samples: if self.options.by_samples { entry.samples } else { 0 },
                 }
             })
             .collect();
@@ -163,6 +164,8 @@ enum View {
 struct Candidate<'a> {
     entry: &'a Entry,
     rank: Vec<Part<'a>>,
+    /// Samples, where they count.
+    samples: u64,
 }
 
 impl Candidate<'_> {
@@ -172,7 +175,7 @@ impl Candidate<'_> {
         (that.total, that.own)
             .cmp(&(this.total, this.own))
             .then_with(|| self.rank.cmp(&other.rank))
-            .then_with(|| that.samples.cmp(&this.samples))
+            .then_with(|| other.samples.cmp(&self.samples))
     }
 
     /// As perf compares where callers are shown with their callees: of one thread and of equal weight, callers first.

@@ -72,6 +72,7 @@ impl Settings {
             graph: (self.graph.shown && callchains).then_some(GraphOptions {
                 min_percent: self.graph.min_percent,
             }),
+            by_samples: self.layout.samples,
             max_stack: MAX_STACK,
         })
     }

@@ -67,6 +67,7 @@ fn options() -> impl Strategy<Value = Options> {
             Direction::Callee
         },
         graph: graph.map(|min_percent| GraphOptions { min_percent }),
+        by_samples: false,
         max_stack: 127,
     })
 }

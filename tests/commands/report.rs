@@ -1,0 +1,129 @@
+//! `rperf report` over recordings made byte by byte; tests/differential/report.rs compares it with perf over real ones.
+
+use rperf_testkit::{Outcome, Scratch, assert_golden};
+
+use super::recording::{MISC_EXEC, MISC_USER, Recording, Sampled};
+use super::{assert_refused, rperf};
+use crate::tidy::root;
+
+const KERNEL: u64 = (-128_i64).cast_unsigned();
+const USER: u64 = (-512_i64).cast_unsigned();
+const GUEST: u64 = (-2048_i64).cast_unsigned();
+
+/// Runs `report` on a file of these bytes in a folder of its own.
+fn report(bytes: &[u8], words: &[&str]) -> Outcome {
+    let scratch = Scratch::new();
+    std::fs::write(scratch.path().join("perf.data"), bytes).expect("the folder takes a file");
+    rperf(&[&["report", "--stdio"], words].concat())
+        .within(scratch.path())
+        .finish()
+        .expect("the binary starts")
+}
+
+/// Chains that fork, recurse, break off and lead nowhere, of two threads with three names.
+fn recording() -> Vec<u8> {
+    let mut file = Recording::new();
+    file.comm(0, (10, 10), "first", 0);
+    file.mmap(10, (0x0040_0000, 0x1000, 0x1000), "/nonexistent/program", 0);
+    file.mmap(10, (0x0050_0000, 0x1000, 0), "/nonexistent/library.so", 0);
+    let (main, left, right, outside) = (0x0040_0010, 0x0040_0020, 0x0050_0030, 0x9999_0000);
+    let kernel = 0xffff_ffff_8100_0000;
+    let mut time = 1_000;
+    let mut sample = |file: &mut Recording, ids, chain: &[u64], count| {
+        for _ in 0..count {
+            time += 1_000;
+            file.sample(Sampled { ids, time, chain });
+        }
+    };
+    sample(&mut file, (10, 10), &[USER, left, main], 60);
+    sample(&mut file, (10, 10), &[USER, right, main], 30);
+    // Recursion, and frames between two unmapped ones.
+    sample(
+        &mut file,
+        (10, 10),
+        &[USER, left, left, outside, left, main],
+        5,
+    );
+    sample(&mut file, (10, 10), &[KERNEL, kernel, USER, right, main], 3);
+    // No frame at all, and a chain that a marker condemns.
+    sample(&mut file, (10, 10), &[], 1);
+    sample(&mut file, (10, 10), &[USER, left, GUEST, main], 1);
+    file.fork((10, 10), (10, 11), 101_500);
+    sample(&mut file, (10, 11), &[USER, left, main], 20);
+    file.comm(MISC_EXEC | MISC_USER, (10, 10), "a longer name", 300_000);
+    file.finish()
+}
+
+#[test]
+fn the_text_of_every_kind_of_report() {
+    let bytes = recording();
+    let cases: &[(&str, &[&str])] = &[
+        ("children", &[]),
+        ("no-children", &["--no-children", "-n"]),
+        ("callee", &["-g", "callee,5"]),
+        ("flat", &["-g", "none", "-s", "dso,pid,comm", "-n"]),
+        (
+            "quiet",
+            &["-q", "--no-children", "-g", "none", "-s", "sym,cpu,tid"],
+        ),
+        ("limits", &["-g", "0,1", "-s", "comm"]),
+    ];
+    for (name, words) in cases {
+        let outcome = report(&bytes, words);
+        assert_eq!(
+            (outcome.status, outcome.stderr.as_str()),
+            (0, ""),
+            "{words:?}"
+        );
+        let path = root()
+            .join("tests/golden/report")
+            .join(format!("{name}.txt"));
+        assert_golden(&path, &outcome.stdout);
+    }
+}
+
+#[test]
+fn an_unknown_key_is_named_with_those_there_are() {
+    assert_refused(
+        &["report", "-s", "comm,sybmol"],
+        129,
+        "Unknown --sort key: `sybmol'\nhint: the keys are symbol, comm, dso, pid, cpu, tid\n",
+    );
+}
+
+#[test]
+fn no_samples_is_an_error_that_names_the_events() {
+    let mut file = Recording::new();
+    file.comm(0, (1, 1), "init", 0);
+    let outcome = report(&file.finish(), &[]);
+    let message = "The perf.data data has no samples!\nhint: none of these events occurred while recording: cpu-clock:HG\n";
+    assert_eq!((outcome.status, outcome.stderr.as_str()), (255, message));
+    assert_eq!(outcome.stdout, "");
+}
+
+#[test]
+fn forms_of_call_graphs_to_come_are_refused_by_name() {
+    let outcome = report(&recording(), &["-g", "fractal"]);
+    assert_eq!(outcome.status, 129);
+    assert!(
+        outcome.stderr.contains("'fractal' are not supported yet"),
+        "{outcome:?}"
+    );
+    assert_eq!(outcome.stdout, "");
+}
+
+#[test]
+fn a_cut_file_shows_what_is_there_and_fails() {
+    let bytes = recording();
+    for cut in (104..bytes.len()).step_by(449) {
+        let outcome = report(&bytes[..cut], &[]);
+        assert!(
+            outcome.status != 0 && !outcome.stderr.is_empty(),
+            "cut at {cut}: {outcome:?}"
+        );
+        assert!(
+            !outcome.stderr.contains("panicked"),
+            "cut at {cut}: {outcome:?}"
+        );
+    }
+}

@@ -1,0 +1,231 @@
+//! `report --stdio` beside perf's. Rows are compared as cells: rperf never cuts one. Call graphs are compared as trees
+//! whose equal siblings are sorted: perf orders those by their place in its memory.
+
+use std::cmp::Reverse;
+use std::fmt::Write as _;
+
+use rperf_testkit::skip;
+
+use super::compare::difference;
+use super::recordings::{RECORDINGS, Recording};
+use super::workloads::Workloads;
+use super::{Tool, Tools};
+
+/// What `report` is asked for, over every recording of chosen processes.
+const REPORT: &[&[&str]] = &[&[], &["--no-children", "-n"], &["-g", "none"]];
+
+/// What is asked for over the recordings that begin like [`THOROUGH`].
+const MORE: &[&[&str]] = &[
+    &["-g", "none", "--no-children"],
+    &["-s", "comm"],
+    &["-s", "dso"],
+    &["-s", "sym"],
+    &["-s", "pid"],
+    &["-s", "cpu,dso,comm", "-n"],
+    &["-s", "sym,dso", "--no-children"],
+    &["-g", "callee"],
+    &["-g", "caller,2", "--no-children"],
+    &["-g", "0"],
+    &["-q"],
+    &["--header-only"],
+];
+
+/// With callchains, and with several events.
+const THOROUGH: &[&str] = &["frames, with", "several events with"];
+
+/// What is asked for where anything may have run: other people's programs are full of symbols that overlap and of
+/// chains that are no chains, and one more row moves others.
+const ANYTHING: &[&[&str]] = &[
+    &["-g", "none", "-s", "comm,dso"],
+    &["-g", "none", "-s", "dso", "--no-children", "-n"],
+    &["-g", "none", "-s", "cpu,comm,pid"],
+];
+
+#[test]
+fn report_prints_the_same_rows_and_graphs() {
+    let Some(tools) = Tools::find() else {
+        return skip("report_prints_the_same_rows_and_graphs", "there is no perf");
+    };
+    let workloads = Workloads::build(tools.scratch.path());
+    let mut differences = Vec::new();
+    for recording in RECORDINGS {
+        let Some(file) = recording.make(&tools, &workloads, Tool::Perf) else {
+            continue;
+        };
+        for words in lines_for(recording) {
+            differences.extend(compare_report(&tools, &file, words));
+        }
+    }
+    workloads.clean_up();
+    assert!(
+        differences.is_empty(),
+        "{} command lines print something else:\n\n{}",
+        differences.len(),
+        differences.join("\n")
+    );
+}
+
+fn lines_for(recording: &Recording) -> Vec<&'static [&'static str]> {
+    if recording
+        .options
+        .iter()
+        .any(|word| ["-a", "-C"].contains(word))
+    {
+        return ANYTHING.to_vec();
+    }
+    let thorough = THOROUGH
+        .iter()
+        .any(|start| recording.name.starts_with(start));
+    let more = if thorough { MORE } else { &[] };
+    REPORT.iter().chain(more).copied().collect()
+}
+
+fn compare_report(tools: &Tools, file: &str, words: &[&str]) -> Option<String> {
+    let line = [&["report", "--stdio", "-i", file], words].concat();
+    let perf = tools.outcome(Tool::Perf, &line);
+    let rperf = tools.outcome(Tool::Rperf, &line);
+    let shown = line.join(" ");
+    assert_eq!(perf.status, 0, "perf {shown}: {}", perf.stderr);
+    if rperf.status != 0 {
+        return Some(format!(
+            "{shown}\n  status {}: {}",
+            rperf.status, rperf.stderr
+        ));
+    }
+    assert!(!perf.stdout.is_empty(), "{shown} prints nothing");
+    let ours = normal(&rperf.stdout, &[]);
+    let theirs = normal(&perf.stdout, &cells_of(&ours));
+    let found = difference(&theirs, &ours)?;
+    Some(format!("{shown}\n{found}"))
+}
+
+/// The text without what differs on purpose. `whole` are cells that perf may have cut.
+fn normal(text: &str, whole: &[String]) -> String {
+    let mut lines = Vec::new();
+    let mut graph: Vec<&str> = Vec::new();
+    for line in text.lines().map(str::trim_end) {
+        if line.starts_with("            ") {
+            graph.push(line);
+            continue;
+        }
+        lines.extend(tree(&std::mem::take(&mut graph)));
+        // Titles and rules are as wide as their columns; the advice at the end is perf's alone.
+        if line.starts_with("# .") || line.starts_with("# (Tip") || line == "#" || line.is_empty() {
+            continue;
+        }
+        let cells = line
+            .split("  ")
+            .map(str::trim)
+            .filter(|cell| !cell.is_empty());
+        let cells: Vec<&str> = cells.map(|cell| uncut(cell, whole)).collect();
+        lines.push(cells.join("  "));
+    }
+    lines.join("\n")
+}
+
+fn cells_of(text: &str) -> Vec<String> {
+    let cells = text.lines().flat_map(|line| line.split("  "));
+    let mut cells: Vec<String> = cells.map(str::to_owned).collect();
+    cells.sort();
+    cells.dedup();
+    cells
+}
+
+/// perf cuts names of tasks to the width of the last name that a thread had, 7 at the least.
+fn uncut<'a>(cell: &'a str, whole: &'a [String]) -> &'a str {
+    let is_name = |name: &&String| name.starts_with(cell) && name.len() <= 16;
+    match whole.binary_search_by(|name| name.as_str().cmp(cell)) {
+        Err(_) if cell.len() >= 7 => whole.iter().find(is_name).map_or(cell, |name| name),
+        _ => cell,
+    }
+}
+
+/// One branch of a printed graph.
+struct Branch {
+    column: usize,
+    share: String,
+    frames: Vec<String>,
+    branches: Vec<Branch>,
+}
+
+/// A printed graph, one line to a branch, equal siblings sorted.
+fn tree(lines: &[&str]) -> Vec<String> {
+    let mut root = Branch {
+        column: 0,
+        share: String::new(),
+        frames: Vec::new(),
+        branches: Vec::new(),
+    };
+    for line in lines {
+        let text = line.trim_start_matches([' ', '|']);
+        let Some(marked) = text.strip_prefix("--") else {
+            if !text.is_empty() {
+                last(&mut root, usize::MAX).frames.push(text.to_owned());
+            }
+            continue;
+        };
+        // `---` begins a stem, which has no share.
+        let (share, frame) = match marked.strip_prefix('-') {
+            Some(frame) => ("", frame),
+            None => marked.split_once("--").unwrap_or(("", marked)),
+        };
+        let column = line.len() - text.len();
+        last(&mut root, column).branches.push(Branch {
+            column,
+            share: share.to_owned(),
+            frames: vec![frame.to_owned()],
+            branches: Vec::new(),
+        });
+    }
+    let mut out = Vec::new();
+    render(&mut root, 0, &mut out);
+    out
+}
+
+/// The last branch that stands left of `column`. A stem holds the branches that its frames lead to.
+fn last(branch: &mut Branch, column: usize) -> &mut Branch {
+    let deeper = |branch: &Branch| {
+        branch
+            .branches
+            .last()
+            .is_some_and(|inner| inner.column < column)
+    };
+    let mut at = branch;
+    while deeper(at) {
+        let end = at.branches.len() - 1;
+        at = &mut at.branches[end];
+    }
+    at
+}
+
+fn render(branch: &mut Branch, depth: usize, out: &mut Vec<String>) {
+    for branch in &mut branch.branches {
+        let mut inner = Vec::new();
+        render(branch, depth + 1, &mut inner);
+        let mut text = format!("{:depth$}{} {}", "", branch.share, branch.frames.join(";"));
+        for line in inner {
+            let _ = write!(text, "\n{line}");
+        }
+        branch.frames = vec![text];
+    }
+    let share = |branch: &Branch| {
+        branch
+            .share
+            .trim_end_matches('%')
+            .parse()
+            .unwrap_or(100.0_f64)
+    };
+    let key = |branch: &Branch| {
+        (
+            Reverse((share(branch) * 100.0) as u64),
+            branch.frames[0].clone(),
+        )
+    };
+    branch.branches.sort_by_cached_key(key);
+    out.extend(
+        branch
+            .branches
+            .iter()
+            .map(|branch| branch.frames[0].clone()),
+    );
+}
