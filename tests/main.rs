@@ -2,4 +2,5 @@
 
 mod commands;
 mod differential;
+mod kernel;
 mod tidy;

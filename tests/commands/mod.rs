@@ -5,6 +5,7 @@ mod cli_config;
 mod cli_input;
 mod cli_options;
 mod cli_perf;
+mod record;
 mod recording;
 mod report;
 mod script;

@@ -1,0 +1,510 @@
+//! `rperf record`: what it says, how it ends, and what happens to files.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
+
+use crate::kernel::{BUSY, Running, is_root, rperf_in};
+
+fn record(scratch: &Scratch, words: &[&str]) -> Outcome {
+    let words = [&["record"], words].concat();
+    rperf_in(scratch, &words).finish().expect("rperf starts")
+}
+
+/// The last two lines of a recording, with numbers of any size.
+fn assert_closing_lines(stderr: &str, program: &str, file: &str) {
+    let lines: Vec<&str> = stderr.lines().collect();
+    let [.., woken, wrote] = lines[..] else {
+        panic!("{stderr}")
+    };
+    assert!(
+        woken.starts_with(&format!("[ {program} record: Woken up "))
+            && woken.ends_with(" times to write data ]"),
+        "{woken}"
+    );
+    assert!(
+        wrote.starts_with(&format!("[ {program} record: Captured and wrote 0.")),
+        "{wrote}"
+    );
+    assert!(
+        wrote.contains(&format!(" MB {file}")) && wrote.ends_with(" ]"),
+        "{wrote}"
+    );
+}
+
+#[test]
+fn a_command_is_recorded_and_its_status_passed_on() {
+    let scratch = Scratch::new();
+    for (words, status) in [
+        (&["-e", "cpu-clock", "sh", "-c", "exit 3"][..], 3),
+        (&["-e", "cpu-clock", "--", "sh", "-c", "exit 0"], 0),
+        (
+            &["-e", "cpu-clock", "-o", "other", "sh", "-c", "kill -9 $$"],
+            137,
+        ),
+    ] {
+        let outcome = record(&scratch, words);
+        assert_eq!(outcome.status, status, "{words:?} {}", outcome.stderr);
+        let file = if words.contains(&"other") {
+            "other"
+        } else {
+            "perf.data"
+        };
+        assert_closing_lines(&outcome.stderr, "rperf", file);
+        let mode = fs::metadata(scratch.path().join(file))
+            .expect("the file is there")
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+    assert!(
+        scratch.path().join("perf.data.old").exists(),
+        "the first of the two"
+    );
+    let names = fs::read_dir(scratch.path()).expect("a directory").flatten();
+    let names: Vec<_> = names
+        .map(|entry| entry.file_name())
+        .filter(|name| name != ".debug")
+        .collect();
+    assert_eq!(names.len(), 3, "nothing else is left: {names:?}");
+}
+
+#[test]
+fn through_a_link_named_perf_it_says_perf_and_quiet_says_nothing() {
+    let scratch = Scratch::new();
+    let words = ["record", "-e", "cpu-clock", "true"];
+    let outcome = rperf_in(&scratch, &words)
+        .arg0("/usr/bin/perf")
+        .finish()
+        .expect("rperf starts");
+    assert_closing_lines(&outcome.stderr, "perf", "perf.data");
+    let quiet = record(&scratch, &["-q", "true"]);
+    assert_eq!(
+        (quiet.status, quiet.stderr.as_str(), quiet.stdout.as_str()),
+        (0, "", "")
+    );
+}
+
+#[test]
+fn the_workloads_output_stays_its_own() {
+    let scratch = Scratch::new();
+    let outcome = record(&scratch, &["-q", "-e", "cpu-clock", "echo", "-a", "--help"]);
+    assert_eq!(outcome.stdout, "-a --help\n");
+}
+
+#[test]
+fn what_can_not_be_recorded_leaves_the_old_file_alone() {
+    let scratch = Scratch::new();
+    scratch.write("perf.data", "precious").expect("writable");
+    scratch
+        .write("script", "#!/no/such/interpreter\n")
+        .expect("writable");
+    let executable = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(scratch.path().join("script"), executable).expect("own file");
+    for (words, status, message) in [
+        (
+            &["-e", "cs", "./nosuch"][..],
+            255,
+            "Failed to collect 'cs' for the './nosuch' workload: No such file or directory\n",
+        ),
+        (
+            &["-e", "cs", "/etc/passwd"],
+            255,
+            "Failed to collect 'cs' for the '/etc/passwd' workload: Permission denied\n",
+        ),
+        (
+            &["-e", "cs", "-p", "2000000000"],
+            244,
+            "Couldn't create thread/CPU maps: No such process\nthere is no process or thread 2000000000\n",
+        ),
+        (
+            &["-e", "cs", "-t", "2000000000"],
+            244,
+            "Couldn't create thread/CPU maps: No such process\nthere is no process or thread 2000000000\n",
+        ),
+        (
+            &["-e", "cs", "-o", "/nodir/x", "true"],
+            255,
+            "failed to open /nodir/x : No such file or directory\nPerf session creation failed.\n",
+        ),
+        (
+            &["-e", "cs", "-o", "/tmp", "true"],
+            255,
+            "failed to open /tmp : Is a directory\nPerf session creation failed.\n",
+        ),
+        (
+            &["-e", "cs", "-o", "-", "true"],
+            129,
+            "rperf record: -o - (pipe format) is not supported yet; write a file\n",
+        ),
+        (
+            &["-F", "99", "-c", "1", "true"],
+            234,
+            "cannot set frequency and period at the same time\n",
+        ),
+        (
+            &["-F", "0", "true"],
+            234,
+            "frequency and count are zero, aborting\n",
+        ),
+        (
+            &["-p", "1,x", "true"],
+            129,
+            "'x' is no process or thread id\n",
+        ),
+        (
+            &["--call-graph", "dwarf", "true"],
+            129,
+            "call graphs by dwarf are not supported yet; use --call-graph fp\n",
+        ),
+    ] {
+        let outcome = record(&scratch, words);
+        // As an ordinary user the event's fallback is announced first.
+        assert!(
+            outcome.stderr.ends_with(message),
+            "{words:?}: {}",
+            outcome.stderr
+        );
+        assert_eq!(
+            (outcome.status, outcome.stdout.as_str()),
+            (status, ""),
+            "{words:?}"
+        );
+    }
+    let outcome = record(&scratch, &["-e", "cs", "./script"]);
+    assert!(
+        outcome
+            .stderr
+            .contains("/script' workload: No such file or directory"),
+        "{}",
+        outcome.stderr
+    );
+    assert_eq!(
+        fs::read(scratch.path().join("perf.data")).expect("it stays"),
+        b"precious"
+    );
+    assert!(!scratch.path().join("perf.data.old").exists());
+    let names = fs::read_dir(scratch.path()).expect("a directory").count();
+    assert_eq!(names, 2, "nothing is left behind");
+}
+
+#[test]
+fn cpus_that_are_not_there_are_named() {
+    let scratch = Scratch::new();
+    let outcome = record(&scratch, &["-C", "0,4000", "true"]);
+    assert_eq!(outcome.status, 255);
+    assert!(
+        outcome
+            .stderr
+            .starts_with("CPU 4000 is not online: choose from 0"),
+        "{}",
+        outcome.stderr
+    );
+    let outcome = record(&scratch, &["-C", "3-1", "true"]);
+    assert_eq!(
+        (outcome.status, outcome.stderr.as_str()),
+        (129, "-C: '3-1' runs backwards\n")
+    );
+}
+
+#[test]
+fn rates_beyond_the_limit_are_lowered_and_ring_sizes_rounded() {
+    let scratch = Scratch::new();
+    let limit = fs::read_to_string("/proc/sys/kernel/perf_event_max_sample_rate").expect("Linux");
+    let limit = limit.trim();
+    let outcome = record(&scratch, &["-e", "cpu-clock", "-F", "1000000000", "true"]);
+    let warning = format!(
+        "warning: Maximum frequency rate ({limit} Hz) exceeded, throttling from 1000000000 Hz to {limit} Hz.\n"
+    );
+    assert!(outcome.stderr.starts_with(&warning), "{}", outcome.stderr);
+    assert_eq!(outcome.status, 0);
+    let outcome = record(&scratch, &["-e", "cpu-clock", "-F", "max", "true"]);
+    assert!(outcome.stderr.starts_with(&format!(
+        "info: Using a maximum frequency rate of {limit} Hz\n"
+    )));
+    let outcome = record(&scratch, &["-e", "cpu-clock", "-m", "3", "true"]);
+    assert!(
+        outcome.stderr.contains("rounding mmap pages size to "),
+        "{}",
+        outcome.stderr
+    );
+    for bad in ["x", "1T", "-4"] {
+        let outcome = record(&scratch, &["-m", bad, "true"]);
+        assert_eq!(outcome.status, 129, "{bad}");
+        assert!(
+            outcome
+                .stderr
+                .starts_with("Invalid argument for --mmap_pages/-m\n"),
+            "{}",
+            outcome.stderr
+        );
+    }
+}
+
+#[test]
+fn vv_shows_each_attr_and_each_call() {
+    let scratch = Scratch::new();
+    let outcome = record(
+        &scratch,
+        &["-vv", "-e", "cpu-clock:u", "-c", "100000", "true"],
+    );
+    let rule = "-".repeat(60);
+    let block = format!(
+        "{rule}\nperf_event_attr:\n  type                             1\n  size                             128\n  \
+         {{ sample_period, sample_freq }}   100000\n  sample_type                      IP|TID|TIME\n  read_format                      ID|LOST\n  disabled                         1\n"
+    );
+    assert!(outcome.stderr.starts_with(&block), "{}", outcome.stderr);
+    let calls = outcome.stderr.lines().filter(|line| {
+        line.starts_with("sys_perf_event_open: pid ")
+            && line.contains("  group_fd -1  flags 0x8 = ")
+    });
+    assert!(calls.count() >= 1, "{}", outcome.stderr);
+}
+
+/// A recording in the background, once its file is there.
+fn start(scratch: &Scratch, words: &[&str]) -> Running {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rperf"));
+    command
+        .arg("record")
+        .args(words)
+        .current_dir(scratch.path())
+        .env("HOME", scratch.path());
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let running = Running(command.spawn().expect("rperf starts"));
+    let (file, began) = (scratch.path().join("perf.data"), Instant::now());
+    while !file.exists() {
+        assert!(
+            began.elapsed() < Duration::from_secs(60),
+            "the recording does not begin"
+        );
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    running
+}
+
+fn signal(running: &Running, name: &str) {
+    let pid = running.0.id().to_string();
+    let sent = Command::new("kill")
+        .args([name, &pid])
+        .status()
+        .expect("kill runs");
+    assert!(sent.success());
+}
+
+/// How often `perf script` shows a sample, and what it says.
+fn samples(perf: &Path, scratch: &Scratch) -> (usize, String) {
+    let run = Run::new(perf)
+        .args(["script", "-F", "comm,time"])
+        .within(scratch.path());
+    let outcome = run
+        .env("HOME", scratch.path())
+        .finish()
+        .expect("perf starts");
+    (outcome.stdout.lines().count(), outcome.stderr)
+}
+
+#[test]
+fn a_signal_ends_it_with_a_complete_file() {
+    let Some(perf) = real_perf() else {
+        return skip(
+            "record::a_signal_ends_it_with_a_complete_file",
+            "there is no perf",
+        );
+    };
+    for (name, number) in [("-INT", 2), ("-TERM", 15)] {
+        let scratch = Scratch::new();
+        let target = Running::spin();
+        let pid = target.0.id().to_string();
+        let mut recording = start(&scratch, &["-e", "cpu-clock", "-p", &pid]);
+        signal(&recording, name);
+        let status = recording.0.wait().expect("a child");
+        assert_eq!(
+            std::os::unix::process::ExitStatusExt::signal(&status),
+            Some(number)
+        );
+        let mut stderr = String::new();
+        let mut pipe = recording.0.stderr.take().expect("a pipe");
+        std::io::Read::read_to_string(&mut pipe, &mut stderr).expect("text");
+        assert_closing_lines(&stderr, "rperf", "perf.data");
+        let (count, said) = samples(&perf, &scratch);
+        assert!(count > 10 && said.is_empty(), "{count} {said}");
+    }
+}
+
+#[test]
+fn it_ends_with_the_processes_it_follows() {
+    let scratch = Scratch::new();
+    let target = Running::spin();
+    let pid = target.0.id().to_string();
+    let mut recording = start(&scratch, &["-e", "cpu-clock", "-p", &pid]);
+    drop(target);
+    assert!(recording.0.wait().expect("a child").success());
+}
+
+#[test]
+fn a_killed_recording_stays_readable() {
+    let Some(perf) = real_perf() else {
+        return skip(
+            "record::a_killed_recording_stays_readable",
+            "there is no perf",
+        );
+    };
+    let scratch = Scratch::new();
+    let target = Running::spin();
+    let pid = target.0.id().to_string();
+    // A small ring, so that much is written before the end.
+    let mut recording = start(
+        &scratch,
+        &["-e", "cpu-clock", "-m", "1", "-F", "5000", "-p", &pid],
+    );
+    recording.0.kill().expect("it runs");
+    recording.0.wait().expect("a child");
+    let (count, said) = samples(&perf, &scratch);
+    assert!(count > 10 && said.is_empty(), "{count} {said}");
+}
+
+/// A small file system of its own, for root.
+struct SmallDisk(Scratch);
+
+impl SmallDisk {
+    fn mount() -> Option<Self> {
+        let disk = Self(Scratch::new());
+        let words = ["-t", "tmpfs", "-o", "size=256k", "none"];
+        let mounted = Command::new("mount")
+            .args(words)
+            .arg(disk.0.path())
+            .stderr(Stdio::null())
+            .status();
+        mounted.is_ok_and(|status| status.success()).then_some(disk)
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Else the directory below could not be removed; nothing depends on it.
+        let _ = Command::new("umount").arg(self.0.path()).status();
+    }
+}
+
+#[test]
+fn a_full_disk_keeps_what_was_written() {
+    let (Some(perf), Some(disk)) = (real_perf(), SmallDisk::mount()) else {
+        return skip(
+            "record::a_full_disk_keeps_what_was_written",
+            "no perf, or no right to mount",
+        );
+    };
+    let scratch = &disk.0;
+    let long = [BUSY; 20].join("; ");
+    let words = [
+        "record",
+        "-e",
+        "cpu-clock",
+        "-F",
+        "20000",
+        "-m",
+        "64",
+        "-o",
+        "perf.data",
+        "--",
+        "sh",
+        "-c",
+        &long,
+    ];
+    let run = Run::new(env!("CARGO_BIN_EXE_rperf"))
+        .args(words)
+        .within(scratch.path());
+    // The build-id cache is not to fill the disk.
+    let home = Scratch::new();
+    let outcome = run.env("HOME", home.path()).finish().expect("rperf starts");
+    assert_eq!(outcome.status, 255, "{}", outcome.stderr);
+    assert!(
+        outcome
+            .stderr
+            .starts_with("failed to write perf.data: No space left on device\n"),
+        "{}",
+        outcome.stderr
+    );
+    let (count, said) = samples(&perf, scratch);
+    assert!(count > 100, "{count} {said}");
+    assert_eq!(said, "");
+}
+
+#[test]
+fn an_ordinary_user_gets_a_user_only_profile_and_is_told() {
+    let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
+    if !is_root() || paranoid.trim() != "2" || !Path::new("/usr/bin/setpriv").exists() {
+        return skip(
+            "record::an_ordinary_user_gets_a_user_only_profile_and_is_told",
+            "needs root, setpriv and perf_event_paranoid 2",
+        );
+    }
+    let scratch = Scratch::new();
+    let open = fs::Permissions::from_mode(0o777);
+    fs::set_permissions(scratch.path(), open).expect("own directory");
+    let binary = scratch.path().join("rperf");
+    fs::copy(env!("CARGO_BIN_EXE_rperf"), &binary).expect("readable");
+    let as_nobody = |words: &[&str]| {
+        let drop = [
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+            "--inh-caps=-all",
+            "--bounding-set=-all",
+        ];
+        let run = Run::new("/usr/bin/setpriv")
+            .args(drop)
+            .args([&binary])
+            .args(words);
+        run.within(scratch.path())
+            .env("HOME", scratch.path())
+            .finish()
+            .expect("setpriv starts")
+    };
+    let outcome = as_nobody(&["record", "-e", "cs", "sleep", "0.1"]);
+    let note = "the kernel may not be profiled by this user (kernel.perf_event_paranoid is 2): recording user space only, as cs:u\n";
+    assert!(outcome.stderr.starts_with(note), "{}", outcome.stderr);
+    assert_eq!(outcome.status, 0);
+    let outcome = as_nobody(&["record", "sh", "-c", BUSY]);
+    assert!(
+        outcome.stderr.contains("recording user space only\n"),
+        "{}",
+        outcome.stderr
+    );
+    assert!(
+        outcome.stderr.ends_with(" samples) ]\n"),
+        "{}",
+        outcome.stderr
+    );
+    for (words, needed) in [
+        (&["record", "-a", "true"][..], "at 0 or less"),
+        (&["record", "-e", "cs:k", "true"], "at 1 or less"),
+    ] {
+        let outcome = as_nobody(words);
+        assert_eq!(outcome.status, 255, "{}", outcome.stderr);
+        for part in [
+            "No permission to open event",
+            needed,
+            "and it is 2",
+            "sudo sysctl kernel.perf_event_paranoid=",
+        ] {
+            assert!(outcome.stderr.contains(part), "{part}: {}", outcome.stderr);
+        }
+    }
+    let outcome = as_nobody(&["record", "-p", "1", "true"]);
+    assert!(
+        outcome
+            .stderr
+            .contains("the process belongs to another user"),
+        "{}",
+        outcome.stderr
+    );
+}

@@ -1,0 +1,262 @@
+//! Recordings of this very kernel: every target, read back by the perf of Linux, whose own recording of
+//! the same command line must have the same attrs.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::process::{Child, Command, Stdio};
+
+use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
+
+/// A loop of some 50 ms.
+pub(crate) const BUSY: &str = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done";
+
+/// rperf in a directory that is also its home, so that the build-id cache is the test's own.
+pub(crate) fn rperf_in(scratch: &Scratch, words: &[&str]) -> Run {
+    let run = Run::new(env!("CARGO_BIN_EXE_rperf")).args(words);
+    run.within(scratch.path()).env("HOME", scratch.path())
+}
+
+fn perf_in(perf: &std::path::Path, scratch: &Scratch, words: &[&str]) -> Outcome {
+    let run = Run::new(perf).args(words);
+    let run = run.within(scratch.path()).env("HOME", scratch.path());
+    run.finish().expect("perf starts")
+}
+
+/// Whether the tests run as root; others may not observe whole CPUs.
+pub(crate) fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|metadata| metadata.uid() == 0)
+}
+
+/// A process that runs until it is dropped.
+pub(crate) struct Running(pub(crate) Child);
+
+impl Running {
+    pub(crate) fn spin() -> Self {
+        let mut command = Command::new("sh");
+        command.args(["-c", "while :; do :; done"]);
+        Self(command.stdin(Stdio::null()).spawn().expect("sh starts"))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Options, and whether they need root. `PID` stands for a process that runs already.
+const RECORDINGS: &[(&[&str], bool)] = &[
+    (&[], false),
+    (&["--call-graph", "fp,5"], false),
+    (&["-F", "99", "-e", "cpu-clock:u,page-faults"], false),
+    (&["-e", "cpu-clock:ppp", "-e", "task-clock"], false),
+    (&["-e", "page-faults", "-c", "1", "-m", "16"], false),
+    (&["-p", "PID", "-g", "-F", "999"], false),
+    (&["-t", "PID", "-e", "cpu-clock,cs", "-F", "999"], false),
+    (&["-a", "-F", "499"], true),
+    (
+        &["-a", "-g", "-e", "cpu-clock:k,page-faults", "-F", "499"],
+        true,
+    ),
+    (&["-C", "0", "-e", "cpu-clock", "-F", "499"], true),
+];
+
+#[test]
+fn files_are_those_of_perf_in_every_mode() {
+    let Some(perf) = real_perf() else {
+        return skip(
+            "kernel::files_are_those_of_perf_in_every_mode",
+            "there is no perf",
+        );
+    };
+    let scratch = Scratch::new();
+    let target = Running::spin();
+    let pid = target.0.id().to_string();
+    for (options, needs_root) in RECORDINGS {
+        if *needs_root && !is_root() {
+            skip(
+                "kernel::files_are_those_of_perf_in_every_mode",
+                "whole CPUs need root",
+            );
+            continue;
+        }
+        let options = options
+            .iter()
+            .map(|word| if *word == "PID" { &pid } else { *word });
+        let mut words: Vec<&str> = std::iter::once("record").chain(options).collect();
+        words.extend(["-o", "FILE", "--"]);
+        // What runs beside the workload has samples anyway: a timer bounds those recordings.
+        let follows_others = ["-a", "-C", "-p", "-t"]
+            .iter()
+            .any(|word| words.contains(word));
+        words.extend(if follows_others {
+            &["sleep", "0.1"][..]
+        } else {
+            &["sh", "-c", BUSY]
+        });
+        let named = |file| {
+            words
+                .iter()
+                .map(|word| if *word == "FILE" { file } else { *word })
+                .collect::<Vec<_>>()
+        };
+        let theirs = perf_in(&perf, &scratch, &named("theirs.data"));
+        assert_eq!(theirs.status, 0, "{words:?}: {}", theirs.stderr);
+        let ours = rperf_in(&scratch, &named("ours.data"))
+            .finish()
+            .expect("rperf starts");
+        assert_eq!(ours.status, 0, "{words:?}: {}", ours.stderr);
+        assert_accepted(&perf, &scratch, &words);
+    }
+}
+
+/// perf reads ours without a word, finds samples, and the same attrs and records as in its own.
+fn assert_accepted(perf: &std::path::Path, scratch: &Scratch, words: &[&str]) {
+    let read = |command: &[&str], file| perf_in(perf, scratch, &[command, &["-i", file]].concat());
+    let evlist = read(&["evlist", "-v"], "ours.data");
+    assert_eq!(evlist, read(&["evlist", "-v"], "theirs.data"), "{words:?}");
+    for command in [&["script"][..], &["report", "--stdio"]] {
+        let outcome = read(command, "ours.data");
+        assert_eq!(
+            (outcome.status, outcome.stderr.as_str()),
+            (0, ""),
+            "{words:?} {command:?}"
+        );
+        assert!(
+            outcome.stdout.lines().count() > 3,
+            "{words:?} {command:?}: {}",
+            outcome.stdout
+        );
+    }
+    assert_eq!(
+        own_kinds(perf, scratch, "ours.data"),
+        own_kinds(perf, scratch, "theirs.data"),
+        "{words:?}"
+    );
+}
+
+/// The kinds of record that perf itself writes at the start of a file, in order.
+fn own_kinds(perf: &std::path::Path, scratch: &Scratch, file: &str) -> Vec<String> {
+    let dump = perf_in(perf, scratch, &["script", "-D", "-i", file]).stdout;
+    let kinds = dump.lines().filter(|line| line.contains(": PERF_RECORD_"));
+    let kinds =
+        kinds.filter_map(|line| line.split("PERF_RECORD_").nth(1)?.split([' ', ':']).next());
+    let start = kinds.take_while(|kind| *kind != "FINISHED_INIT");
+    let own = start.filter(|kind| {
+        [
+            "ID_INDEX",
+            "THREAD_MAP",
+            "CPU_MAP",
+            "EVENT_UPDATE",
+            "MMAP",
+            "TIME_CONV",
+        ]
+        .contains(kind)
+    });
+    own.map(str::to_owned).collect()
+}
+
+#[test]
+fn samples_before_exec_are_of_perf_exec() {
+    if !is_root() {
+        return skip(
+            "kernel::samples_before_exec_are_of_perf_exec",
+            "whole CPUs need root",
+        );
+    }
+    let Some(perf) = real_perf() else {
+        return skip(
+            "kernel::samples_before_exec_are_of_perf_exec",
+            "there is no perf",
+        );
+    };
+    let scratch = Scratch::new();
+    let words = ["record", "-q", "-a", "-e", "page-faults", "-c", "1", "true"];
+    let ours = rperf_in(&scratch, &words).finish().expect("rperf starts");
+    assert_eq!((ours.status, ours.stderr.as_str()), (0, ""));
+    let comms = perf_in(&perf, &scratch, &["script", "-F", "comm"]).stdout;
+    assert!(
+        comms.lines().any(|comm| comm.trim() == "perf-exec"),
+        "{comms}"
+    );
+}
+
+#[test]
+fn losses_are_told_as_perf_tells_them() {
+    if !is_root() {
+        return skip(
+            "kernel::losses_are_told_as_perf_tells_them",
+            "whole CPUs need root",
+        );
+    }
+    let Some(perf) = real_perf() else {
+        return skip(
+            "kernel::losses_are_told_as_perf_tells_them",
+            "there is no perf",
+        );
+    };
+    let scratch = Scratch::new();
+    let words = [
+        "record",
+        "-a",
+        "-g",
+        "-m",
+        "1",
+        "-F",
+        "max",
+        "-e",
+        "cpu-clock",
+        "sleep",
+        "0.05",
+    ];
+    let ours = rperf_in(&scratch, &words).finish().expect("rperf starts");
+    let warnings = |text: &str| {
+        let lines = text.lines().filter(|line| line.starts_with("Processed"));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let theirs = perf_in(&perf, &scratch, &["report", "--stdio"]);
+    assert!(!warnings(&ours.stderr).is_empty(), "{}", ours.stderr);
+    assert_eq!(warnings(&ours.stderr), warnings(&theirs.stderr));
+    assert!(
+        ours.stderr.contains("hint: try larger rings (-m 8M)"),
+        "{}",
+        ours.stderr
+    );
+}
+
+#[test]
+fn kallsyms_and_vdso_are_kept_under_their_build_ids() {
+    let scratch = Scratch::new();
+    let words = ["record", "-q", "-e", "cpu-clock", "--", "sh", "-c", BUSY];
+    let ours = rperf_in(&scratch, &words).finish().expect("rperf starts");
+    assert_eq!(ours.status, 0, "{}", ours.stderr);
+    let cache = scratch.path().join(".debug");
+    let kept = |object: &str, file: &str| {
+        let ids = fs::read_dir(cache.join(object))
+            .into_iter()
+            .flatten()
+            .flatten();
+        ids.map(|id| {
+            let id = id.file_name().into_string().expect("a hexadecimal name");
+            let linked = cache
+                .join(".build-id")
+                .join(&id[..2])
+                .join(&id[2..])
+                .join(file);
+            fs::read(linked).expect("the link leads to the file")
+        })
+        .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        kept("[vdso]", "vdso")
+            .first()
+            .and_then(|image| image.first_chunk()),
+        Some(b"\x7fELF")
+    );
+    if is_root() {
+        let kallsyms = fs::read("/proc/kallsyms").expect("root reads kallsyms");
+        assert_eq!(kept("[kernel.kallsyms]", "kallsyms"), [kallsyms]);
+    }
+}
