@@ -1,6 +1,7 @@
 //! The loop: wait, hand what the rings hold to the file, until something ends it.
 
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
 
 use rperf_perfdata::{WriteError, Writer};
 use rperf_ring::{Walker, drain};
@@ -18,7 +19,12 @@ pub(crate) struct Sink {
     pub(crate) writer: Writer<Destination>,
     pub(crate) tally: Tally,
     walker: Walker,
+    /// When the header last got the size of the data.
+    checkpoint: Option<Instant>,
 }
+
+/// At most this much of a recording is out of reach for Linux perf when the recorder is killed.
+const CHECKPOINT: Duration = Duration::from_secs(1);
 
 impl Sink {
     pub(crate) fn new(writer: Writer<Destination>, tally: Tally) -> Self {
@@ -26,7 +32,19 @@ impl Sink {
             writer,
             tally,
             walker: Walker::default(),
+            checkpoint: None,
         }
+    }
+
+    /// Keeps the header true once in a while.
+    fn checkpoint(&mut self) -> Result<(), WriteError> {
+        let now = Instant::now();
+        let due = |last| now.duration_since(last) >= CHECKPOINT;
+        if self.checkpoint.is_none_or(due) {
+            self.writer.checkpoint()?;
+            self.checkpoint = Some(now);
+        }
+        Ok(())
     }
 
     /// Writes records that were made here.
@@ -126,7 +144,9 @@ pub(crate) fn run(
             .collect();
         let ready = poll(&fds, -1).map_err(Error::system("wait for the rings"))?;
         woken += 1;
-        rings.pass(sink).map_err(write_error)?;
+        if rings.pass(sink).map_err(write_error)? {
+            sink.checkpoint().map_err(write_error)?;
+        }
         if let Some(stopped) = waits.stopped()? {
             return Ok((stopped, woken));
         }
