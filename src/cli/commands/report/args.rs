@@ -12,17 +12,11 @@ Where the file has call graphs, a line also counts what its callees cost (Childr
 --no-children counts its own alone.";
 
 const CALL_GRAPH: &str = "\
-How call graphs are printed: any of these words and numbers, separated by commas, in any order.
-  graph fractal flat folded none
-      the form; percentages are of the total, with fractal of the parent
-  PERCENT [COUNT]
-      leave out branches below it (default 0.5), print at most that many
-  caller callee
-      from the outermost caller down, or from the sampled function up
-  function address
-      what makes two frames the same
-  percent period count
-      the number at each branch";
+How call graphs are printed: any of these, separated by commas, in any order.
+  graph, none       with call graphs, percentages being of the total, or without
+  PERCENT           leave out branches below it (default 0.5)
+  COUNT             at most that many branches of one fork, after PERCENT
+  caller, callee    from the outermost caller down, or from the sampled function up";
 
 /// The command and its options.
 pub(in crate::cli::commands) fn command() -> Command {
