@@ -4,7 +4,8 @@ use super::eval::STACK;
 use super::parse;
 use super::pointer::{Style, style_of};
 use super::program::{
-    Binary, Dynamic, Load, Machine, Number, Piece, Place, PrintFmt, Source, Span, Step, TableEntry,
+    Binary, Dynamic, Literal, Load, Machine, Number, Output, Piece, Place, PrintFmt, SHORT, Source,
+    Span, Step, TableEntry,
 };
 use super::spec::{Conversion, ConversionKind, Part, parts};
 use super::tree::{Entry, Node, Operation, cast_mask, number_prefix};
@@ -22,11 +23,7 @@ impl PrintFmt {
             max_depth: 0,
         };
         match compiler.print_fmt() {
-            Ok(()) => {
-                // Room for reading a fixed number of bytes at any text.
-                compiler.program.text.extend_from_slice(&[0; 16]);
-                compiler.program
-            }
+            Ok(()) => compiler.program,
             Err(warning) => Self {
                 fields: format.fields.clone(),
                 warning: Some(warning),
@@ -69,17 +66,18 @@ impl Compiler<'_> {
     fn print_fmt(&mut self) -> Result<(), Warning> {
         let (format, arguments) = parse::parse(&self.format.print_fmt)?;
         let mut arguments = arguments.iter();
+        let mut before = Vec::new();
         for part in parts(&format)? {
             match part {
-                Part::Literal(bytes) => {
-                    let span = self.text(&bytes);
-                    self.program.pieces.push(Piece::Literal(span));
-                }
+                Part::Literal(bytes) => before.extend_from_slice(&bytes),
                 Part::Conversion(conversion) => {
-                    let piece = self.conversion(&conversion, &mut arguments)?;
-                    self.program.pieces.push(piece);
+                    let output = self.conversion(&conversion, &mut arguments)?;
+                    self.piece(&mut before, output);
                 }
             }
+        }
+        if !before.is_empty() {
+            self.piece(&mut before, Output::Nothing);
         }
         if self.max_depth > STACK {
             return Err(Warning::TooDeep);
@@ -87,11 +85,21 @@ impl Compiler<'_> {
         Ok(())
     }
 
+    /// Appends `output` with the text before it, which is taken.
+    fn piece(&mut self, before: &mut Vec<u8>, output: Output) {
+        let span = self.text(before);
+        before.resize(before.len().max(SHORT), 0);
+        let start = before.first_chunk().copied().unwrap_or_default();
+        before.clear();
+        let before = Literal { start, span };
+        self.program.pieces.push(Piece { before, output });
+    }
+
     fn conversion<'n>(
         &mut self,
         conversion: &Conversion,
         arguments: &mut impl Iterator<Item = &'n Node>,
-    ) -> Result<Piece, Warning> {
+    ) -> Result<Output, Warning> {
         let star = match conversion.takes_star {
             true => {
                 let argument = arguments.next().ok_or(Warning::TooFewArguments)?;
@@ -101,12 +109,12 @@ impl Compiler<'_> {
         };
         let argument = arguments.next().ok_or(Warning::TooFewArguments)?;
         Ok(match &conversion.kind {
-            ConversionKind::Integer(spec) => Piece::Integer {
+            ConversionKind::Integer(spec) => Output::Integer {
                 number: self.number(argument),
                 spec: *spec,
                 star,
             },
-            ConversionKind::Text(spec) => Piece::Text {
+            ConversionKind::Text(spec) => Output::Text {
                 source: self.source(argument)?,
                 spec: *spec,
                 star,
@@ -374,32 +382,32 @@ impl Compiler<'_> {
         }
     }
 
-    fn pointer(&mut self, suffix: &str, node: &Node, star: Option<Number>) -> Piece {
+    fn pointer(&mut self, suffix: &str, node: &Node, star: Option<Number>) -> Output {
         let letters = suffix.as_bytes();
         match letters.first() {
-            Some(b'F' | b'S') => Piece::Function {
+            Some(b'F' | b'S') => Output::Function {
                 number: self.number(node),
                 with_offset: true,
             },
-            Some(b'f' | b's') => Piece::Function {
+            Some(b'f' | b's') => Output::Function {
                 number: self.number(node),
                 with_offset: false,
             },
             Some(_) => self.address(letters, uncast(node), star),
-            None => Piece::Pointer(self.number(node)),
+            None => Output::Pointer(self.number(node)),
         }
     }
 
-    fn address(&mut self, letters: &[u8], node: &Node, star: Option<Number>) -> Piece {
+    fn address(&mut self, letters: &[u8], node: &Node, star: Option<Number>) -> Output {
         let Some((style, size, name)) = style_of(letters, self.program.machine) else {
-            return Piece::Literal(Span::default());
+            return Output::Nothing;
         };
         let takes_dynamic = matches!(style, Style::Socket { .. } | Style::Bytes { .. });
         let place = match node {
             Node::Field(name) if !matches!(style, Style::Bytes { .. }) => {
                 match self.format.field(name) {
                     Some(field) => Some(fixed(field)),
-                    None => return Piece::Literal(Span::default()),
+                    None => return Output::Nothing,
                 }
             }
             Node::DynamicArray(name) if takes_dynamic => {
@@ -417,14 +425,14 @@ impl Compiler<'_> {
                 format!("INVALID{name}")
             }
             Some(place) => {
-                return Piece::Address {
+                return Output::Address {
                     place,
                     style,
                     limit: star,
                 };
             }
         };
-        Piece::Literal(self.text(complaint.as_bytes()))
+        Output::Complaint(self.text(complaint.as_bytes()))
     }
 }
 

@@ -2,10 +2,10 @@
 
 use rperf_wire::Endian;
 
-use super::digits::{put_bytes, put_integer, put_prefixed};
+use super::digits::{put_integer, put_prefixed, put_start};
 use super::field::read_number;
 use super::generic;
-use super::program::{Binary, Context, Load, Number, Piece, PrintFmt, Span, Step};
+use super::program::{Binary, Context, Load, Number, Output, Piece, PrintFmt, SHORT, Step};
 
 /// Deepest stack of the number machine; `compile` refuses programs that need more.
 pub(super) const STACK: usize = 24;
@@ -26,25 +26,31 @@ impl PrintFmt {
 
     #[inline]
     fn write_piece(&self, piece: &Piece, raw: &[u8], context: &Context<'_>, out: &mut Vec<u8>) {
-        match piece {
-            Piece::Literal(span) => self.write_literal(*span, out),
-            Piece::Integer { number, spec, star } => {
+        let length = (piece.before.span.end - piece.before.span.start) as usize;
+        if length <= SHORT {
+            put_start(out, &piece.before.start, length);
+        } else {
+            out.extend_from_slice(self.literal(piece.before.span));
+        }
+        match &piece.output {
+            Output::Nothing => {}
+            Output::Integer { number, spec, star } => {
                 let star = star.map(|star| self.number(star, raw));
                 put_integer(out, self.number(*number, raw), spec, star);
             }
-            Piece::Text { source, spec, star } => {
+            Output::Text { source, spec, star } => {
                 let star = star.map(|star| self.number(star, raw));
                 self.write_source(*source, raw, context, (*spec, star), out);
             }
-            Piece::Function {
+            Output::Function {
                 number,
                 with_offset,
             } => write_function(self.number(*number, raw), *with_offset, context, out),
-            Piece::Pointer(number) => match self.number(*number, raw) {
+            Output::Pointer(number) => match self.number(*number, raw) {
                 0 => out.extend_from_slice(b"(nil)"),
                 address => put_prefixed(out, address),
             },
-            Piece::Address {
+            Output::Address {
                 place,
                 style,
                 limit,
@@ -52,14 +58,8 @@ impl PrintFmt {
                 let limit = limit.map(|limit| self.number(limit, raw));
                 self.write_address(*place, *style, limit, raw, out);
             }
+            Output::Complaint(text) => out.extend_from_slice(self.literal(*text)),
         }
-    }
-
-    #[inline]
-    pub(super) fn write_literal(&self, span: Span, out: &mut Vec<u8>) {
-        let after = self.text.get(span.start as usize..).unwrap_or_default();
-        let length = (span.end - span.start) as usize;
-        put_bytes(out, after.get(..length).unwrap_or_default(), after);
     }
 
     /// The value of `number` in `raw`.

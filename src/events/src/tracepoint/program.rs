@@ -56,10 +56,28 @@ pub struct PrintFmt {
     pub(super) warning: Option<Warning>,
 }
 
-/// A part of the output.
+/// A conversion with the text before it.
 #[derive(Debug, Clone)]
-pub(super) enum Piece {
-    Literal(Span),
+pub(super) struct Piece {
+    pub(super) before: Literal,
+    pub(super) output: Output,
+}
+
+/// Constant text; the start of it is at hand, since most of it is short.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Literal {
+    pub(super) start: [u8; SHORT],
+    pub(super) span: Span,
+}
+
+/// Bytes of constant text that are copied with one instruction.
+pub(super) const SHORT: usize = 16;
+
+/// What a conversion shows.
+#[derive(Debug, Clone)]
+pub(super) enum Output {
+    /// Nothing more: the text before it ends the format.
+    Nothing,
     Integer {
         number: Number,
         spec: IntegerSpec,
@@ -80,6 +98,8 @@ pub(super) enum Piece {
         style: Style,
         limit: Option<Number>,
     },
+    /// What perf says of an argument that does not fit.
+    Complaint(Span),
 }
 
 /// A piece of [`PrintFmt::text`].
