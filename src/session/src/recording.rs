@@ -64,65 +64,19 @@ pub fn record(
 ) -> Result<Summary, Error> {
     let held = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD];
     let signals = Signals::hold(&held).map_err(Error::system("hold signals back"))?;
-    let mut workload = fork(request, &signals)?;
-    let pid = workload.as_ref().map(Workload::pid);
-    let (proc, sysfs) = (Proc::new(&request.proc), Sysfs::new(&request.sysfs));
-    let mut places = Places::find(&request.target, pid, &proc, &sysfs)?;
-    let (events, mut rings) = open(request, &mut places, watch)?;
-    let descriptions = describe(&events);
-    let tracing_data = describe_tracepoints(request, &events)?;
-    let (mut replacement, file) = Replacement::create(&request.output)?;
-    let writer = Writer::new(file, &descriptions)
-        .map_err(write_error)
-        .map_err(at(request))?;
-    let first_type = events
-        .first()
-        .map(|event| event.event.attr.sample_type)
-        .unwrap_or_default();
-    let mut sink = Sink::new(writer, Tally::new(first_type));
-    let mut records = Records::new(SampleIdLayout::new(first_type).size());
-
-    let kernel = Kernel::of(&events, &proc, watch);
-    synthesize(request, &places, &events, &kernel, &mut records);
-    sink.records(&mut records)
-        .map_err(write_error)
-        .map_err(at(request))?;
-    if request.target != Target::Workload {
-        for_each_counter(&events, "enable", rperf_sys::Counter::enable)?;
-    }
-    if let Some(workload) = &mut workload {
-        synthesize::workload_comm(&mut records, &proc, workload.pid());
-        workload
-            .start()
-            .map_err(|cause| workload_error(request, cause))?;
-    }
-    replacement.commit()?;
-    records.user(RecordKind::FINISHED_INIT, |_| {});
-    sink.records(&mut records)
-        .map_err(write_error)
-        .map_err(at(request))?;
-
-    let mut waits = Waits {
-        signals: &signals,
-        workload: workload.as_mut(),
-        until_tasks_end: matches!(request.target, Target::Processes(_) | Target::Threads(_)),
-    };
-    let outcome = run(&mut waits, &events, &mut rings, &mut sink);
-    for_each_counter(&events, "disable", rperf_sys::Counter::disable)?;
-    let outcome = outcome.and_then(|outcome| {
-        rings.empty(&mut sink).map_err(write_error)?;
-        Ok(outcome)
-    });
-    let ended = end_workload(workload, &outcome)?;
+    let mut live = Live::set_up(request, &signals, watch)?;
+    live.begin(request).map_err(at(request))?;
+    let outcome = live.observe(request, &signals);
+    let ended = end_workload(live.workload, &outcome)?;
     let closing = Closing {
         request,
         ids,
-        events: &events,
-        descriptions: &descriptions,
-        tracing_data,
-        kernel: &kernel,
+        events: &live.events,
+        descriptions: &live.descriptions,
+        tracing_data: live.tracing_data,
+        kernel: &live.kernel,
     };
-    let summary = close(&closing, sink, records);
+    let summary = close(&closing, live.sink, live.records);
     let (stopped, woken) = outcome.map_err(at(request))?;
     let mut summary = summary.map_err(at(request))?;
     summary.woken = woken;
@@ -130,9 +84,88 @@ pub fn record(
     if let Stopped::BySignal(signal) = stopped {
         summary.signal = Some(signal);
     }
+    let rings = live.rings;
     let lost = rings.rings.iter().map(|ring| ring.cpu).zip(rings.lost);
     summary.lost_by_cpu = lost.filter(|(_, lost)| *lost > 0).collect();
     Ok(summary)
+}
+
+/// A recording while it is made.
+struct Live {
+    places: Places,
+    events: Vec<OpenEvent>,
+    descriptions: Vec<EventDesc>,
+    tracing_data: Option<TracingDataBuilder>,
+    rings: Rings,
+    kernel: Kernel,
+    workload: Option<Workload>,
+    replacement: Replacement,
+    sink: Sink,
+    /// What is synthesized, until it is written.
+    records: Records,
+}
+
+impl Live {
+    /// Does everything that can fail without a trace: forks, opens, maps, creates the file.
+    fn set_up(request: &Request, signals: &Signals, watch: &mut dyn Watch) -> Result<Self, Error> {
+        let workload = fork(request, signals)?;
+        let pid = workload.as_ref().map(Workload::pid);
+        let (proc, sysfs) = (Proc::new(&request.proc), Sysfs::new(&request.sysfs));
+        let mut places = Places::find(&request.target, pid, &proc, &sysfs)?;
+        let (events, rings) = open(request, &mut places, watch)?;
+        let descriptions = describe(&events);
+        let tracing_data = describe_tracepoints(request, &events)?;
+        let (replacement, file) = Replacement::create(&request.output)?;
+        let writer = Writer::new(file, &descriptions)
+            .map_err(write_error)
+            .map_err(at(request))?;
+        let first = events.first().map(|event| event.event.attr.sample_type);
+        let first = first.unwrap_or_default();
+        Ok(Self {
+            kernel: Kernel::of(&events, &proc, watch),
+            sink: Sink::new(writer, Tally::new(first)),
+            records: Records::new(SampleIdLayout::new(first).size()),
+            places,
+            events,
+            descriptions,
+            tracing_data,
+            rings,
+            workload,
+            replacement,
+        })
+    }
+
+    /// Writes what was there before, lets events and workload run, and puts the file in its place.
+    fn begin(&mut self, request: &Request) -> Result<(), Error> {
+        let (records, sink) = (&mut self.records, &mut self.sink);
+        synthesize(request, &self.places, &self.events, &self.kernel, records);
+        sink.records(records).map_err(write_error)?;
+        if request.target != Target::Workload {
+            for_each_counter(&self.events, "enable", rperf_sys::Counter::enable)?;
+        }
+        if let Some(workload) = &mut self.workload {
+            let proc = Proc::new(&request.proc);
+            synthesize::workload_comm(records, &proc, workload.pid());
+            let started = workload.start();
+            started.map_err(|cause| workload_error(request, cause))?;
+        }
+        self.replacement.commit()?;
+        records.user(RecordKind::FINISHED_INIT, |_| {});
+        sink.records(records).map_err(write_error)
+    }
+
+    /// Drains until something ends the recording, then what is left.
+    fn observe(&mut self, request: &Request, signals: &Signals) -> Result<(Stopped, u64), Error> {
+        let mut waits = Waits {
+            signals,
+            workload: self.workload.as_mut(),
+            until_tasks_end: matches!(request.target, Target::Processes(_) | Target::Threads(_)),
+        };
+        let outcome = run(&mut waits, &self.events, &mut self.rings, &mut self.sink)?;
+        for_each_counter(&self.events, "disable", rperf_sys::Counter::disable)?;
+        self.rings.empty(&mut self.sink).map_err(write_error)?;
+        Ok(outcome)
+    }
 }
 
 fn fork(request: &Request, signals: &Signals) -> Result<Option<Workload>, Error> {
