@@ -8,9 +8,10 @@ use std::io::{self, Write};
 use std::num::NonZeroUsize;
 
 use clap::ArgMatches;
-use rperf_hist::{Histogram, Samples, Source};
+use rperf_hist::{Histogram, Options, PayloadText, Samples, Source};
+use rperf_lines::Payloads;
 use rperf_perfdata::{Finding, PerfData};
-use rperf_replay::Replay;
+use rperf_replay::{EventIndex, Replay};
 use rperf_resolve::Resolver;
 use rperf_view::report::{Event, write_banner, write_event, write_lost, write_tip};
 use rperf_wire::SampleType;
@@ -96,18 +97,55 @@ fn count(
 ) -> Result<Vec<Histogram>, CliError> {
     let data = replay.data();
     let events = data.events().iter();
+    let options = settings.options(data.events())?;
+    let threads = NonZeroUsize::new(rperf_sys::parallelism()).unwrap_or(NonZeroUsize::MIN);
+    let samples = replay.fold(threads, || Samples::new(&options))?;
+    let paths = search_paths(context, data.features());
+    let resolver = Resolver::new(replay.world(), &DiskFiles, paths).with_vdso(own_vdso());
+    let payloads = payloads(context, data, &options)?;
     let source = Source {
         endian: data.endian(),
         callchains: events
             .map(|event| event.attr.sample_type.contains(SampleType::CALLCHAIN))
             .collect(),
+        payloads: &Told {
+            payloads: &payloads,
+            resolver: &resolver,
+        },
     };
-    let options = settings.options(source.callchains.contains(&true))?;
-    let threads = NonZeroUsize::new(rperf_sys::parallelism()).unwrap_or(NonZeroUsize::MIN);
-    let samples = replay.fold(threads, || Samples::new(&options))?;
-    let paths = search_paths(context, data.features());
-    let resolver = Resolver::new(replay.world(), &DiskFiles, paths).with_vdso(own_vdso());
     Ok(samples.histograms(&options, &source, &resolver, threads))
+}
+
+/// The tracepoints' descriptions, where a key shows what they tell.
+fn payloads(
+    context: &Context,
+    data: &PerfData<'_>,
+    options: &Options,
+) -> Result<Payloads, CliError> {
+    if !options.keys.iter().any(|key| key.shows_payload()) {
+        return Ok(Payloads::default());
+    }
+    let payloads = Payloads::new(data)?;
+    for finding in payloads.findings() {
+        context.warn(finding);
+    }
+    Ok(payloads)
+}
+
+/// The joint between what tracepoints tell and the rows of a report.
+struct Told<'a, 'w> {
+    payloads: &'a Payloads,
+    resolver: &'a Resolver<'w>,
+}
+
+impl PayloadText for Told<'_, '_> {
+    fn has(&self, event: EventIndex) -> bool {
+        self.payloads.has(event)
+    }
+
+    fn write(&self, event: EventIndex, raw: &[u8], out: &mut Vec<u8>) {
+        self.payloads.write(event, raw, self.resolver, out);
+    }
 }
 
 /// Writes the reports of the events that have samples, in the order of the file.

@@ -16,7 +16,7 @@ pub struct Samples {
     pub(crate) stacks: FxHashMap<RawKey, Weight>,
 }
 
-/// A [`Head`] and the callchain as it stands in the file.
+/// A [`Head`], what a tracepoint tells if that is wanted, and the callchain, both as they stand in the file.
 pub(crate) type RawKey = Box<[u8]>;
 
 /// The parts of a sample that make a difference.
@@ -25,6 +25,7 @@ struct Wanted {
     comm: bool,
     thread: bool,
     cpu: bool,
+    payload: bool,
     chain: bool,
 }
 
@@ -35,6 +36,7 @@ impl Wanted {
             comm: reads(Reads::Comm),
             thread: reads(Reads::Thread),
             cpu: reads(Reads::Cpu),
+            payload: reads(Reads::Payload),
             chain: options.children || options.graph.is_some(),
         }
     }
@@ -55,7 +57,14 @@ impl Samples {
 impl Fold for Samples {
     fn sample(&mut self, world: &World, sample: &Sample<'_>) {
         self.scratch.clear();
-        Head::new(self.wanted, world, sample).write(&mut self.scratch);
+        let payload = sample.wire.raw.filter(|_| self.wanted.payload);
+        let payload = payload.unwrap_or_default();
+        let head = Head {
+            payload: payload.len() as u32,
+            ..Head::new(self.wanted, world, sample)
+        };
+        head.write(&mut self.scratch);
+        self.scratch.extend_from_slice(payload);
         if self.wanted.chain
             && let Some(chain) = sample.wire.callchain
         {
@@ -102,6 +111,8 @@ pub(crate) struct Head {
     pub(crate) comm: Option<CommId>,
     pub(crate) thread: Thread,
     pub(crate) cpu: u32,
+    /// Bytes of raw data that follow.
+    pub(crate) payload: u32,
 }
 
 impl Head {
@@ -113,7 +124,7 @@ impl Head {
         let thread = Thread { pid, tid };
         Self {
             event: sample.event.0,
-            misc: Misc(sample.misc.0 & 7),
+            misc: Misc(sample.misc.0 & MISC as u16),
             epoch: world.epoch(sample.machine(), pid, order),
             ip: sample.wire.ip.unwrap_or_default(),
             comm: wanted.comm.then(|| world.comm_final(pid, tid, order)),
@@ -123,6 +134,7 @@ impl Head {
                 Thread::default()
             },
             cpu: if wanted.cpu { sample.cpu } else { 0 },
+            payload: 0,
         }
     }
 
@@ -130,7 +142,10 @@ impl Head {
         let named = if self.comm.is_some() { NAMED } else { 0 };
         let comm = self.comm.map_or(0, |comm| comm.0);
         let words = [
-            pair(self.event, named | u32::from(self.misc.0)),
+            pair(
+                self.event,
+                named | self.payload << MISC_BITS | u32::from(self.misc.0),
+            ),
             self.epoch.user,
             self.epoch.kernel,
             self.ip,
@@ -142,7 +157,7 @@ impl Head {
         }
     }
 
-    /// Reads back what was written, and the callchain behind it.
+    /// Reads back what was written, and what stands behind it.
     pub(crate) fn read(key: &[u8]) -> (Self, &[u8]) {
         let (head, chain) = key.split_at_checked(Self::SIZE).unwrap_or_default();
         let word = |index: usize| Endian::Little.u64_at(head, index * 8).unwrap_or_default();
@@ -151,7 +166,7 @@ impl Head {
         let (pid, tid) = unpair(word(5));
         let head = Self {
             event,
-            misc: Misc((misc & !NAMED) as u16),
+            misc: Misc((misc & MISC) as u16),
             epoch: Epoch {
                 user: word(1),
                 kernel: word(2),
@@ -160,11 +175,15 @@ impl Head {
             comm: (misc & NAMED != 0).then_some(CommId(comm)),
             thread: Thread { pid, tid },
             cpu,
+            payload: (misc & !NAMED) >> MISC_BITS,
         };
         (head, chain)
     }
 }
 
+/// The CPU mode, all that counts of a record's flags.
+const MISC: u32 = (1 << MISC_BITS) - 1;
+const MISC_BITS: u32 = 3;
 /// Marks a head that holds a name.
 const NAMED: u32 = 1 << 31;
 
@@ -196,6 +215,7 @@ mod tests {
                 tid: u32::MAX,
             },
             cpu: u32::MAX,
+            payload: 65_535,
         };
         for head in [head, Head { comm: None, ..head }] {
             let mut key = Vec::new();

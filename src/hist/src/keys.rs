@@ -7,6 +7,7 @@ mod cpu;
 mod dso;
 mod symbol;
 mod thread;
+mod trace;
 
 use std::fmt;
 
@@ -15,6 +16,7 @@ use rperf_resolve::{Level, SymbolId};
 
 use crate::error::Error;
 use crate::names::Names;
+use crate::payloads::PayloadId;
 
 /// All sort keys. A word that several names begin with means the first of them.
 pub static KEYS: &[&Key] = &[
@@ -24,6 +26,7 @@ pub static KEYS: &[&Key] = &[
     &symbol::SYMBOL,
     &cpu::CPU,
     &thread::TID,
+    &trace::TRACE,
 ];
 
 /// One sort key and its column.
@@ -44,6 +47,14 @@ pub struct Key {
     pub(crate) rank: for<'n> fn(&Subject<'_>, &'n dyn Names) -> Part<'n>,
     /// The cell.
     pub(crate) text: fn(&Subject<'_>, &dyn Names) -> String,
+}
+
+impl Key {
+    /// Whether its cells show what tracepoints tell.
+    #[must_use]
+    pub fn shows_payload(&self) -> bool {
+        self.reads == Reads::Payload
+    }
 }
 
 impl fmt::Debug for Key {
@@ -69,6 +80,8 @@ pub(crate) enum Reads {
     Thread,
     /// The processor.
     Cpu,
+    /// What a tracepoint tells.
+    Payload,
     /// The code at one frame.
     Site,
 }
@@ -80,6 +93,8 @@ pub(crate) struct Context {
     pub(crate) thread: Thread,
     /// `u32::MAX` where the samples don't tell.
     pub(crate) cpu: u32,
+    /// What the tracepoint told; `None` for other events.
+    pub(crate) payload: Option<PayloadId>,
 }
 
 /// A thread.

@@ -4,6 +4,7 @@ use rperf_replay::{CommId, DsoId};
 use rperf_resolve::SymbolId;
 
 use crate::keys::Thread;
+use crate::payloads::PayloadId;
 
 /// Names of a recording.
 pub(crate) trait Names: Sync {
@@ -15,6 +16,8 @@ pub(crate) trait Names: Sync {
     fn dso(&self, dso: DsoId) -> &str;
     /// A function's name, demangled.
     fn symbol(&self, symbol: SymbolId) -> &str;
+    /// What a tracepoint told.
+    fn payload(&self, payload: PayloadId) -> &str;
     /// Start and end of a function, in its object's own terms.
     fn range(&self, symbol: SymbolId) -> (u64, u64);
 }

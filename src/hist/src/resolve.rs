@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use rperf_replay::{CommId, DsoId, Machine, Order};
+use rperf_replay::{CommId, DsoId, EventIndex, Machine, Order};
 use rperf_resolve::{Frame, Place, Resolver, SymbolId};
 use rperf_wire::{CpuMode, Endian, U64s};
 use rustc_hash::FxHashMap;
@@ -13,16 +13,19 @@ use crate::keys::{Context, Site, Thread};
 use crate::names::Names;
 use crate::options::{Direction, Options};
 use crate::parallel;
+use crate::payloads::{PayloadId, PayloadText, Payloads, Texts};
 use crate::rows;
 use crate::stacks::{StackKey, Stacks, Weight};
 
 /// What is known of a recording's events, for the text of their reports.
-#[derive(Debug, Clone)]
-pub struct Source {
+#[derive(Clone)]
+pub struct Source<'a> {
     /// Byte order of the file.
     pub endian: Endian,
     /// For each event, whether its samples have callchains.
     pub callchains: Vec<bool>,
+    /// What its tracepoints tell.
+    pub payloads: &'a dyn PayloadText,
 }
 
 impl Samples {
@@ -31,12 +34,17 @@ impl Samples {
     pub fn histograms(
         self,
         options: &Options,
-        source: &Source,
+        source: &Source<'_>,
         resolver: &Resolver<'_>,
         threads: NonZeroUsize,
     ) -> Vec<Histogram> {
-        let events = self.resolve(options, source, resolver, threads);
-        let names = Recording { resolver };
+        let payloads = Payloads::default();
+        let make = || Namer::new(resolver, options, source, &payloads);
+        let events = self.resolve(make, threads).unwrap_or_else(|| empty(source));
+        let names = Recording {
+            resolver,
+            payloads: payloads.finish(),
+        };
         let reports = events.into_iter().zip(&source.callchains);
         reports
             .map(|(stacks, graphs)| {
@@ -45,34 +53,32 @@ impl Samples {
             .collect()
     }
 
-    fn resolve(
+    /// The stacks of each event; `None` without samples.
+    fn resolve<'n, 'w: 'n>(
         self,
-        options: &Options,
-        source: &Source,
-        resolver: &Resolver<'_>,
+        make: impl Fn() -> Namer<'n, 'w> + Sync,
         threads: NonZeroUsize,
-    ) -> Vec<Stacks> {
+    ) -> Option<Vec<Stacks>> {
         let raw: Vec<(RawKey, Weight)> = self.stacks.into_iter().collect();
         let part = raw.len().div_ceil(threads.get()).max(1);
         let parts = raw.chunks(part).collect();
         let resolved = parallel::map(parts, threads, |part: &[(RawKey, Weight)]| {
-            let mut namer = Namer::new(resolver, options, source);
+            let mut namer = make();
             for (key, weight) in part {
                 namer.add(key, weight);
             }
             namer.events
         });
-        let all = resolved.into_iter().reduce(|mut all, part| {
+        resolved.into_iter().reduce(|mut all, part| {
             for (into, from) in all.iter_mut().zip(part) {
                 into.merge(from);
             }
             all
-        });
-        all.unwrap_or_else(|| empty(source))
+        })
     }
 }
 
-fn empty(source: &Source) -> Vec<Stacks> {
+fn empty(source: &Source<'_>) -> Vec<Stacks> {
     source
         .callchains
         .iter()
@@ -83,6 +89,9 @@ fn empty(source: &Source) -> Vec<Stacks> {
 /// Names the frames of stacks.
 struct Namer<'a, 'w> {
     resolver: &'a Resolver<'w>,
+    payload_text: &'a dyn PayloadText,
+    payloads: &'a Payloads,
+    text: Vec<u8>,
     max_stack: usize,
     order: Direction,
     endian: Endian,
@@ -104,9 +113,17 @@ struct Lookup {
 }
 
 impl<'a, 'w> Namer<'a, 'w> {
-    fn new(resolver: &'a Resolver<'w>, options: &Options, source: &Source) -> Self {
+    fn new(
+        resolver: &'a Resolver<'w>,
+        options: &Options,
+        source: &Source<'a>,
+        payloads: &'a Payloads,
+    ) -> Self {
         Self {
             resolver,
+            payload_text: source.payloads,
+            payloads,
+            text: Vec::new(),
             max_stack: options.max_stack,
             order: options.order,
             endian: source.endian,
@@ -121,7 +138,11 @@ impl<'a, 'w> Namer<'a, 'w> {
     }
 
     fn add(&mut self, key: &[u8], weight: &Weight) {
-        let (head, chain) = Head::read(key);
+        let (head, behind) = Head::read(key);
+        let (raw, chain) = behind
+            .split_at_checked(head.payload as usize)
+            .unwrap_or_default();
+        let payload = self.payload(head.event, raw);
         let event = head.event as usize;
         let (Some(stacks), Some(known)) = (self.events.get_mut(event), self.known.get_mut(event))
         else {
@@ -162,6 +183,7 @@ impl<'a, 'w> Namer<'a, 'w> {
             comm: head.comm,
             thread: head.thread,
             cpu: head.cpu,
+            payload,
         });
         let key = StackKey {
             context,
@@ -170,6 +192,16 @@ impl<'a, 'w> Namer<'a, 'w> {
             frames: frames.as_slice().into(),
         };
         stacks.add(key, weight);
+    }
+
+    fn payload(&mut self, event: u32, raw: &[u8]) -> Option<PayloadId> {
+        let event = EventIndex(event);
+        if raw.is_empty() || !self.payload_text.has(event) {
+            return None;
+        }
+        self.text.clear();
+        self.payload_text.write(event, raw, &mut self.text);
+        Some(self.payloads.number(&self.text))
     }
 }
 
@@ -199,6 +231,7 @@ impl Site {
 /// The names of a recording.
 struct Recording<'a, 'w> {
     resolver: &'a Resolver<'w>,
+    payloads: Texts,
 }
 
 impl Names for Recording<'_, '_> {
@@ -217,6 +250,10 @@ impl Names for Recording<'_, '_> {
 
     fn symbol(&self, symbol: SymbolId) -> &str {
         self.resolver.symbol_name(symbol)
+    }
+
+    fn payload(&self, payload: PayloadId) -> &str {
+        self.payloads.get(payload)
     }
 
     fn range(&self, symbol: SymbolId) -> (u64, u64) {

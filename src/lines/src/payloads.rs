@@ -101,6 +101,12 @@ impl Payloads {
         &self.findings
     }
 
+    /// Whether samples of `event` have a text.
+    #[must_use]
+    pub fn has(&self, event: EventIndex) -> bool {
+        matches!(self.events.get(event.0 as usize), Some(Some(_)))
+    }
+
     /// Appends the text of a sample of `event` with the raw data `raw`; nothing for events without a description.
     #[inline]
     pub fn write(&self, event: EventIndex, raw: &[u8], resolver: &Resolver<'_>, out: &mut Vec<u8>) {

@@ -2,7 +2,9 @@
 
 use clap::ArgMatches;
 use rperf_hist::{Direction, Error, GraphOptions, KEYS, Key, Options, parse_keys};
+use rperf_perfdata::EventDesc;
 use rperf_view::report::Layout;
+use rperf_wire::{EventType, SampleType};
 
 use super::call_graph::CallGraph;
 use crate::cli::context::Context;
@@ -13,11 +15,15 @@ use crate::cli::options::flag;
 /// The rows of a report where nothing else is said.
 const DEFAULT_SORT: &str = "comm,dso,symbol";
 
+/// The same in a recording of tracepoints alone.
+const TRACEPOINT_SORT: &str = "trace";
+
 /// Frames of a callchain that count, as many as kernels record by default.
 const MAX_STACK: usize = 127;
 
 /// The settings of one run.
 pub(super) struct Settings {
+    /// Empty where the kinds of events decide.
     keys: Vec<&'static Key>,
     children: bool,
     graph: CallGraph,
@@ -32,7 +38,7 @@ impl Settings {
     pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
         let sort = matches.get_one::<String>("sort").map(String::as_str);
         let sort = sort.or_else(|| context.config.text("report.sort_order"));
-        let keys = parse_keys(sort.unwrap_or(DEFAULT_SORT)).map_err(unknown_key)?;
+        let keys = parse_keys(sort.unwrap_or_default()).map_err(unknown_key)?;
         let graph = CallGraph::new(matches, context)?;
         let quiet = flag(matches, "quiet") == Some(true);
         context.output.set_quiet(quiet);
@@ -54,7 +60,12 @@ impl Settings {
     }
 
     /// What is to be counted in a recording with or without callchains.
-    pub(super) fn options(&self, callchains: bool) -> Result<Options, CliError> {
+    pub(super) fn options(&self, events: &[EventDesc]) -> Result<Options, CliError> {
+        let has_callchain = |event: &EventDesc| {
+            let sample_type = event.attr.sample_type;
+            sample_type.contains(SampleType::CALLCHAIN)
+        };
+        let callchains = events.iter().any(has_callchain);
         if self.graph.demanded && !callchains {
             let error = CliError::message(255, "-g was given, but the samples have no callchains");
             return Err(error.hint("callchains are recorded with 'record -g'"));
@@ -66,7 +77,7 @@ impl Settings {
             Direction::Callee
         };
         Ok(Options {
-            keys: self.keys.clone(),
+            keys: self.keys(events)?,
             children,
             order: self.graph.order.unwrap_or(order),
             graph: (self.graph.shown && callchains).then_some(GraphOptions {
@@ -77,11 +88,25 @@ impl Settings {
         })
     }
 
+    /// Tracepoints alone tell more by what they say than by where they are.
+    fn keys(&self, events: &[EventDesc]) -> Result<Vec<&'static Key>, CliError> {
+        if !self.keys.is_empty() {
+            return Ok(self.keys.clone());
+        }
+        let is_tracepoint = |event: &EventDesc| event.attr.kind == EventType::TRACEPOINT;
+        let sort = if events.iter().all(is_tracepoint) {
+            TRACEPOINT_SORT
+        } else {
+            DEFAULT_SORT
+        };
+        parse_keys(sort).map_err(unknown_key)
+    }
+
     /// Advice for the reader of this report.
     pub(super) fn tip(&self) -> &'static str {
         if self.children && self.graph.shown {
             "--no-children shows what functions cost by themselves, with their callers below"
-        } else if self.keys.len() > 1 {
+        } else if self.keys.len() != 1 {
             "one key gives the overview: -s dso by library, -s comm by program"
         } else {
             "-s comm,dso,symbol tells functions apart"

@@ -6,6 +6,7 @@ use rperf_symbol::{SymbolIndex, SymbolTable, perf_map};
 
 use crate::keys::{Context, Site, Thread};
 use crate::names::Names;
+use crate::payloads::PayloadId;
 
 const DSOS: [&str; 4] = ["[kernel.kallsyms]", "libc.so.6", "app", "libc.so.6"];
 
@@ -77,6 +78,10 @@ impl Names for Fake {
         self.table.raw_name(symbol.index)
     }
 
+    fn payload(&self, payload: PayloadId) -> &str {
+        ["pid=1", "pid=2", ""][payload.0 as usize % 3]
+    }
+
     fn range(&self, symbol: SymbolId) -> (u64, u64) {
         let symbol = self.table.get(symbol.index);
         (symbol.start, symbol.end)
@@ -100,5 +105,6 @@ pub(crate) fn context(comm: u32, tid: u32, cpu: u32) -> Context {
         comm: Some(CommId(comm)),
         thread: Thread { pid: 7, tid },
         cpu,
+        payload: (cpu == 0).then_some(PayloadId(comm)),
     }
 }
