@@ -164,7 +164,7 @@ fn refused(refusal: &Refusal<'_>, cause: &io::Error) -> CliError {
         Some(libc::ENOSYS) => CliError::message(FAILED, format!("Error:\nthe kernel has no perf_event_open(2) for {event}"))
             .hint("CONFIG_PERF_EVENTS is off, or a seccomp filter hides the call"),
         Some(libc::EBUSY) => CliError::message(FAILED, format!("Error:\nThe PMU counters are busy/taken by another profiler (event {event}).")),
-        _ => CliError::message(FAILED, format!("Error:\nthe kernel refused event {event}: {}", reason(&cause))).hint("-vv shows the attr that was tried"),
+        _ => CliError::message(FAILED, format!("Error:\nthe kernel refused event {event}: {}", reason(cause))).hint("-vv shows the attr that was tried"),
     }
 }
 
