@@ -20,7 +20,7 @@ pub trait Render: Sync {
     /// What a block of samples renders to.
     type Out: Default + Send;
     /// What a worker keeps between samples: buffers, caches.
-    type Scratch: Default;
+    type Scratch: Default + Send;
 
     /// Appends one sample to the block's output.
     fn render(

@@ -1,6 +1,6 @@
 //! Which event a record belongs to, and how its fields lie.
 
-use rperf_perfdata::{EventDesc, PerfData};
+use rperf_perfdata::EventDesc;
 use rperf_wire::{
     AttrFlags, DecodeError, Endian, RawRecord, RecordKind, SampleIdLayout, SampleLayout, SampleType,
 };
@@ -33,15 +33,14 @@ pub(crate) struct Glance {
 }
 
 impl EventTable {
-    pub(crate) fn new(data: &PerfData<'_>) -> Self {
-        let events = data.events();
+    pub(crate) fn new(endian: Endian, events: &[EventDesc]) -> Self {
         let mut by_id = FxHashMap::default();
         for (index, event) in (0..).zip(events) {
             by_id.extend(event.ids.iter().map(|id| (*id, EventIndex(index))));
         }
         let first = events.first();
         Self {
-            endian: data.endian(),
+            endian,
             events: events.iter().map(Event::new).collect(),
             by_id,
             trailers: first.is_some_and(|event| {

@@ -5,6 +5,9 @@
 //! Pass 2 hands samples to the consumer: [`Replay::fold`] in any order on all cores, or
 //! [`Replay::ordered`] rendered on all cores and delivered in order of time. There is no global sort
 //! of records and no mutable state that samples wait for.
+//!
+//! What comes through a pipe ([`Stream`]) is read once: the World grows, and samples are delivered as soon as
+//! nothing older can follow.
 
 mod diagnostics;
 mod drive;
@@ -14,10 +17,13 @@ mod events;
 mod fold;
 mod ids;
 mod ordered;
+mod render;
 mod replay;
 mod rounds;
 mod sample;
 mod scan;
+mod stream;
+mod tally;
 mod timeline;
 mod world;
 
@@ -29,4 +35,5 @@ pub use ids::{CommId, DsoId, EventIndex, Machine, MappingId, Order};
 pub use replay::Replay;
 pub use rounds::Rounds;
 pub use sample::Sample;
+pub use stream::Stream;
 pub use world::{Epoch, World, WorldBuilder};

@@ -26,7 +26,7 @@ impl<'a> Replay<'a> {
     /// [`Error::Compressed`] for a recording whose records can't be seen. A damaged tail is no error
     /// but [`Diagnostics::end`].
     pub fn open(data: &'a PerfData<'a>) -> Result<Self, Error> {
-        let events = EventTable::new(data);
+        let events = EventTable::new(data.endian(), data.events());
         let scan = scan(data, &events)?;
         Ok(Self {
             data,

@@ -54,6 +54,12 @@ impl Rounds {
         Order { time, position }
     }
 
+    /// Delivers everything: the end of a stream, or more than should wait.
+    pub fn finish_all(&mut self) {
+        self.next = self.highest;
+        self.flushed = self.highest;
+    }
+
     /// A FINISHED_ROUND record.
     pub fn finish_round(&mut self) {
         self.flushed = self.next;

@@ -1,9 +1,10 @@
 //! Pass 1: one serial walk over record headers.
 
 use rperf_perfdata::{PerfData, RecordAt};
-use rperf_wire::{Endian, LostSamples, RawRecord, Record, RecordKind};
+use rperf_wire::{Endian, RawRecord, RecordKind};
 
 use crate::events::EventTable;
+use crate::tally::Tally;
 use crate::{Diagnostics, Error, Order, Rounds, World, WorldBuilder};
 
 /// A stretch of the data that begins and ends at record borders.
@@ -37,8 +38,6 @@ pub(crate) struct Scan {
 
 /// Slices are cut when they have this many bytes.
 const SLICE_SIZE: u64 = 256 << 10;
-/// Kinds below this are counted in an array.
-const COMMON_KINDS: usize = 128;
 
 struct Scanner<'e, 'a> {
     events: &'e EventTable,
@@ -46,8 +45,7 @@ struct Scanner<'e, 'a> {
     order: Rounds,
     /// Records that change the World, sorted later.
     state: Vec<(Order, RawRecord<'a>)>,
-    kinds: Vec<u64>,
-    diagnostics: Diagnostics,
+    tally: Tally,
     samples: Vec<u64>,
     slices: Vec<Slice>,
     open: Slice,
@@ -65,8 +63,7 @@ pub(crate) fn scan(data: &PerfData<'_>, events: &EventTable) -> Result<Scan, Err
         endian: data.endian(),
         order: Rounds::new(),
         state: Vec::new(),
-        kinds: vec![0; COMMON_KINDS],
-        diagnostics: Diagnostics::default(),
+        tally: Tally::default(),
         samples: vec![0; events.len()],
         slices: Vec::new(),
         open: Slice {
@@ -80,7 +77,7 @@ pub(crate) fn scan(data: &PerfData<'_>, events: &EventTable) -> Result<Scan, Err
     while let Some(record) = records.next() {
         match record {
             Ok(record) => scanner.record(&record, records.position())?,
-            Err(error) => scanner.diagnostics.end = Some(error),
+            Err(error) => scanner.tally.found.end = Some(error),
         }
     }
     Ok(scanner.finish(data))
@@ -89,11 +86,7 @@ pub(crate) fn scan(data: &PerfData<'_>, events: &EventTable) -> Result<Scan, Err
 impl<'a> Scanner<'_, 'a> {
     fn record(&mut self, at: &RecordAt<'a>, end: u64) -> Result<(), Error> {
         let kind = at.raw.kind;
-        match self.kinds.get_mut(kind.0 as usize) {
-            Some(count) => *count += 1,
-            None => self.diagnostics.unknown_kinds += 1,
-        }
-        self.diagnostics.records += 1;
+        self.tally.count(kind);
         if kind == RecordKind::SAMPLE {
             self.sample(at, end - at.position);
         } else {
@@ -110,7 +103,7 @@ impl<'a> Scanner<'_, 'a> {
     fn sample(&mut self, at: &RecordAt<'a>, size: u64) {
         self.open.weight += size;
         let Some(glance) = self.events.glance(at.raw.body) else {
-            self.diagnostics.unknown_ids += 1;
+            self.tally.found.unknown_ids += 1;
             return;
         };
         self.order.order(glance.time, at.position);
@@ -143,25 +136,9 @@ impl<'a> Scanner<'_, 'a> {
         if WorldBuilder::wants(raw.kind) {
             self.state.push((order, *raw));
         } else if matches!(raw.kind, RecordKind::LOST | RecordKind::LOST_SAMPLES) {
-            self.lost(at);
+            self.tally.lost(at, self.endian);
         }
         Ok(())
-    }
-
-    fn lost(&mut self, at: &RecordAt<'a>) {
-        match Record::decode(&at.raw, self.endian) {
-            Ok(Record::Lost(lost)) => {
-                self.diagnostics.lost_chunks += 1;
-                let sum = &mut self.diagnostics.lost_records;
-                *sum = sum.saturating_add(lost.lost);
-            }
-            Ok(Record::LostSamples(LostSamples { lost })) => {
-                let sum = &mut self.diagnostics.lost_samples;
-                *sum = sum.saturating_add(lost);
-            }
-            Ok(_) => {}
-            Err(error) => self.diagnostics.bad_records.add(at.position, error),
-        }
     }
 
     fn cut(&mut self) {
@@ -178,14 +155,7 @@ impl<'a> Scanner<'_, 'a> {
         if self.open.end > self.open.start {
             self.cut();
         }
-        let mut diagnostics = self.diagnostics;
-        let kinds = (0..).map(RecordKind).zip(self.kinds);
-        diagnostics.kinds = kinds.filter(|(_, count)| *count > 0).collect();
-        let unnamed = diagnostics
-            .kinds
-            .iter()
-            .filter(|(kind, _)| kind.name().is_none());
-        diagnostics.unknown_kinds += unnamed.map(|(_, count)| count).sum::<u64>();
+        let mut diagnostics = self.tally.finish();
         diagnostics.out_of_order = self.order.late();
         let mut builder = WorldBuilder::new(self.endian);
         builder.build_ids(&data.features().build_ids());

@@ -21,7 +21,9 @@ impl WorldBuilder {
             let kernel = matches!(mode, CpuMode::Kernel | CpuMode::GuestKernel);
             let name = entry.filename.as_str();
             let build_id = Some(entry.id().to_vec()).filter(|id| id.iter().any(|byte| *byte != 0));
-            let id = match self.world.dsos.named(machine, kernel, name) {
+            let module = module_name(name).filter(|_| kernel);
+            let named = |name: &str| self.world.dsos.named(machine, kernel, name);
+            let id = match named(name).or_else(|| named(&module?)) {
                 Some(id) => id,
                 None if kernel => self.add_kernel_dso(machine, name),
                 None => {

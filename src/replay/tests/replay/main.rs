@@ -6,3 +6,4 @@ mod file;
 mod machine;
 mod oracle;
 mod perf;
+mod stream;

@@ -1,0 +1,162 @@
+//! The same recording out of a file and out of a pipe that gives it in pieces.
+
+use std::io::{self, Read};
+use std::num::NonZeroUsize;
+
+use proptest::prelude::*;
+use rperf_perfdata::{
+    Error, EventDesc, FeatureSet, FileHeader, PerfData, PipeReader, PipeWriter, Source,
+};
+use rperf_replay::{Flow, Replay, Stream};
+use rperf_wire::{Endian, Misc, RecordKind, SampleType};
+
+use crate::file::{FileBuilder, attr};
+use crate::oracle::{Look, Seen, events, record};
+
+/// Pieces of one stream; between them there seems to be nothing.
+struct Pieces<'a> {
+    bytes: &'a [u8],
+    size: usize,
+    fails: bool,
+}
+
+impl Read for Pieces<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.bytes.is_empty() && self.fails {
+            return Err(io::ErrorKind::ConnectionReset.into());
+        }
+        let most = self.size.min(into.len());
+        self.bytes.read(&mut into[..most])
+    }
+}
+
+impl Source for Pieces<'_> {
+    fn is_ready(&self) -> bool {
+        self.size.is_multiple_of(2)
+    }
+}
+
+/// The records of a file, behind the header of pipe mode; and how far they moved.
+fn piped(file: &[u8]) -> (Vec<u8>, u64) {
+    let data = PerfData::parse(file).expect("a sound file");
+    let mut bytes = Vec::new();
+    let (events, none) = (data.events(), FeatureSet::new(Endian::Little));
+    let mut writer =
+        PipeWriter::with_endian(&mut bytes, events, &none, Endian::Little).expect("memory");
+    let front = writer.bytes();
+    writer.write_data(data.data()).expect("memory");
+    (bytes, data.data_offset() - front)
+}
+
+fn stream(bytes: &[u8], size: usize, fails: bool) -> Stream<Pieces<'_>> {
+    let header = usize::try_from(FileHeader::PIPE_SIZE).expect("16");
+    let (first, bytes) = bytes.split_at(header);
+    let pieces = Pieces { bytes, size, fails };
+    Stream::new(PipeReader::new(first.to_vec(), pieces).expect("a header"))
+}
+
+/// What a stream delivers, and in how many parts.
+fn streamed(stream: &mut Stream<Pieces<'_>>, workers: usize) -> (Vec<Seen>, usize) {
+    let (mut seen, mut parts) = (Vec::new(), 0);
+    let mut scratches = vec![(); workers];
+    while stream.advance().expect("not compressed") {
+        parts += 1;
+        let mut take = |block: Vec<Seen>| {
+            seen.extend(block);
+            Flow::Continue
+        };
+        stream
+            .deliver(&Look, &mut scratches, &mut take)
+            .expect("threads");
+    }
+    (seen, parts)
+}
+
+fn whole(bytes: &[u8]) -> (Vec<Seen>, rperf_replay::Diagnostics) {
+    let data = PerfData::parse(bytes).expect("a sound file");
+    let replay = Replay::open(&data).expect("a sound recording");
+    let mut seen = Vec::new();
+    let mut take = |block: Vec<Seen>| {
+        seen.extend(block);
+        Flow::Continue
+    };
+    replay
+        .ordered(NonZeroUsize::MIN, &Look, &mut take)
+        .expect("one thread");
+    (seen, replay.diagnostics())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_pipe_shows_what_its_file_shows(events in events(), size in 1_usize..3000, workers in 1_usize..3) {
+        let (file, _) = record(&events);
+        let (bytes, moved) = piped(&file);
+        let (mut expected, diagnostics) = whole(&file);
+        expected.iter_mut().for_each(|(position, ..)| *position -= moved);
+        let mut stream = stream(&bytes, size, false);
+        let (seen, _) = streamed(&mut stream, workers);
+        prop_assert_eq!(&seen, &expected);
+        let mut found = stream.diagnostics();
+        // Those that describe the events.
+        let front = found.count(RecordKind::HEADER_ATTR);
+        found.kinds.retain(|(kind, _)| *kind != RecordKind::HEADER_ATTR);
+        found.records -= front;
+        prop_assert_eq!(found, diagnostics);
+        // And the bytes of the pipe, stored, are a recording.
+        prop_assert_eq!(whole(&bytes).0, expected);
+    }
+}
+
+fn long() -> Vec<u8> {
+    let sample_type = SampleType::IP | SampleType::TID | SampleType::TIME;
+    let mut file = FileBuilder::new(Endian::Little, &[(attr(sample_type), vec![1])]);
+    for round in 0..300_u64 {
+        for time in 1..40 {
+            let words = [round, 7 | 7 << 32, round * 100 + time];
+            let body = words.map(u64::to_le_bytes).concat();
+            file.raw(RecordKind::SAMPLE, Misc(2), &body);
+        }
+        file.round();
+    }
+    piped(&file.finish()).0
+}
+
+#[test]
+fn what_is_complete_does_not_wait_for_the_end() {
+    let bytes = long();
+    let mut stream = stream(&bytes, 999, false);
+    let (seen, parts) = streamed(&mut stream, 1);
+    assert_eq!(seen.len(), 300 * 39);
+    assert!(seen.is_sorted_by_key(|(position, ..)| *position));
+    assert!(parts > 250, "delivered in {parts} parts");
+}
+
+#[test]
+fn a_pipe_that_breaks_shows_what_came() {
+    let bytes = long();
+    let mut broken = stream(&bytes, 4096, true);
+    let (seen, _) = streamed(&mut broken, 1);
+    assert_eq!(seen.len(), 300 * 39);
+    let kind = io::ErrorKind::ConnectionReset;
+    let offset = bytes.len() as u64;
+    assert_eq!(broken.diagnostics().end, Some(Error::Read { offset, kind }));
+    let cut = &bytes[..bytes.len() - 9];
+    let mut cut = stream(cut, 4096, false);
+    let (seen, _) = streamed(&mut cut, 2);
+    assert_eq!(seen.len(), 300 * 39 - 1);
+    let end = cut.diagnostics().end;
+    assert!(matches!(end, Some(Error::Truncated { .. })), "{end:?}");
+}
+
+#[test]
+fn a_stream_that_describes_nothing_is_an_error_at_its_end() {
+    let mut bytes = Vec::new();
+    let none: [EventDesc; 0] = [];
+    let features = FeatureSet::new(Endian::NATIVE);
+    PipeWriter::new(&mut bytes, &none, &features).expect("memory");
+    let mut stream = stream(&bytes, 10, false);
+    assert!(!stream.advance().expect("nothing is compressed"));
+    assert_eq!(stream.diagnostics().end, Some(Error::NoAttrRecord));
+}
