@@ -5,6 +5,7 @@
 mod compare;
 mod recordings;
 mod report;
+mod tracepoints;
 mod workloads;
 
 use std::path::PathBuf;

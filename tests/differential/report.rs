@@ -80,7 +80,7 @@ fn lines_for(recording: &Recording) -> Vec<&'static [&'static str]> {
     REPORT.iter().chain(more).copied().collect()
 }
 
-fn compare_report(tools: &Tools, file: &str, words: &[&str]) -> Option<String> {
+pub(super) fn compare_report(tools: &Tools, file: &str, words: &[&str]) -> Option<String> {
     let line = [&["report", "--stdio", "-i", file], words].concat();
     let perf = tools.outcome(Tool::Perf, &line);
     let rperf = tools.outcome(Tool::Rperf, &line);
@@ -131,9 +131,13 @@ fn cells_of(text: &str) -> Vec<String> {
     cells
 }
 
+/// What perf keeps of the text of an event's only row where rows are what tracepoints tell: as much as the title.
+const LONE_TRACE: usize = "Trace output".len();
+
 /// perf cuts names of tasks to the width of the last name that a thread had, 7 at the least.
 fn uncut<'a>(cell: &'a str, whole: &'a [String]) -> &'a str {
-    let is_name = |name: &&String| name.starts_with(cell) && name.len() <= 16;
+    let is_name =
+        |name: &&String| name.starts_with(cell) && (name.len() <= 16 || cell.len() == LONE_TRACE);
     match whole.binary_search_by(|name| name.as_str().cmp(cell)) {
         Err(_) if cell.len() >= 7 => whole.iter().find(is_name).map_or(cell, |name| name),
         _ => cell,

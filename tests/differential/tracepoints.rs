@@ -1,0 +1,129 @@
+//! Recordings of tracepoints, alone and beside other events, by both tools and read by both.
+
+use std::path::Path;
+
+use rperf_testkit::skip;
+
+use super::recordings::{Recording, Target};
+use super::report::compare_report;
+use super::workloads::Workloads;
+use super::{Tool, Tools, compare_script};
+
+/// Starts and waits for programs, opens files and sleeps.
+const SHELL: Target = Target::Command(&[
+    "sh",
+    "-c",
+    "for i in 1 2 3; do sleep 0.002; done; ls / > /dev/null; ls /proc > /dev/null",
+]);
+
+const RECORDINGS: &[Recording] = &[
+    Recording {
+        name: "patterns",
+        options: &[
+            "-e",
+            "sched:sched_process_[ef]*",
+            "-e",
+            "syscalls:sys_*_openat",
+        ],
+        target: SHELL,
+    },
+    Recording {
+        name: "tracepoints with callchains",
+        options: &["-g", "-e", "sched:sched_switch,syscalls:sys_enter_openat"],
+        target: SHELL,
+    },
+    Recording {
+        name: "tracepoints and other events with callchains",
+        options: &[
+            "-g",
+            "-F",
+            "4999",
+            "-e",
+            "cpu-clock,page-faults",
+            "-e",
+            "syscalls:sys_enter_openat",
+        ],
+        target: SHELL,
+    },
+    Recording {
+        name: "tracepoints and other events, raw, modified, filtered",
+        options: &[
+            "-R",
+            "-c",
+            "1",
+            "-e",
+            "context-switches",
+            "-e",
+            "sched:sched_switch:k,sched:sched_waking",
+            "--filter",
+            "common_pid != 0",
+            "--filter",
+            "common_flags < 256 || COMM ~ \"s*\"",
+        ],
+        target: SHELL,
+    },
+    Recording {
+        name: "tracepoints of the whole system",
+        options: &[
+            "-a",
+            "-e",
+            "sched:sched_switch,timer:timer_start,timer:hrtimer_start,irq:softirq_entry",
+        ],
+        target: Target::Command(&["sleep", "0.05"]),
+    },
+];
+
+/// What is asked for over every recording.
+const SCRIPT: &[&[&str]] = &[&[], &["-F", "comm,tid,event,trace"]];
+const REPORT: &[&[&str]] = &[&[]];
+
+/// What is asked for over the recordings whose tracepoints have callchains.
+const MORE_SCRIPT: &[&[&str]] = &[
+    &["-F", "trace"],
+    &["-F", "+trace"],
+    &["-F", "-trace"],
+    &["-F", "-ip"],
+    &["-F", "+period,-cpu"],
+    &["-F", "ip,sym,event,trace"],
+    &["-F", "trace:comm,trace"],
+];
+const MORE_REPORT: &[&[&str]] = &[
+    &["-s", "trace,comm", "-n", "-g", "none"],
+    &["-s", "comm,trace", "--no-children"],
+    &["-s", "sym,trace", "--no-children", "-g", "none"],
+    &["-s", "comm,dso,sym", "-g", "caller"],
+];
+
+#[test]
+fn tracepoints_are_shown_alike() {
+    const NAME: &str = "tracepoints_are_shown_alike";
+    let Some(tools) = Tools::find() else {
+        return skip(NAME, "there is no perf");
+    };
+    if !Path::new("/sys/kernel/tracing/events/sched").is_dir() {
+        return skip(NAME, "tracefs is not to be read");
+    }
+    let mut differences = Vec::new();
+    for recording in RECORDINGS {
+        for recorder in [Tool::Perf, Tool::Rperf] {
+            let recorded = recording.make(&tools, &Workloads::none(), recorder);
+            let Some(file) = recorded else { continue };
+            let thorough = recorder == Tool::Rperf && recording.options.contains(&"-g");
+            let more = |lines: &'static [_]| if thorough { lines } else { &[] };
+            for words in SCRIPT.iter().chain(more(MORE_SCRIPT)) {
+                differences.extend(compare_script(&tools, &file, words));
+            }
+            for words in REPORT.iter().chain(more(MORE_REPORT)) {
+                differences.extend(compare_report(&tools, &file, words));
+            }
+            let read = tools.outcome(Tool::Perf, &["evlist", "-i", &file]);
+            assert_eq!((read.status, &*read.stderr), (0, ""), "{file}");
+        }
+    }
+    assert!(
+        differences.is_empty(),
+        "{} command lines print something else:\n\n{}",
+        differences.len(),
+        differences.join("\n")
+    );
+}
