@@ -9,8 +9,8 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
 use clap::{Arg, Command};
 
-use super::nearest::nearest;
 use super::options::{Shape, options, spelling};
+use rperf_events::nearest;
 
 /// What the words after the command's name ask for.
 #[derive(Debug, PartialEq, Eq)]

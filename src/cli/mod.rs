@@ -14,7 +14,6 @@ mod globals;
 mod header;
 mod help;
 mod input;
-mod nearest;
 mod options;
 mod output;
 mod pager;

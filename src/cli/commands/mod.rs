@@ -10,7 +10,7 @@ use clap::{ArgMatches, Command};
 
 use super::context::Context;
 use super::error::{CliError, Exit};
-use super::nearest::nearest;
+use rperf_events::nearest;
 
 /// One command.
 pub(crate) struct Entry {

@@ -9,8 +9,8 @@ use rperf_wire::{EventType, SampleType};
 use super::call_graph::CallGraph;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::nearest::by_distance;
 use crate::cli::options::flag;
+use rperf_events::by_distance;
 
 /// The rows of a report where nothing else is said.
 const DEFAULT_SORT: &str = "comm,dso,symbol";
