@@ -9,6 +9,7 @@ mod record;
 mod recording;
 mod report;
 mod script;
+mod tracepoints;
 
 use rperf_testkit::{Outcome, Run};
 

@@ -1,0 +1,164 @@
+//! Tracepoints named, mistaken and filtered on the command line.
+
+use std::path::Path;
+
+use rperf_testkit::{Outcome, Run, Scratch, skip};
+
+use crate::kernel::rperf_in;
+
+/// The scratch directory, where this user may read tracefs.
+fn scratch(test: &str) -> Option<Scratch> {
+    if Path::new("/sys/kernel/tracing/events/sched").is_dir() {
+        return Some(Scratch::new());
+    }
+    skip(test, "tracefs is not to be read");
+    None
+}
+
+fn record(scratch: &Scratch, words: &[&str]) -> Outcome {
+    let words = [&["record", "-o", "data"], words, &["true"]].concat();
+    rperf_in(scratch, &words).finish().expect("rperf starts")
+}
+
+#[track_caller]
+fn assert_refused(scratch: &Scratch, words: &[&str], status: i32, stderr: &str) {
+    let refused = record(scratch, words);
+    assert_eq!(refused.stderr, stderr, "{words:?}");
+    assert_eq!(refused.status, status, "{words:?}");
+    assert!(!scratch.path().join("data").exists(), "{words:?}");
+}
+
+#[test]
+fn one_run_names_all_unknown_tracepoints() {
+    let Some(scratch) = scratch("one_run_names_all_unknown_tracepoints") else {
+        return;
+    };
+    let words = [
+        "-e",
+        "sched:sched_swich,cs,schd:sched_switch",
+        "-e",
+        "sched_switch",
+    ];
+    let stderr = "\
+event syntax error: 'sched:sched_swich,cs,schd:sched_switch'
+                     \\___ unknown tracepoint `sched:sched_swich', did you mean `sched:sched_switch'?
+event syntax error: '..d_swich,cs,schd:sched_switch'
+                                  \\___ unknown tracepoint `schd:sched_switch', did you mean `sched:sched_switch'?
+event syntax error: 'sched_switch'
+                     \\___ a tracepoint needs its system: `sched:sched_switch'
+";
+    assert_refused(&scratch, &words, 129, stderr);
+}
+
+#[test]
+fn a_mistaken_filter_is_shown_before_anything_is_opened() {
+    let Some(scratch) = scratch("a_mistaken_filter_is_shown_before_anything_is_opened") else {
+        return;
+    };
+    let refused = |filter: &str, place: &str| {
+        let words = ["-e", "sched:sched_switch", "--filter", filter];
+        let stderr = format!(
+            "failed to set filter \"{filter}\" on event sched:sched_switch\nfilter error: '{filter}'\n{place}\n"
+        );
+        assert_refused(&scratch, &words, 255, &stderr);
+    };
+    refused(
+        "prev_pid => 1",
+        "                        \\___ `=>' is no operator, did you mean `>='?",
+    );
+    refused(
+        "nosuchfield > 1",
+        "               \\___ sched:sched_switch has no field `nosuchfield'\nhint: its fields are prev_comm, prev_pid, prev_prio, \
+prev_state, next_comm, next_pid, next_prio; a member reached through pointers goes by its own name",
+    );
+}
+
+#[test]
+fn a_filter_follows_the_tracepoints_that_it_is_for() {
+    let Some(scratch) = scratch("a_filter_follows_the_tracepoints_that_it_is_for") else {
+        return;
+    };
+    let filter = ["--filter", "prev_pid > 1"];
+    assert_refused(
+        &scratch,
+        &[&filter[..], &["-e", "sched:sched_switch"]].concat(),
+        129,
+        "--filter option should follow a -e tracepoint or HW tracer option\n",
+    );
+    assert_refused(
+        &scratch,
+        &[&["-e", "sched:sched_switch,cs"], &filter[..]].concat(),
+        129,
+        "event cs takes no filter: only tracepoints have fields to compare\n",
+    );
+    // What the check does not know the kernel refuses.
+    assert_refused(
+        &scratch,
+        &[
+            "-e",
+            "sched:sched_switch",
+            "--filter",
+            "prev_comm.nosuch == 1",
+        ],
+        255,
+        "failed to set filter \"prev_comm.nosuch == 1\" on event sched:sched_switch with 22 (Invalid argument)\n",
+    );
+}
+
+#[test]
+fn filters_are_joined_and_leave_out_what_does_not_fit() {
+    let Some(scratch) = scratch("filters_are_joined_and_leave_out_what_does_not_fit") else {
+        return;
+    };
+    let script = |filters: &[&str]| {
+        let words = [&["-q", "-e", "sched:sched_process_exec"], filters].concat();
+        let recorded = record(&scratch, &words);
+        assert_eq!((recorded.status, &*recorded.stderr), (0, ""), "{words:?}");
+        let words = ["script", "-i", "data", "-F", "trace"];
+        rperf_in(&scratch, &words).finish().expect("rperf starts")
+    };
+    let all = script(&[]).stdout;
+    assert!(
+        all.contains("filename=") && all.contains("/true pid="),
+        "{all}"
+    );
+    assert_eq!(
+        script(&["--filter", "pid > 0", "--exclude-perf"])
+            .stdout
+            .lines()
+            .count(),
+        1
+    );
+    let none = script(&["--filter", "pid > 0", "--filter", "filename ~ \"*/false\""]);
+    assert_eq!((none.status, &*none.stdout), (0, ""));
+}
+
+#[test]
+fn who_may_not_read_tracefs_is_told_how_he_could() {
+    let Some(scratch) = scratch("who_may_not_read_tracefs_is_told_how_he_could") else {
+        return;
+    };
+    // tracefs is hidden from a mount namespace of its own.
+    let words = ["-m", "sh", "-c"];
+    let script = "umount -l /sys/kernel/tracing && exec \"$0\" record -e sched:sched_switch true";
+    let run = Run::new("unshare")
+        .args(words)
+        .args([script, env!("CARGO_BIN_EXE_rperf")]);
+    let Ok(outcome) = run.within(scratch.path()).finish() else {
+        return skip(
+            "who_may_not_read_tracefs_is_told_how_he_could",
+            "there is no unshare",
+        );
+    };
+    if outcome.status != 129 {
+        return skip(
+            "who_may_not_read_tracefs_is_told_how_he_could",
+            &outcome.stderr,
+        );
+    }
+    let folder = "/sys/kernel/tracing/events";
+    let told = format!(
+        "can't access trace events: there is no {folder}\nhint: mount it: 'sudo mount -t tracefs"
+    );
+    assert!(outcome.stderr.contains(&told), "{}", outcome.stderr);
+}
