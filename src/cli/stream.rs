@@ -7,7 +7,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use rperf_perfdata::{Error, FileHeader};
+use rperf_perfdata::{Error, FileHeader, PipeReader, Source};
 
 use super::context::Context;
 use super::error::CliError;
@@ -35,6 +35,13 @@ impl Pipe {
 impl Read for Pipe {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         self.0.read(into)
+    }
+}
+
+impl Source for Pipe {
+    fn is_ready(&self) -> bool {
+        rperf_sys::poll(&[self.0.as_fd()], 0)
+            .is_ok_and(|ready| ready.iter().any(|ready| ready.readable || ready.closed))
     }
 }
 
@@ -71,6 +78,16 @@ impl Stream {
             Ok(_) | Err(Error::HeaderCut { .. }) => self.spool(context).map(Opened::Whole),
             Err(cause) => Err(foreign(&self.path, &cause)),
         }
+    }
+
+    /// The records, as they come.
+    ///
+    /// # Errors
+    ///
+    /// Status 255: it does not begin as a stream.
+    pub(crate) fn reader(self) -> Result<PipeReader<Pipe>, CliError> {
+        let path = self.path;
+        PipeReader::new(self.first, self.input).map_err(|cause| foreign(&path, &cause))
     }
 
     /// Reads to the end.

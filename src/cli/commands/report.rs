@@ -97,7 +97,7 @@ fn count(
 ) -> Result<Vec<Histogram>, CliError> {
     let data = replay.data();
     let events = data.events().iter();
-    let options = settings.options(data.events())?;
+    let options = settings.options(data.described())?;
     let threads = NonZeroUsize::new(rperf_sys::parallelism()).unwrap_or(NonZeroUsize::MIN);
     let samples = replay.fold(threads, || Samples::new(&options))?;
     let paths = search_paths(context, data.features());
@@ -125,7 +125,7 @@ fn payloads(
     if !options.keys.iter().any(|key| key.shows_payload()) {
         return Ok(Payloads::default());
     }
-    let payloads = Payloads::new(data)?;
+    let payloads = Payloads::new(data.described())?;
     for finding in payloads.findings() {
         context.warn(finding);
     }

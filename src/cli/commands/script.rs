@@ -1,13 +1,15 @@
 //! `rperf script`: every sample of a recording as text.
 
 mod args;
+mod plan;
+mod stream;
 mod text;
 
 use std::io::{self, Write as _};
 use std::num::NonZeroUsize;
 
 use clap::ArgMatches;
-use rperf_lines::{Error, Field, Payloads, Selection};
+use rperf_lines::{Error, Selection};
 use rperf_replay::{Flow, Replay};
 use rperf_resolve::Resolver;
 
@@ -16,35 +18,47 @@ use crate::cli::error::{CliError, Exit};
 use crate::cli::files::DiskFiles;
 use crate::cli::findings::conclude;
 use crate::cli::header::print_header;
-use crate::cli::input::Input;
+use crate::cli::input::{Input, Opened};
 use crate::cli::options::flag;
 use crate::cli::symbols::{own_vdso, search_paths};
 
 pub(super) use self::args::command;
+use self::plan::Plan;
+use self::stream::Wanted;
 use self::text::SampleText;
 
 /// Prints the samples.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
     args::refuse_script(matches, context)?;
-    let mut selection = selection(matches, context)?;
-    let input = Input::open(matches, context)?;
+    let wanted = Wanted {
+        selection: &selection(matches, context)?,
+        header: flag(matches, "header") == Some(true),
+        header_only: flag(matches, "header-only") == Some(true),
+    };
+    match Opened::open(matches, context)? {
+        Opened::Whole(input) => whole(context, &input, &wanted)?,
+        Opened::Stream(stream) => {
+            context.paginate("script")?;
+            stream::print(context, stream, &wanted)?;
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+/// Prints the samples of a recording that has an end.
+fn whole(context: &Context, input: &Input, wanted: &Wanted<'_>) -> Result<(), CliError> {
     let data = input.parse(context)?;
     context.paginate("script")?;
-    let only = flag(matches, "header-only") == Some(true);
-    if only || flag(matches, "header") == Some(true) {
-        print_header(context, &input, &data)?;
+    if wanted.header || wanted.header_only {
+        print_header(context, input, &data)?;
     }
-    if only {
-        return Ok(Exit::Ok);
+    if wanted.header_only {
+        return Ok(());
     }
-    let events = data.events().iter();
-    selection
-        .check(events.map(|event| (&event.attr, event.name.as_str())))
-        .map_err(refused)?;
+    let plan = Plan::new(context, data.described(), wanted.selection)?;
     let replay = Replay::open(&data)?;
-    print(context, &replay, &selection)?;
-    conclude(&input.path, &replay.diagnostics(), context)?;
-    Ok(Exit::Ok)
+    print(context, &replay, &plan)?;
+    conclude(&input.path, &replay.diagnostics(), context)
 }
 
 /// The fields that `-F` asks for.
@@ -80,19 +94,10 @@ fn refused(error: Error) -> CliError {
 }
 
 /// Writes the samples in order of time.
-fn print(context: &Context, replay: &Replay<'_>, selection: &Selection) -> Result<(), CliError> {
-    let data = replay.data();
-    let paths = search_paths(context, data.features());
+fn print(context: &Context, replay: &Replay<'_>, plan: &Plan) -> Result<(), CliError> {
+    let paths = search_paths(context, replay.data().features());
     let resolver = Resolver::new(replay.world(), &DiskFiles, paths).with_vdso(own_vdso());
-    let mut events = data.events().iter();
-    let payloads = match events.any(|event| selection.fields(&event.attr).has(Field::Trace)) {
-        true => Payloads::new(data)?,
-        false => Payloads::default(),
-    };
-    for finding in payloads.findings() {
-        context.warn(finding);
-    }
-    let text = SampleText::new(&resolver, data, selection, payloads);
+    let text = SampleText::new(&resolver, plan);
     let mut stdout = context.stdout();
     let mut written: io::Result<()> = Ok(());
     let threads = NonZeroUsize::new(rperf_sys::parallelism()).unwrap_or(NonZeroUsize::MIN);

@@ -5,7 +5,7 @@ use std::fmt;
 use rperf_events::tracepoint::{
     self, Context, Format, KernelSymbols, Machine as Recorder, PrintFmt, PrintkFormats,
 };
-use rperf_perfdata::PerfData;
+use rperf_perfdata::Described;
 use rperf_perfdata::feature::EventFormat;
 use rperf_replay::{EventIndex, Machine, Order};
 use rperf_resolve::{Place, Resolver};
@@ -53,21 +53,21 @@ impl fmt::Display for PayloadFinding {
 }
 
 impl Payloads {
-    /// Compiles the tracepoints of `data`.
+    /// Compiles the tracepoints of a recording.
     ///
     /// # Errors
     /// As [`rperf_perfdata::feature::TracingData::parse`], where there are tracepoints to describe.
-    pub fn new(data: &PerfData<'_>) -> Result<Self, rperf_perfdata::Error> {
+    pub fn new(recording: Described<'_>) -> Result<Self, rperf_perfdata::Error> {
         let is_tracepoint =
             |event: &&rperf_perfdata::EventDesc| event.attr.kind == EventType::TRACEPOINT;
-        if !data.events().iter().any(|event| is_tracepoint(&event)) {
+        if !recording.events.iter().any(|event| is_tracepoint(&event)) {
             return Ok(Self::default());
         }
-        let tracing_data = data.features().tracing_data()?;
+        let tracing_data = recording.features.tracing_data()?;
         let mut payloads = Self::default();
         let mut formats: FxHashMap<u64, &EventFormat<'_>> = FxHashMap::default();
         let mut recorder = Recorder {
-            endian: data.endian(),
+            endian: recording.endian,
             long_size: 8,
         };
         if let Some(tracing_data) = &tracing_data {
@@ -77,7 +77,7 @@ impl Payloads {
             let printk = String::from_utf8_lossy(tracing_data.printk_formats);
             payloads.printk = PrintkFormats::parse(&printk);
         }
-        for event in data.events() {
+        for event in recording.events {
             let compiled = is_tracepoint(&event)
                 .then(|| compile(formats.get(&event.attr.config).copied(), recorder));
             let program = match compiled.transpose() {

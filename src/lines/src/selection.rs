@@ -44,6 +44,8 @@ struct Choice {
     fields: Fields,
     /// Those named in `-F`: it is an error if the recording lacks one.
     asked: Fields,
+    /// Those taken out with `-`.
+    removed: Fields,
     /// Whether any `-F` spoke of this class, and whether one did so without naming it.
     user_set: bool,
     wildcard: bool,
@@ -70,6 +72,7 @@ impl Default for Selection {
                     _ => Fields::of(&COMMON),
                 },
                 asked: Fields::default(),
+                removed: Fields::default(),
                 user_set: false,
                 wildcard: false,
             }),
@@ -146,8 +149,8 @@ impl Selection {
         self.of(EventClass::of(attr.kind)).fields
     }
 
-    /// Compares the choice with what the events have: takes out what no `-F` named and the first event of its class
-    /// lacks, and gives tracepoints with callchains their frames.
+    /// Compares the choice with what the events of a file have: takes out what no `-F` named and the first event of its
+    /// class lacks, and gives tracepoints with callchains their frames.
     ///
     /// # Errors
     ///
@@ -157,9 +160,7 @@ impl Selection {
         events: impl Iterator<Item = (&'a Attr, &'a str)> + Clone,
     ) -> Result<(), Error> {
         for class in EventClass::ALL {
-            let first = events
-                .clone()
-                .find(|(attr, _)| EventClass::of(attr.kind) == class);
+            let first = first_of(events.clone(), class);
             let choice = self.choice(class);
             match first {
                 None if choice.user_set && !choice.wildcard && class != EventClass::Synthesized => {
@@ -176,6 +177,34 @@ impl Selection {
         if tracepoint_chains && !choice.user_set {
             for field in [Field::Ip, Field::Sym, Field::Symoff, Field::Dso] {
                 choice.fields.set(field, true);
+            }
+        }
+        Ok(())
+    }
+
+    /// The same for pipe mode, where more events may follow. As in perf, all events with callchains then show their
+    /// frames and the names of these, unless that was taken out by name.
+    ///
+    /// # Errors
+    ///
+    /// A field that was asked for and not recorded; fields that make no sense alone.
+    pub fn check_stream<'a>(
+        &mut self,
+        events: impl Iterator<Item = (&'a Attr, &'a str)> + Clone,
+    ) -> Result<(), Error> {
+        let chains = events
+            .clone()
+            .any(|(attr, _)| attr.sample_type.contains(SampleType::CALLCHAIN));
+        for class in EventClass::ALL {
+            let Some((attr, name)) = first_of(events.clone(), class) else {
+                continue;
+            };
+            let choice = self.choice(class);
+            choice.check(attr, name)?;
+            for field in [Field::Ip, Field::Sym] {
+                if chains && !choice.removed.has(field) {
+                    choice.fields.set(field, true);
+                }
             }
         }
         Ok(())
@@ -229,6 +258,7 @@ impl Selection {
             Some(class) => {
                 let choice = self.choice(class);
                 choice.fields.set(field, add);
+                choice.removed.set(field, !add);
                 choice.user_set = true;
                 choice.wildcard = true;
             }
@@ -238,6 +268,7 @@ impl Selection {
                         let choice = self.choice(class);
                         choice.fields.set(field, add);
                         choice.asked.set(field, add);
+                        choice.removed.set(field, !add);
                         choice.user_set = true;
                         choice.wildcard = true;
                     }
@@ -246,6 +277,14 @@ impl Selection {
         }
         Ok(())
     }
+}
+
+/// The first event of a class.
+fn first_of<'a>(
+    mut events: impl Iterator<Item = (&'a Attr, &'a str)>,
+    class: EventClass,
+) -> Option<(&'a Attr, &'a str)> {
+    events.find(|(attr, _)| EventClass::of(attr.kind) == class)
 }
 
 /// Whether samples of this class can have the field at all.

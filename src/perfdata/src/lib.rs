@@ -13,6 +13,7 @@
 //! The reader borrows everything from the bytes it is given and never panics on any of them.
 //! Source of the layout: the kernel's `tools/perf/Documentation/perf.data-file-format.txt`.
 
+mod described;
 mod error;
 mod event;
 mod event_update;
@@ -25,6 +26,7 @@ mod reader;
 mod records;
 mod writer;
 
+pub use described::Described;
 pub use error::{Error, Finding};
 pub use event::EventDesc;
 pub use event_update::{EventUpdate, Update};

@@ -31,6 +31,7 @@ pub struct PipeHead<'a> {
     features: Features<'a>,
     updates: Vec<EventUpdate>,
     findings: Vec<Finding>,
+    revision: u64,
 }
 
 impl<'a> PipeHead<'a> {
@@ -43,7 +44,20 @@ impl<'a> PipeHead<'a> {
             features: Features::none(endian),
             updates: Vec::new(),
             findings: Vec::new(),
+            revision: 0,
         }
+    }
+
+    /// Byte order of the stream.
+    #[must_use]
+    pub fn endian(&self) -> Endian {
+        self.endian
+    }
+
+    /// A number that rises when events or features other than build-ids are told.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.revision
     }
 
     /// The events so far, in the order of their records.
@@ -94,6 +108,7 @@ impl<'a> PipeHead<'a> {
         keep: impl Fn(&'b [u8]) -> Cow<'a, [u8]>,
     ) -> Result<(), Error> {
         let body = record.raw.body;
+        self.revision += u64::from(record.raw.kind != RecordKind::HEADER_BUILD_ID);
         match record.raw.kind {
             RecordKind::HEADER_ATTR => {
                 let event = event(body, self.endian).map_err(|source| Error::Decode {

@@ -13,4 +13,4 @@ mod resolver;
 
 pub use chain::Split;
 pub use frame::{Frame, Level, Place, SymbolId};
-pub use resolver::{Finding, Resolver};
+pub use resolver::{Finding, Known, Resolver};

@@ -27,35 +27,56 @@ pub struct Finding<'a> {
 pub struct Resolver<'w> {
     world: &'w World,
     files: &'w dyn Files,
+    known: Known,
+}
+
+/// What a resolver has found out. Another one can go on with it when the World has grown.
+pub struct Known {
     paths: SearchPaths,
     vdso: Option<FileBytes>,
-    /// The mapping of the host's kernel.
+    /// The mapping of the host's kernel, among the first so many mappings.
     kernel: Option<MappingId>,
+    mappings: usize,
     /// By [`DsoId`].
-    objects: Box<[OnceLock<Object>]>,
+    objects: Vec<OnceLock<Object>>,
 }
 
 impl<'w> Resolver<'w> {
     /// A resolver for the addresses of `world`, reading symbols with `files` where `paths` says.
     #[must_use]
     pub fn new(world: &'w World, files: &'w dyn Files, paths: SearchPaths) -> Self {
+        let known = Known {
+            paths,
+            vdso: None,
+            kernel: None,
+            mappings: 0,
+            objects: Vec::new(),
+        };
+        Self::resume(world, files, known)
+    }
+
+    /// A resolver that goes on with what another has found out in the same World, when it was smaller. Objects that were
+    /// read are not read again.
+    #[must_use]
+    pub fn resume(world: &'w World, files: &'w dyn Files, known: Known) -> Self {
         Self {
             world,
             files,
-            paths,
-            vdso: None,
-            kernel: kernel_mapping(world),
-            objects: world.dsos().iter().map(|_| OnceLock::new()).collect(),
+            known: known.grown(world),
         }
+    }
+
+    /// What was found out, for [`Resolver::resume`].
+    #[must_use]
+    pub fn into_known(self) -> Known {
+        self.known
     }
 
     /// Names `[vdso]` frames after `image`, the running kernel's, where the build-id cache has no copy of the recorded one.
     #[must_use]
-    pub fn with_vdso(self, image: Option<FileBytes>) -> Self {
-        Self {
-            vdso: image,
-            ..self
-        }
+    pub fn with_vdso(mut self, image: Option<FileBytes>) -> Self {
+        self.known.vdso = image;
+        self
     }
 
     /// The World that the frames' ids belong to.
@@ -80,7 +101,7 @@ impl<'w> Resolver<'w> {
     #[inline]
     #[must_use]
     pub fn mapping(&self, at: Place, mode: CpuMode, ip: u64) -> Option<MappingId> {
-        if let Some(kernel) = self.kernel
+        if let Some(kernel) = self.known.kernel
             && mode == CpuMode::Kernel
             && at.machine == Machine::Host
             && self.kernel_covers(kernel, ip)
@@ -185,22 +206,26 @@ impl<'w> Resolver<'w> {
     /// The file that an object's symbols came from, if it was asked for any and has some.
     #[must_use]
     pub fn source(&self, dso: DsoId) -> Option<&Path> {
-        let object = self.objects.get(dso.0 as usize)?.get()?;
+        let object = self.known.objects.get(dso.0 as usize)?.get()?;
         (!object.table.is_empty()).then_some(object.source.as_path())
     }
 
     /// What there is to say about the objects that were loaded so far.
     pub fn findings(&self) -> impl Iterator<Item = Finding<'_>> {
-        self.objects.iter().enumerate().flat_map(|(index, place)| {
-            let findings = place.get().map_or(&[][..], |object| &object.findings);
-            let dso = DsoId(u32::try_from(index).unwrap_or(u32::MAX));
-            findings.iter().map(move |what| Finding { dso, what })
-        })
+        self.known
+            .objects
+            .iter()
+            .enumerate()
+            .flat_map(|(index, place)| {
+                let findings = place.get().map_or(&[][..], |object| &object.findings);
+                let dso = DsoId(u32::try_from(index).unwrap_or(u32::MAX));
+                findings.iter().map(move |what| Finding { dso, what })
+            })
     }
 
     /// The symbols of an object, read now if this is the first time that they are wanted.
     fn object(&self, dso: DsoId) -> Option<&Object> {
-        let place = self.objects.get(dso.0 as usize)?;
+        let place = self.known.objects.get(dso.0 as usize)?;
         Some(place.get_or_init(|| self.load(dso)))
     }
 
@@ -213,8 +238,8 @@ impl<'w> Resolver<'w> {
         }
         let sources = Sources {
             files: self.files,
-            paths: &self.paths,
-            vdso: self.vdso.as_ref(),
+            paths: &self.known.paths,
+            vdso: self.known.vdso.as_ref(),
         };
         sources.load(dso)
     }
@@ -228,15 +253,21 @@ impl<'w> Resolver<'w> {
     }
 }
 
-/// Where the host's kernel is mapped; the last word of the recording counts.
-fn kernel_mapping(world: &World) -> Option<MappingId> {
-    let is_kernel = |dso: DsoId| {
-        let dso = world.dso(dso);
-        dso.kind == DsoKind::Kernel && dso.machine == Machine::Host
-    };
-    let index = world
-        .mappings()
-        .iter()
-        .rposition(|mapping| is_kernel(mapping.dso))?;
-    u32::try_from(index).ok().map(MappingId)
+impl Known {
+    /// The same with room for all objects of `world`. Of several mappings of the host's kernel the last counts.
+    fn grown(mut self, world: &World) -> Self {
+        let is_kernel = |dso: DsoId| {
+            let dso = world.dso(dso);
+            dso.kind == DsoKind::Kernel && dso.machine == Machine::Host
+        };
+        let mappings = world.mappings();
+        let new = mappings.get(self.mappings..).unwrap_or_default();
+        if let Some(index) = new.iter().rposition(|mapping| is_kernel(mapping.dso)) {
+            let index = u32::try_from(self.mappings + index);
+            self.kernel = index.ok().map(MappingId).or(self.kernel);
+        }
+        self.mappings = mappings.len();
+        self.objects.resize_with(world.dsos().len(), OnceLock::new);
+        self
+    }
 }

@@ -5,7 +5,7 @@ mod features;
 
 use std::io::{self, Write};
 
-use rperf_perfdata::{EventDesc, FeatureId, Features, PerfData};
+use rperf_perfdata::{Described, FeatureId, PerfData};
 
 /// The last feature that perf 6.1 knows; later numbers are not in its list of missing ones.
 const LAST_FEATURE: FeatureId = FeatureId::PMU_CAPS;
@@ -34,14 +34,14 @@ pub fn write_header(
     let header = data.header();
     if header.is_pipe() {
         write_stream_start(out, options)?;
-        return write_features(out, data.events(), data.features(), options);
+        return write_features(out, data.described(), options);
     }
     captured(out, options)?;
     writeln!(out, "# header version : 1")?;
     writeln!(out, "# data offset    : {}", header.data.offset)?;
     writeln!(out, "# data size      : {}", header.data.size)?;
     writeln!(out, "# feat offset    : {}", header.data.end())?;
-    write_features(out, data.events(), data.features(), options)?;
+    write_features(out, data.described(), options)?;
     let missing = FeatureId::NAMED
         .iter()
         .filter(|(feature, _)| *feature <= LAST_FEATURE && !header.has(*feature));
@@ -71,13 +71,11 @@ pub fn write_stream_start(out: &mut dyn Write, options: &HeaderOptions<'_>) -> i
 /// What `out` says.
 pub fn write_features(
     out: &mut dyn Write,
-    events: &[EventDesc],
-    features: &Features<'_>,
+    recording: Described<'_>,
     options: &HeaderOptions<'_>,
 ) -> io::Result<()> {
-    let known = features::Known { events, features };
-    let mut present = features.present();
-    present.try_for_each(|feature| features::write(out, known, feature, options))
+    let mut present = recording.features.present();
+    present.try_for_each(|feature| features::write(out, recording, feature, options))
 }
 
 fn captured(out: &mut dyn Write, options: &HeaderOptions<'_>) -> io::Result<()> {

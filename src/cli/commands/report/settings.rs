@@ -2,7 +2,7 @@
 
 use clap::ArgMatches;
 use rperf_hist::{Direction, Error, GraphOptions, KEYS, Key, Options, parse_keys};
-use rperf_perfdata::EventDesc;
+use rperf_perfdata::{Described, EventDesc};
 use rperf_view::report::Layout;
 use rperf_wire::{EventType, SampleType};
 
@@ -25,7 +25,8 @@ const MAX_STACK: usize = 127;
 pub(super) struct Settings {
     /// Empty where the kinds of events decide.
     keys: Vec<&'static Key>,
-    children: bool,
+    /// `None` where nothing is said.
+    children: Option<bool>,
     graph: CallGraph,
     /// How the text is laid out.
     pub(super) layout: Layout,
@@ -53,31 +54,34 @@ impl Settings {
                 skip_symbol: sort.is_some() && keys.first().is_some_and(|key| key.name == "symbol"),
             },
             keys,
-            children: children.unwrap_or(true),
+            children,
             graph,
             quiet,
         })
     }
 
     /// What is to be counted in a recording with or without callchains.
-    pub(super) fn options(&self, events: &[EventDesc]) -> Result<Options, CliError> {
+    pub(super) fn options(&self, recording: Described<'_>) -> Result<Options, CliError> {
+        let events = recording.events;
         let has_callchain = |event: &EventDesc| {
             let sample_type = event.attr.sample_type;
             sample_type.contains(SampleType::CALLCHAIN)
         };
         let callchains = events.iter().any(has_callchain);
-        if self.graph.demanded && !callchains {
+        if self.graph.demanded && !callchains && !recording.is_pipe {
             let error = CliError::message(255, "-g was given, but the samples have no callchains");
             return Err(error.hint("callchains are recorded with 'record -g'"));
         }
-        let children = self.children && callchains;
-        let order = if children {
+        // perf decides on this before the events of a pipe have come, and leaves callers out then.
+        let children = self.children.unwrap_or(!recording.is_pipe) && callchains;
+        let caller_first = children || (recording.is_pipe && self.children.is_none());
+        let order = if caller_first {
             Direction::Caller
         } else {
             Direction::Callee
         };
         Ok(Options {
-            keys: self.keys(events)?,
+            keys: self.keys(recording)?,
             children,
             order: self.graph.order.unwrap_or(order),
             graph: (self.graph.shown && callchains).then_some(GraphOptions {
@@ -88,13 +92,14 @@ impl Settings {
         })
     }
 
-    /// Tracepoints alone tell more by what they say than by where they are.
-    fn keys(&self, events: &[EventDesc]) -> Result<Vec<&'static Key>, CliError> {
+    /// Tracepoints alone tell more by what they say than by where they are. In a pipe more events may follow.
+    fn keys(&self, recording: Described<'_>) -> Result<Vec<&'static Key>, CliError> {
         if !self.keys.is_empty() {
             return Ok(self.keys.clone());
         }
         let is_tracepoint = |event: &EventDesc| event.attr.kind == EventType::TRACEPOINT;
-        let sort = if events.iter().all(is_tracepoint) {
+        let tracepoints = recording.events.iter().all(is_tracepoint);
+        let sort = if tracepoints && !recording.is_pipe {
             TRACEPOINT_SORT
         } else {
             DEFAULT_SORT
@@ -104,7 +109,7 @@ impl Settings {
 
     /// Advice for the reader of this report.
     pub(super) fn tip(&self) -> &'static str {
-        if self.children && self.graph.shown {
+        if self.children != Some(false) && self.graph.shown {
             "--no-children shows what functions cost by themselves, with their callers below"
         } else if self.keys.len() != 1 {
             "one key gives the overview: -s dso by library, -s comm by program"

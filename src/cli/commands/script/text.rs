@@ -2,33 +2,20 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rperf_lines::{Field, Fields, Lines, Payloads, Selection, Spot, TextKey, Texts};
-use rperf_perfdata::PerfData;
+use rperf_lines::{Field, Lines, Spot, TextKey, Texts};
 use rperf_replay::{Render, Sample, World};
 use rperf_resolve::{Frame, Place, Resolver};
-use rperf_view::script::{Layout, Style};
-use rperf_wire::{Attr, CpuMode, Endian, EventType, SampleType, U64s};
+use rperf_wire::{CpuMode, U64s};
+
+use super::plan::{Event, Plan};
 
 /// Frames of a callchain that are shown, `PERF_MAX_STACK_DEPTH`.
 const MAX_STACK: usize = 127;
-/// `PERF_COUNT_SW_PAGE_FAULTS`, `_MIN`, `_MAJ`: events whose data address has a symbol of its own.
-const PAGE_FAULTS: [u64; 3] = [2, 5, 6];
-
-/// How one event's samples are written.
-struct Event {
-    layout: Layout,
-    /// Which of the scratch's texts fit: events with equal fields share them.
-    known: usize,
-    names_data: bool,
-}
-
 /// Renders samples for one recording.
 pub(super) struct SampleText<'r, 'w> {
     resolver: &'r Resolver<'w>,
     lines: Lines<'r, 'w>,
-    events: Vec<Event>,
-    payloads: Payloads,
-    endian: Endian,
+    plan: &'r Plan,
     guests: AtomicU64,
 }
 
@@ -48,39 +35,11 @@ struct Known {
 }
 
 impl<'r, 'w> SampleText<'r, 'w> {
-    pub(super) fn new(
-        resolver: &'r Resolver<'w>,
-        data: &PerfData<'_>,
-        selection: &Selection,
-        payloads: Payloads,
-    ) -> Self {
-        let events = data.events();
-        let longest = events.iter().map(|event| event.name.len()).max();
-        let style = Style {
-            name_columns: longest.unwrap_or_default(),
-            nanoseconds: false,
-        };
-        let mut kinds: Vec<Fields> = Vec::new();
-        let events = events.iter().map(|event| {
-            let fields = selection.fields(&event.attr);
-            let same = kinds.iter().position(|kind| *kind == fields);
-            let known = same.unwrap_or_else(|| {
-                kinds.push(fields);
-                kinds.len() - 1
-            });
-            let stacked = event.attr.sample_type.contains(SampleType::CALLCHAIN);
-            Event {
-                layout: Layout::new(&event.name, fields, stacked, style),
-                known,
-                names_data: names_data(&event.attr),
-            }
-        });
+    pub(super) fn new(resolver: &'r Resolver<'w>, plan: &'r Plan) -> Self {
         Self {
             resolver,
             lines: Lines::new(resolver),
-            events: events.collect(),
-            payloads,
-            endian: data.endian(),
+            plan,
             guests: AtomicU64::new(0),
         }
     }
@@ -126,7 +85,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
         if let Some(text) = known.callers.get(&key) {
             return out.extend_from_slice(text);
         }
-        let callers = U64s::new(split.callers, self.endian);
+        let callers = U64s::new(split.callers, self.plan.endian);
         let from = out.len();
         let whole = Resolver::walk_on(split.mode, callers, MAX_STACK - 1, |mode, ip| {
             self.frame(event, at, (mode, ip), &mut known.frames, out);
@@ -183,7 +142,7 @@ impl Render for SampleText<'_, '_> {
         scratch: &mut Scratch,
         out: &mut Vec<u8>,
     ) {
-        let Some(event) = self.events.get(sample.event.0 as usize) else {
+        let Some(event) = self.plan.events.get(sample.event.0 as usize) else {
             return;
         };
         let fields = event.layout.fields();
@@ -203,7 +162,8 @@ impl Render for SampleText<'_, '_> {
         if fields.has(Field::Trace)
             && let Some(raw) = sample.wire.raw
         {
-            self.payloads.write(sample.event, raw, self.resolver, out);
+            let payloads = &self.plan.payloads;
+            payloads.write(sample.event, raw, self.resolver, out);
         }
         if fields.has(Field::Addr) {
             self.data_address(event, sample, at, out);
@@ -233,9 +193,4 @@ impl Scratch {
         }
         &mut self.known[index]
     }
-}
-
-/// Whether the data address of a sample is one that perf names: that of a page fault.
-fn names_data(attr: &Attr) -> bool {
-    attr.kind == EventType::SOFTWARE && PAGE_FAULTS.contains(&attr.config)
 }

@@ -171,3 +171,41 @@ fn tracepoints_show_their_fields_and_callchains_only_where_nothing_was_asked_for
     let clock = attr(EventType::SOFTWARE, &[SampleType::IP]);
     assert_eq!(fields(&["ip,trace"], &clock).unwrap(), ["ip"]);
 }
+
+/// The fields after these lists, for events of a stream.
+fn streamed(lists: &[&str], events: &[&Attr]) -> Vec<&'static str> {
+    let mut selection = applied(lists).unwrap();
+    let named = events.iter().map(|attr| (*attr, "event"));
+    selection.check_stream(named).unwrap();
+    let left = selection.fields(events[0]);
+    let names = Fields::ALL.iter().filter(|field| left.has(**field));
+    names.map(Field::name).collect()
+}
+
+#[test]
+fn a_stream_shows_frames_unless_they_are_taken_out_by_name() {
+    let chain = [SampleType::IP, SampleType::TIME, SampleType::CALLCHAIN];
+    let tracepoint = attr(EventType::TRACEPOINT, &chain);
+    let clock = attr(EventType::SOFTWARE, &[SampleType::IP, SampleType::TIME]);
+    let shown = streamed(&[], &[&tracepoint]);
+    let has = |field| shown.contains(&field);
+    assert!(has("trace") && has("ip") && has("sym") && !has("dso") && !has("symoff"));
+    assert_eq!(streamed(&["time"], &[&clock]), ["time"]);
+    // What one event records is shown of all: perf looks at them together.
+    assert_eq!(
+        streamed(&["time"], &[&clock, &tracepoint]),
+        ["time", "ip", "sym"]
+    );
+    assert_eq!(
+        streamed(&["-ip,-sym,-dso,-symoff"], &[&tracepoint]),
+        ["comm", "time", "event", "trace"]
+    );
+}
+
+#[test]
+fn a_stream_may_still_tell_of_the_events_that_were_asked_for() {
+    let clock = attr(EventType::SOFTWARE, &[SampleType::IP, SampleType::TIME]);
+    let lists = ["hw:"];
+    assert_eq!(streamed(&lists, &[&clock]), streamed(&[], &[&clock]));
+    assert!(fields(&lists, &clock).is_err(), "a file has no more");
+}

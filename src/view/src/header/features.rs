@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use rperf_perfdata::feature::{
     ClockData, CpuTopology, MemoryNode, MemoryTopology, PmuCapabilities,
 };
-use rperf_perfdata::{EventDesc, FeatureId, Features};
+use rperf_perfdata::{Described, FeatureId, Features};
 use rperf_wire::AttrText;
 
 use super::{HeaderOptions, calendar};
@@ -14,20 +14,13 @@ use super::{HeaderOptions, calendar};
 /// What printf(3) prints for a string that is not there.
 const NULL: &str = "(null)";
 
-/// What the lines are made from.
-#[derive(Clone, Copy)]
-pub(super) struct Known<'a> {
-    pub(super) events: &'a [EventDesc],
-    pub(super) features: &'a Features<'a>,
-}
-
 pub(super) fn write(
     out: &mut dyn Write,
-    known: Known<'_>,
+    recording: Described<'_>,
     feature: FeatureId,
     options: &HeaderOptions<'_>,
 ) -> io::Result<()> {
-    let features = known.features;
+    let features = recording.features;
     if let Some((key, value)) = string(features, feature) {
         return writeln!(out, "# {key} : {}", value.as_deref().unwrap_or(NULL));
     }
@@ -54,7 +47,7 @@ pub(super) fn write(
         FeatureId::NUMA_TOPOLOGY => nodes(out, features),
         FeatureId::BRANCH_STACK => writeln!(out, "# contains samples with branch stack"),
         FeatureId::PMU_MAPPINGS => pmus(out, features),
-        FeatureId::GROUP_DESC => groups(out, known),
+        FeatureId::GROUP_DESC => groups(out, recording),
         FeatureId::AUXTRACE => {
             writeln!(out, "# contains AUX area data (e.g. instruction trace)")
         }
@@ -187,9 +180,9 @@ fn pmus(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
     writeln!(out, "# pmu mappings: {}", pmus.join(", "))
 }
 
-fn groups(out: &mut dyn Write, known: Known<'_>) -> io::Result<()> {
-    for group in known.features.group_desc().unwrap_or_default() {
-        let events = known.events.iter();
+fn groups(out: &mut dyn Write, recording: Described<'_>) -> io::Result<()> {
+    for group in recording.features.group_desc().unwrap_or_default() {
+        let events = recording.events.iter();
         let members = events
             .skip(group.leader as usize)
             .take(group.members as usize);

@@ -1,0 +1,89 @@
+//! How the samples of each event are written: decided once for a recording, or whenever a stream tells of more events.
+
+use rperf_lines::{Field, Fields, Payloads, Selection};
+use rperf_perfdata::Described;
+use rperf_view::script::{Layout, Style};
+use rperf_wire::{Attr, Endian, EventType, SampleType};
+
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+
+/// `PERF_COUNT_SW_PAGE_FAULTS`, `_MIN`, `_MAJ`: events whose data address has a symbol of its own.
+const PAGE_FAULTS: [u64; 3] = [2, 5, 6];
+
+/// How one event's samples are written.
+pub(super) struct Event {
+    pub(super) layout: Layout,
+    /// Which texts that were rendered before fit: events with equal fields share them.
+    pub(super) known: usize,
+    pub(super) names_data: bool,
+}
+
+/// How the samples of a recording are written.
+pub(super) struct Plan {
+    /// In the order of the recording.
+    pub(super) events: Vec<Event>,
+    pub(super) payloads: Payloads,
+    pub(super) endian: Endian,
+}
+
+impl Plan {
+    /// Checks the fields that are asked for against what the events record, compiles the formats of tracepoints, and says
+    /// which of those can't be shown.
+    pub(super) fn new(
+        context: &Context,
+        recording: Described<'_>,
+        selection: &Selection,
+    ) -> Result<Self, CliError> {
+        let mut selection = selection.clone();
+        let events = recording.events.iter();
+        let events = events.map(|event| (&event.attr, event.name.as_str()));
+        let checked = match recording.is_pipe {
+            true => selection.check_stream(events),
+            false => selection.check(events),
+        };
+        checked.map_err(super::refused)?;
+        let mut events = recording.events.iter();
+        let payloads = match events.any(|event| selection.fields(&event.attr).has(Field::Trace)) {
+            true => Payloads::new(recording)?,
+            false => Payloads::default(),
+        };
+        for finding in payloads.findings() {
+            context.warn(finding);
+        }
+        Ok(Self {
+            events: layouts(recording, &selection),
+            payloads,
+            endian: recording.endian,
+        })
+    }
+}
+
+fn layouts(recording: Described<'_>, selection: &Selection) -> Vec<Event> {
+    let longest = recording.events.iter().map(|event| event.name.len()).max();
+    let style = Style {
+        name_columns: longest.unwrap_or_default(),
+        nanoseconds: false,
+    };
+    let mut kinds: Vec<Fields> = Vec::new();
+    let events = recording.events.iter().map(|event| {
+        let fields = selection.fields(&event.attr);
+        let same = kinds.iter().position(|kind| *kind == fields);
+        let known = same.unwrap_or_else(|| {
+            kinds.push(fields);
+            kinds.len() - 1
+        });
+        let stacked = event.attr.sample_type.contains(SampleType::CALLCHAIN);
+        Event {
+            layout: Layout::new(&event.name, fields, stacked, style),
+            known,
+            names_data: names_data(&event.attr),
+        }
+    });
+    events.collect()
+}
+
+/// Whether the data address of a sample is one that perf names: that of a page fault.
+fn names_data(attr: &Attr) -> bool {
+    attr.kind == EventType::SOFTWARE && PAGE_FAULTS.contains(&attr.config)
+}

@@ -1,0 +1,167 @@
+//! The samples of a recording that comes through a pipe, written while it is being made.
+
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use rperf_lines::Selection;
+use rperf_perfdata::{PipeHead, PipeReader, Source};
+use rperf_replay::{Flow, Stream};
+use rperf_resolve::{Known, Resolver};
+use rperf_view::header::{HeaderOptions, write_features, write_stream_start};
+
+use super::plan::Plan;
+use super::text::{SampleText, Scratch};
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::files::DiskFiles;
+use crate::cli::findings::conclude;
+use crate::cli::header;
+use crate::cli::stream;
+use crate::cli::symbols::{own_vdso, search_paths};
+
+/// What is asked of a stream.
+pub(super) struct Wanted<'a> {
+    pub(super) selection: &'a Selection,
+    /// The header before the samples.
+    pub(super) header: bool,
+    /// The header, and nothing more.
+    pub(super) header_only: bool,
+}
+
+/// Prints the samples of a stream until it ends.
+pub(super) fn print(
+    context: &Context,
+    input: stream::Stream,
+    wanted: &Wanted<'_>,
+) -> Result<(), CliError> {
+    let path = input.path.clone();
+    let options = header::options(input.changed);
+    let reader = input.reader()?;
+    if wanted.header_only {
+        return print_header_alone(context, &path, reader, &options);
+    }
+    let mut stream = Stream::new(reader);
+    let mut printer = Printer::new(context, &path, wanted.selection);
+    let mut header = wanted.header;
+    loop {
+        let more = stream.advance()?;
+        if header {
+            print_header(context, stream.head(), &options)?;
+            header = false;
+        }
+        if !more {
+            break;
+        }
+        printer.print(&stream)?;
+    }
+    printer.warn_of_head(stream.head());
+    if printer.guests > 0 {
+        let guests = printer.guests;
+        context.warn(format_args!("{guests} samples of guests were left out"));
+    }
+    conclude(&path, &stream.diagnostics(), context)
+}
+
+/// Reads no further than to the first record that describes nothing.
+fn print_header_alone(
+    context: &Context,
+    path: &Path,
+    mut reader: PipeReader<impl Source>,
+    options: &HeaderOptions<'_>,
+) -> Result<(), CliError> {
+    while let Some(record) = reader
+        .next_record()
+        .map_err(|error| CliError::message(255, format!("{}: {error}", path.display())))?
+    {
+        if !PipeHead::wants(record.raw.kind) {
+            break;
+        }
+    }
+    print_header(context, reader.head(), options)
+}
+
+fn print_header(
+    context: &Context,
+    head: &PipeHead<'_>,
+    options: &HeaderOptions<'_>,
+) -> Result<(), CliError> {
+    let out = &mut context.stdout();
+    write_stream_start(out, options)?;
+    write_features(out, head.described(), options)?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Prints one stretch after the other, and keeps between them what was found out.
+struct Printer<'a> {
+    context: &'a Context,
+    path: &'a Path,
+    selection: &'a Selection,
+    /// With the revision of the head that it was made from.
+    plan: Option<(u64, Plan)>,
+    known: Option<Known>,
+    scratches: Vec<Scratch>,
+    guests: u64,
+    /// Findings of the head that were told.
+    told: usize,
+}
+
+impl<'a> Printer<'a> {
+    fn new(context: &'a Context, path: &'a Path, selection: &'a Selection) -> Self {
+        let mut scratches = Vec::new();
+        scratches.resize_with(rperf_sys::parallelism().max(1), Scratch::default);
+        Self {
+            context,
+            path,
+            selection,
+            plan: None,
+            known: None,
+            scratches,
+            guests: 0,
+            told: 0,
+        }
+    }
+
+    fn print(&mut self, stream: &Stream<impl Source>) -> Result<(), CliError> {
+        let head = stream.head();
+        self.warn_of_head(head);
+        let plan = match self.plan.take() {
+            Some((revision, plan)) if revision == head.revision() => plan,
+            _ => Plan::new(self.context, head.described(), self.selection)?,
+        };
+        let resolver = match self.known.take() {
+            Some(known) => Resolver::resume(stream.world(), &DiskFiles, known),
+            None => {
+                let paths = search_paths(self.context, head.features());
+                Resolver::new(stream.world(), &DiskFiles, paths).with_vdso(own_vdso())
+            }
+        };
+        let text = SampleText::new(&resolver, &plan);
+        let mut stdout = self.context.stdout();
+        let mut written: io::Result<()> = Ok(());
+        stream.deliver(&text, &mut self.scratches, &mut |block: Vec<u8>| {
+            written = stdout.write_all(&block);
+            match written {
+                Ok(()) => Flow::Continue,
+                Err(_) => Flow::Stop,
+            }
+        })?;
+        written?;
+        // Whoever watches sees what there is before more is waited for.
+        stdout.flush()?;
+        self.guests += text.guests();
+        self.known = Some(resolver.into_known());
+        self.plan = Some((head.revision(), plan));
+        Ok(())
+    }
+
+    /// Tells what could not be understood of what describes the recording.
+    fn warn_of_head(&mut self, head: &PipeHead<'_>) {
+        let findings = head.findings();
+        for finding in findings.get(self.told..).unwrap_or_default() {
+            let path = self.path.display();
+            self.context.warn(format_args!("{path}: {finding}"));
+        }
+        self.told = findings.len();
+    }
+}
