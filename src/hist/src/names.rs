@@ -18,6 +18,8 @@ pub(crate) trait Names: Sync {
     fn symbol(&self, symbol: SymbolId) -> &str;
     /// What a tracepoint told.
     fn payload(&self, payload: PayloadId) -> &str;
+    /// The place of that among all that tracepoints told, by bytes.
+    fn payload_rank(&self, payload: PayloadId) -> u32;
     /// Start and end of a function, in its object's own terms.
     fn range(&self, symbol: SymbolId) -> (u64, u64);
 }

@@ -20,13 +20,19 @@ pub(crate) struct PayloadId(pub(crate) u32);
 
 /// All texts of a recording, filled by several threads.
 #[derive(Debug, Default)]
-pub(crate) struct Payloads(Mutex<Texts>);
+pub(crate) struct Payloads(Mutex<Growing>);
 
-/// All texts of a recording, by number.
+#[derive(Debug, Default)]
+struct Growing {
+    list: Vec<Arc<str>>,
+    numbers: FxHashMap<Arc<str>, PayloadId>,
+}
+
+/// All texts of a recording, by number. There may be as many as samples: rows are told apart and ordered by ranks.
 #[derive(Debug, Default)]
 pub(crate) struct Texts {
     list: Vec<Arc<str>>,
-    numbers: FxHashMap<Arc<str>, PayloadId>,
+    ranks: Vec<u32>,
 }
 
 impl Payloads {
@@ -46,7 +52,15 @@ impl Payloads {
 
     /// The texts, when there will be no more.
     pub(crate) fn finish(self) -> Texts {
-        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+        let growing = self.0.into_inner();
+        let list = growing.unwrap_or_else(PoisonError::into_inner).list;
+        let mut order: Vec<(&str, u32)> = list.iter().map(|text| &**text).zip(0..).collect();
+        order.sort_unstable();
+        let mut ranks = vec![0; list.len()];
+        for ((_, number), rank) in order.into_iter().zip(0..) {
+            ranks[number as usize] = rank;
+        }
+        Texts { list, ranks }
     }
 }
 
@@ -54,6 +68,12 @@ impl Texts {
     pub(crate) fn get(&self, number: PayloadId) -> &str {
         let text = self.list.get(number.0 as usize);
         text.map_or("", |text| text)
+    }
+
+    /// The place of a text among all, by bytes.
+    pub(crate) fn rank(&self, number: PayloadId) -> u32 {
+        let rank = self.ranks.get(number.0 as usize);
+        rank.copied().unwrap_or(u32::MAX)
     }
 }
 
@@ -68,6 +88,7 @@ mod tests {
         assert_eq!(numbers[0], numbers[2]);
         let texts = payloads.finish();
         assert_eq!(texts.get(numbers[1]), "two");
+        assert!(texts.rank(numbers[0]) < texts.rank(numbers[1]));
         assert_eq!(texts.get(PayloadId(7)), "");
     }
 }

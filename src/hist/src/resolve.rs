@@ -256,6 +256,10 @@ impl Names for Recording<'_, '_> {
         self.payloads.get(payload)
     }
 
+    fn payload_rank(&self, payload: PayloadId) -> u32 {
+        self.payloads.rank(payload)
+    }
+
     fn range(&self, symbol: SymbolId) -> (u64, u64) {
         let symbol = self.resolver.symbol(symbol);
         symbol.map_or((0, 0), |symbol| (symbol.start, symbol.end))

@@ -66,9 +66,9 @@ fn input_and_layout() -> Vec<Arg> {
         switch("stdio").help("print text; it is the only output there is yet"),
         switch("header").help("print what is known of machine and recording before the report"),
         switch("header-only").help("print only what is known of machine and recording"),
-        value("sort", "key[,key...]")
-            .short('s')
-            .help("what makes a line: comm, dso, symbol, pid, tid, cpu"),
+        value("sort", "key[,key...]").short('s').help(
+            "what makes a line: comm, dso, symbol, pid, tid, cpu, trace (what tracepoints tell)",
+        ),
         not_yet("fields", "choose rows with -s; -n adds the sample count").short('F'),
         not_yet("show-cpu-utilization", ""),
         not_yet("showcpuutilization", ""),

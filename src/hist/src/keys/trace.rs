@@ -9,15 +9,17 @@ pub(super) static TRACE: Key = Key {
     unresolved_width: 0,
     pads: false,
     reads: Reads::Payload,
-    identity: text,
-    rank: text,
-    text: |subject, names| match text(subject, names) {
-        Part::Text(text) => text.to_owned(),
-        _ => "N/A".to_owned(),
+    identity: rank,
+    rank,
+    text: |subject, names| match subject.context.payload {
+        Some(payload) => names.payload(payload).to_owned(),
+        None => "N/A".to_owned(),
     },
 };
 
-fn text<'n>(subject: &Subject<'_>, names: &'n dyn Names) -> Part<'n> {
+fn rank<'n>(subject: &Subject<'_>, names: &'n dyn Names) -> Part<'n> {
     let payload = subject.context.payload;
-    payload.map_or(Part::Absent, |payload| Part::Text(names.payload(payload)))
+    payload.map_or(Part::Absent, |payload| {
+        Part::Number(names.payload_rank(payload).into())
+    })
 }

@@ -82,6 +82,10 @@ impl Names for Fake {
         ["pid=1", "pid=2", ""][payload.0 as usize % 3]
     }
 
+    fn payload_rank(&self, payload: PayloadId) -> u32 {
+        [1, 2, 0][payload.0 as usize % 3]
+    }
+
     fn range(&self, symbol: SymbolId) -> (u64, u64) {
         let symbol = self.table.get(symbol.index);
         (symbol.start, symbol.end)
