@@ -2,7 +2,12 @@
 
 use std::io;
 
-/// Raises the soft limit of open files (`RLIMIT_NOFILE`) to the hard one and returns it.
+/// Open files that root gives itself where even the hard limit is below: the kernel's default of `fs.nr_open`, the most
+/// that may be asked for.
+const FOR_ROOT: libc::rlim_t = 1 << 20;
+
+/// Raises the soft limit of open files (`RLIMIT_NOFILE`) as far as this user may, and returns it: to the hard limit,
+/// and as root (`CAP_SYS_RESOURCE`) beyond it.
 ///
 /// # Errors
 /// What getrlimit(2) and setrlimit(2) report.
@@ -15,14 +20,25 @@ pub fn raise_open_files() -> io::Result<u64> {
     if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    if limit.rlim_cur < limit.rlim_max {
-        limit.rlim_cur = limit.rlim_max;
-        // SAFETY: the kernel reads the structure it is given.
-        if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
+    if limit.rlim_max < FOR_ROOT && set(FOR_ROOT, FOR_ROOT).is_ok() {
+        return Ok(FOR_ROOT);
     }
-    Ok(limit.rlim_cur)
+    if limit.rlim_cur < limit.rlim_max {
+        set(limit.rlim_max, limit.rlim_max)?;
+    }
+    Ok(limit.rlim_max)
+}
+
+fn set(soft: libc::rlim_t, hard: libc::rlim_t) -> io::Result<()> {
+    let limit = libc::rlimit {
+        rlim_cur: soft,
+        rlim_max: hard,
+    };
+    // SAFETY: the kernel reads the structure it is given.
+    if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
 }
 
 #[cfg(test)]
