@@ -17,6 +17,7 @@ mod input;
 mod options;
 mod output;
 mod pager;
+mod payloads;
 mod stream;
 mod symbols;
 mod tracefs;

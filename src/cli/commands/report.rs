@@ -6,9 +6,10 @@ mod settings;
 
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
+use std::path::Path;
 
 use clap::ArgMatches;
-use rperf_hist::{Histogram, Options, PayloadText, Samples, Source};
+use rperf_hist::{Histogram, PayloadText, Samples, Source};
 use rperf_lines::Payloads;
 use rperf_perfdata::{Finding, PerfData};
 use rperf_replay::{EventIndex, Replay};
@@ -23,6 +24,7 @@ use crate::cli::findings::conclude;
 use crate::cli::header::print_header;
 use crate::cli::input::Input;
 use crate::cli::options::flag;
+use crate::cli::payloads::payloads;
 use crate::cli::symbols::{own_vdso, search_paths};
 
 pub(super) use self::args::command;
@@ -44,7 +46,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         conclude(&input.path, &diagnostics, context)?;
         return Err(no_samples(&input, &data));
     }
-    let histograms = count(context, &replay, &settings)?;
+    let histograms = count(context, &input.path, &replay, &settings)?;
     context.paginate("report")?;
     if flag(matches, "header") == Some(true) {
         print_header(context, &input, &data)?;
@@ -92,6 +94,7 @@ fn no_samples(input: &Input, data: &PerfData<'_>) -> CliError {
 /// Counts the samples of every event.
 fn count(
     context: &Context,
+    path: &Path,
     replay: &Replay<'_>,
     settings: &Settings,
 ) -> Result<Vec<Histogram>, CliError> {
@@ -102,7 +105,11 @@ fn count(
     let samples = replay.fold(threads, || Samples::new(&options))?;
     let paths = search_paths(context, data.features());
     let resolver = Resolver::new(replay.world(), &DiskFiles, paths).with_vdso(own_vdso());
-    let payloads = payloads(context, data, &options)?;
+    let told = options.keys.iter().any(|key| key.shows_payload());
+    let payloads = match told {
+        true => payloads(context, path, data.described())?,
+        false => Payloads::default(),
+    };
     let source = Source {
         endian: data.endian(),
         callchains: events
@@ -114,22 +121,6 @@ fn count(
         },
     };
     Ok(samples.histograms(&options, &source, &resolver, threads))
-}
-
-/// The tracepoints' descriptions, where a key shows what they tell.
-fn payloads(
-    context: &Context,
-    data: &PerfData<'_>,
-    options: &Options,
-) -> Result<Payloads, CliError> {
-    if !options.keys.iter().any(|key| key.shows_payload()) {
-        return Ok(Payloads::default());
-    }
-    let payloads = Payloads::new(data.described())?;
-    for finding in payloads.findings() {
-        context.warn(finding);
-    }
-    Ok(payloads)
 }
 
 /// The joint between what tracepoints tell and the rows of a report.

@@ -55,7 +55,7 @@ fn whole(context: &Context, input: &Input, wanted: &Wanted<'_>) -> Result<(), Cl
     if wanted.header_only {
         return Ok(());
     }
-    let plan = Plan::new(context, data.described(), wanted.selection)?;
+    let plan = Plan::new(context, &input.path, data.described(), wanted.selection)?;
     let replay = Replay::open(&data)?;
     print(context, &replay, &plan)?;
     conclude(&input.path, &replay.diagnostics(), context)

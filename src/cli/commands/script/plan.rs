@@ -1,5 +1,7 @@
 //! How the samples of each event are written: decided once for a recording, or whenever a stream tells of more events.
 
+use std::path::Path;
+
 use rperf_lines::{Field, Fields, Payloads, Selection};
 use rperf_perfdata::Described;
 use rperf_view::script::{Layout, Style};
@@ -7,6 +9,7 @@ use rperf_wire::{Attr, Endian, EventType, SampleType};
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::cli::payloads::payloads;
 
 /// `PERF_COUNT_SW_PAGE_FAULTS`, `_MIN`, `_MAJ`: events whose data address has a symbol of its own.
 const PAGE_FAULTS: [u64; 3] = [2, 5, 6];
@@ -32,6 +35,7 @@ impl Plan {
     /// which of those can't be shown.
     pub(super) fn new(
         context: &Context,
+        path: &Path,
         recording: Described<'_>,
         selection: &Selection,
     ) -> Result<Self, CliError> {
@@ -45,12 +49,9 @@ impl Plan {
         checked.map_err(super::refused)?;
         let mut events = recording.events.iter();
         let payloads = match events.any(|event| selection.fields(&event.attr).has(Field::Trace)) {
-            true => Payloads::new(recording)?,
+            true => payloads(context, path, recording)?,
             false => Payloads::default(),
         };
-        for finding in payloads.findings() {
-            context.warn(finding);
-        }
         Ok(Self {
             events: layouts(recording, &selection),
             payloads,

@@ -127,7 +127,7 @@ impl<'a> Printer<'a> {
         self.warn_of_head(head);
         let plan = match self.plan.take() {
             Some((revision, plan)) if revision == head.revision() => plan,
-            _ => Plan::new(self.context, head.described(), self.selection)?,
+            _ => Plan::new(self.context, self.path, head.described(), self.selection)?,
         };
         let resolver = match self.known.take() {
             Some(known) => Resolver::resume(stream.world(), &DiskFiles, known),
