@@ -1,5 +1,6 @@
 //! Tracepoints named, mistaken and filtered on the command line.
 
+use std::fs;
 use std::path::Path;
 
 use rperf_testkit::{Outcome, Run, Scratch, skip};
@@ -161,4 +162,40 @@ fn who_may_not_read_tracefs_is_told_how_he_could() {
         "can't access trace events: there is no {folder}\nhint: mount it: 'sudo mount -t tracefs"
     );
     assert!(outcome.stderr.contains(&told), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_damaged_description_names_the_file_and_the_way_round() {
+    let Some(scratch) = scratch("a_damaged_description_names_the_file_and_the_way_round") else {
+        return;
+    };
+    let recorded = record(&scratch, &["-q", "-e", "sched:sched_process_exec"]);
+    assert_eq!((recorded.status, &*recorded.stderr), (0, ""));
+    let whole = fs::read(scratch.path().join("data")).expect("the file is there");
+    let damaged = |find: &[u8], instead: &[u8], words: &[&str]| {
+        let place = whole.windows(find.len()).position(|bytes| bytes == find);
+        let place = place.expect("it is in the file");
+        let mut bytes = whole.clone();
+        bytes[place..place + instead.len()].copy_from_slice(instead);
+        fs::write(scratch.path().join("damaged"), bytes).expect("it can be written");
+        let words = [words, &["-i", "damaged"]].concat();
+        rperf_in(&scratch, &words).finish().expect("rperf starts")
+    };
+    for words in [&["script"][..], &["report", "--stdio"]] {
+        let magic = damaged(b"\x17\x08Dtracing", b"xxxx", words);
+        assert_eq!((magic.status, &*magic.stdout), (255, ""), "{words:?}");
+        let told = "damaged: the tracing data section does not begin as one\nhint: ";
+        assert!(magic.stderr.starts_with(told), "{}", magic.stderr);
+        let other = damaged(b"\nID: ", b"\nXX: ", words);
+        assert_eq!(other.status, 0, "{words:?}");
+        let told = "no description of sched:sched_process_exec";
+        assert!(other.stderr.contains(told), "{}", other.stderr);
+    }
+    let rest = damaged(b"\x17\x08Dtracing", b"xxxx", &["script", "-F", "-trace"]);
+    assert_eq!((rest.status, &*rest.stderr), (0, ""));
+    assert!(
+        rest.stdout.ends_with("sched:sched_process_exec: \n"),
+        "{}",
+        rest.stdout
+    );
 }
