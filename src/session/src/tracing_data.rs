@@ -7,7 +7,8 @@ use rperf_perfdata::feature::TracingDataBuilder;
 use rperf_sys::{Tracefs, page_size};
 use rperf_wire::Endian;
 
-/// The descriptions of `tracepoints`, each once; `None` where there are none to describe.
+/// The descriptions of `tracepoints`, each once and in the order of tracefs, as perf has them; `None` where there are
+/// none to describe.
 ///
 /// # Errors
 /// What reading tracefs reports. Samples of a tracepoint without description can't be read.
@@ -15,20 +16,27 @@ pub(crate) fn tracing_data<'a>(
     tracepoints: impl Iterator<Item = &'a TracepointName>,
     tracefs: &Tracefs,
 ) -> io::Result<Option<TracingDataBuilder>> {
-    let mut described: Vec<&TracepointName> = Vec::new();
+    let wanted: Vec<&TracepointName> = tracepoints.collect();
+    if wanted.is_empty() {
+        return Ok(None);
+    }
     let long_size = u8::try_from(size_of::<usize>()).unwrap_or(8);
     let page_size = u32::try_from(page_size()).unwrap_or(4096);
     let mut builder = TracingDataBuilder::new(Endian::NATIVE, long_size, page_size);
-    for tracepoint in tracepoints {
-        if described.contains(&tracepoint) {
+    for system in tracefs.systems()? {
+        let own: Vec<&str> = wanted
+            .iter()
+            .filter(|tracepoint| tracepoint.system == system)
+            .map(|tracepoint| tracepoint.name.as_str())
+            .collect();
+        if own.is_empty() {
             continue;
         }
-        let format = tracefs.format(&tracepoint.system, &tracepoint.name)?;
-        builder.event(&tracepoint.system, &format);
-        described.push(tracepoint);
-    }
-    if described.is_empty() {
-        return Ok(None);
+        for name in tracefs.names(&system)? {
+            if own.contains(&name.as_str()) {
+                builder.event(&system, &tracefs.format(&system, &name)?);
+            }
+        }
     }
     let text = |path| tracefs.read(path);
     builder.headers(&text("events/header_page")?, &text("events/header_event")?);
