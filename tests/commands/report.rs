@@ -87,7 +87,7 @@ fn an_unknown_key_is_named_with_those_there_are() {
     assert_refused(
         &["report", "-s", "comm,sybmol"],
         129,
-        "Unknown --sort key: `sybmol'\nhint: the keys are symbol, comm, dso, pid, cpu, tid\n",
+        "Unknown --sort key: `sybmol'\nhint: the keys are symbol, comm, dso, pid, cpu, tid, trace\n",
     );
 }
 
