@@ -79,7 +79,33 @@ fn in_set(set: &[u8], byte: u8) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// The definition, tried in every way.
+    fn naive(pattern: &[u8], name: &[u8]) -> bool {
+        match (pattern, name) {
+            ([], []) => true,
+            ([b'*', rest @ ..], _) => (0..=name.len()).any(|taken| naive(rest, &name[taken..])),
+            ([b'?', rest @ ..], [_, after @ ..]) => naive(rest, after),
+            ([own, rest @ ..], [first, after @ ..]) => own == first && naive(rest, after),
+            _ => false,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_matches_as_defined(pattern in "[ab*?]{0,9}", name in "[ab]{0,9}") {
+            let expected = naive(pattern.as_bytes(), name.as_bytes());
+            prop_assert_eq!(matches(&pattern, &name), expected);
+        }
+
+        #[test]
+        fn every_pattern_is_tried_without_harm(pattern in "[a\\\\\\[\\]!*é-]{0,12}", name in ".{0,12}") {
+            let _either = matches(&pattern, &name);
+        }
+    }
 
     #[test]
     fn stars_take_as_much_as_they_must() {

@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 
 const FORMAT: &str = "name: made_up\nID: 7\nformat:\n\
@@ -116,5 +118,27 @@ fn no_text_is_a_trap() {
         "prev_pid == |",
     ] {
         assert!(parse(text).is_err(), "{text}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_passes_is_not_changed_and_what_does_not_points_into_the_text(
+        words in prop::collection::vec(
+            prop::sample::select(vec![
+                "prev_pid", "prev_comm", "dev", "CPU", "nosuch", "==", "=>", ">", "&", "~", "&&", "||", "!", "(", ")",
+                "1", "-0x1f", "\"x*\"", "'", "é", " ", "x",
+            ]),
+            0..12,
+        ),
+    ) {
+        let text = words.concat();
+        match parse(&text) {
+            Ok(filter) => prop_assert_eq!(filter.as_str(), text),
+            Err(error) => {
+                prop_assert!(text.get(error.position.clone()).is_some());
+                prop_assert!(error.to_string().lines().count() == 2);
+            }
+        }
     }
 }
