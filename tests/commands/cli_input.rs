@@ -94,10 +94,6 @@ fn a_pipe_is_read_by_name_and_where_none_is_given() -> io::Result<()> {
                 stream(&[99, 0, 0, 0, 0, 0, 0, 0]),
                 "(-): header at offset 8 says a size of 99 bytes",
             ),
-            (
-                stream(&[16, 0, 0, 0, 0, 0, 0, 0]),
-                "(-): no event is described",
-            ),
         ] {
             for words in [&[*reader, "-i", "-"][..], &[*reader]] {
                 let run = rperf(words).within(scratch.path()).stdin(bytes.clone());
@@ -107,6 +103,17 @@ fn a_pipe_is_read_by_name_and_where_none_is_given() -> io::Result<()> {
                 assert_eq!((refused.status, refused.stdout.as_str()), (255, ""));
             }
         }
+        let without_events = stream(&[16, 0, 0, 0, 0, 0, 0, 0]);
+        let run = rperf(&[reader])
+            .within(scratch.path())
+            .stdin(without_events);
+        let refused = run.finish()?;
+        assert!(
+            refused.stderr.contains(": no event is described"),
+            "{}",
+            refused.stderr
+        );
+        assert_eq!((refused.status, refused.stdout.as_str()), (255, ""));
     }
     Ok(())
 }

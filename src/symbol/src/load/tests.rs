@@ -7,7 +7,7 @@ use crate::candidates::cache_entry;
 use crate::elf::tiny::{PLT_ENTRY, TEXT_ADDRESS, TEXT_OFFSET, Tiny};
 use crate::files::MemoryFiles;
 
-const CACHE: &str = "/home/user/.debug";
+const CACHE: &str = "/home/ada/.debug";
 
 fn paths() -> SearchPaths {
     SearchPaths::new(Some(PathBuf::from(CACHE)))
