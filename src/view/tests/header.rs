@@ -9,14 +9,16 @@ use rperf_testkit::{Run, Scratch, real_perf, skip};
 use rperf_view::header::{HeaderOptions, write_header};
 
 /// The text in UTC, as the runs of perf are hermetic; `None` for files that are not read, that have a
-/// feature behind which perf gives up, that list BPF programs, which are not printed yet, or whose
+/// feature behind which perf gives up (an empty section among them), that list BPF programs, which are not printed yet, or whose
 /// attrs are larger than perf 6.1 knows, so that it reads no feature.
 fn ours(path: &Path, full: bool) -> Option<String> {
     let bytes = fs::read(path).unwrap();
     let data = PerfData::parse(&bytes).ok()?;
     let newer = data.header().attr_size > 144;
     let programs = data.features().raw(FeatureId::BPF_PROG_INFO);
+    let empty = |id| data.features().raw(id).is_some_and(<[u8]>::is_empty);
     if newer
+        || empty(FeatureId::CPUDESC)
         || !data.features().malformed().is_empty()
         || programs.is_some_and(|bytes| bytes.len() > 4)
     {
