@@ -16,6 +16,8 @@ use crate::Signals;
 pub struct Program {
     path: PathBuf,
     argv: Vec<OsString>,
+    /// Whether what it prints goes to stderr.
+    onto_stderr: bool,
 }
 
 impl Program {
@@ -38,12 +40,27 @@ impl Program {
         let mut found = io::ErrorKind::NotFound.into();
         for path in candidates {
             match executable(&path) {
-                Ok(()) => return Ok(Self { path, argv }),
+                Ok(()) => {
+                    return Ok(Self {
+                        path,
+                        argv,
+                        onto_stderr: false,
+                    });
+                }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => found = error,
             }
         }
         Err(found)
+    }
+
+    /// Sends what it prints to the standard error: the standard output is taken.
+    #[must_use]
+    pub fn onto_stderr(self) -> Self {
+        Self {
+            onto_stderr: true,
+            ..self
+        }
     }
 
     /// Where the program was found.
@@ -97,6 +114,7 @@ struct Prepared {
     argv: Vec<CString>,
     /// `/bin/sh PATH ARGS`: what runs a script without `#!` line, as execvp(3) does.
     shell: Vec<CString>,
+    onto_stderr: bool,
 }
 
 impl Prepared {
@@ -110,7 +128,12 @@ impl Prepared {
             .collect::<Result<Vec<_>, _>>()?;
         let mut shell = vec![c"/bin/sh".to_owned(), path.clone()];
         shell.extend(argv.iter().skip(1).cloned());
-        Ok(Self { path, argv, shell })
+        Ok(Self {
+            path,
+            argv,
+            shell,
+            onto_stderr: program.onto_stderr,
+        })
     }
 }
 
@@ -265,6 +288,9 @@ unsafe fn child(
         // Else the end of the parent would not show: this process would keep the pipe open itself.
         libc::close(pipes.start_write);
         libc::prctl(libc::PR_SET_NAME, c"perf-exec".as_ptr());
+        if prepared.onto_stderr {
+            libc::dup2(libc::STDERR_FILENO, libc::STDOUT_FILENO);
+        }
         let mut byte = 0_u8;
         let ready = libc::write(pipes.report, (&raw const byte).cast(), 1);
         if ready != 1 || libc::read(pipes.start, (&raw mut byte).cast(), 1) != 1 {
