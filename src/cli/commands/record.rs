@@ -1,6 +1,8 @@
 //! `rperf record`: samples into a perf.data file.
 
 mod args;
+mod call_graph;
+mod details;
 mod events;
 mod explain;
 mod rate;

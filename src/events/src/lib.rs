@@ -4,6 +4,7 @@
 //! depends on the command comes in as [`RecordOptions`]. No file is opened and no environment read.
 
 mod catalogue;
+mod details;
 mod error;
 mod filter;
 mod glob;
@@ -17,6 +18,7 @@ mod spec;
 pub mod tracepoint;
 
 pub use catalogue::{Catalogue, Tracepoints};
+pub use details::{CallGraph, Details, Side, StackSize, USER_REGISTERS};
 pub use error::{Fault, ParseError};
 pub use filter::{Filter, FilterError};
 pub use nearest::{by_distance, nearest};

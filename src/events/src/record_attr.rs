@@ -1,8 +1,9 @@
 //! The attrs that `record` opens: what every event of a recording gets beside its own words.
 
-use rperf_wire::{Attr, AttrFlags, EventType, ReadFormat, SampleType};
+use rperf_wire::{Attr, AttrFlags, EventType, ReadFormat, SampleType, event_name};
 
 use crate::EventSpec;
+use crate::details::{CallGraph, Details, Side};
 use crate::spec::DUMMY;
 
 /// Samples per second where nobody says otherwise.
@@ -39,10 +40,12 @@ pub struct RecordOptions {
     pub target: Target,
     /// When samples are taken.
     pub sampling: Sampling,
-    /// Whether samples carry callchains by frame pointer (`-g`).
-    pub callchain: bool,
+    /// How callchains are recorded.
+    pub call_graph: CallGraph,
     /// Whether samples of every event carry raw data (`-R`); those of tracepoints do anyway.
     pub raw_samples: bool,
+    /// What else all events get.
+    pub details: Details,
 }
 
 /// An event ready to be opened.
@@ -67,7 +70,7 @@ pub fn record_events(specs: &[EventSpec], options: &RecordOptions) -> Vec<Record
     let mut tracker = 0;
     if on_cpus && !specs.first().is_some_and(EventSpec::is_dummy) {
         tracker = specs.len();
-        specs.push(side_band_dummy());
+        specs.push(side_band_dummy(options.details.side));
     }
     let mut events: Vec<RecordEvent> = specs
         .into_iter()
@@ -81,19 +84,22 @@ pub fn record_events(specs: &[EventSpec], options: &RecordOptions) -> Vec<Record
             }
         })
         .collect();
-    identify(&mut events);
+    identify(&mut events, options.details.identifier);
     events
 }
 
 /// Neither guests nor hosts are left out, and one sample would come per count.
-fn side_band_dummy() -> EventSpec {
-    let attr = Attr {
+fn side_band_dummy(side: Option<Side>) -> EventSpec {
+    let mut attr = Attr {
         kind: EventType::SOFTWARE,
         config: DUMMY,
         sample_period: 1,
         ..Attr::default()
     };
-    EventSpec::new("dummy:HG".to_owned(), attr)
+    if let Some(side) = side {
+        side.narrow(&mut attr);
+    }
+    EventSpec::new(event_name(&attr), attr)
 }
 
 fn record_attr(spec: &EventSpec, tracking: bool, options: &RecordOptions) -> Attr {
@@ -107,9 +113,6 @@ fn record_attr(spec: &EventSpec, tracking: bool, options: &RecordOptions) -> Att
     if spec.sample_read {
         attr.sample_type |= SampleType::READ | SampleType::ID;
     }
-    if options.callchain {
-        attr.sample_type |= SampleType::CALLCHAIN;
-    }
     if options.target == Target::Cpus {
         attr.sample_type |= SampleType::CPU;
     }
@@ -118,6 +121,9 @@ fn record_attr(spec: &EventSpec, tracking: bool, options: &RecordOptions) -> Att
     }
     set_rate(&mut attr, options.sampling);
     set_flags(&mut attr, tracking, options.target);
+    options
+        .details
+        .apply(options.call_graph, tracking, &mut attr);
     attr
 }
 
@@ -160,14 +166,14 @@ fn set_flags(attr: &mut Attr, tracking: bool, target: Target) {
 
 /// Several events need an id in every record: a plain field where all samples have one layout, else
 /// the identifier, which stands at a place that does not depend on the layout.
-fn identify(events: &mut [RecordEvent]) {
+fn identify(events: &mut [RecordEvent], always: bool) {
     let Some(first) = events.first().map(|event| event.attr.sample_type) else {
         return;
     };
-    if events.len() < 2 {
+    if events.len() < 2 && !always {
         return;
     }
-    let mixed = events.iter().any(|event| event.attr.sample_type != first);
+    let mixed = always || events.iter().any(|event| event.attr.sample_type != first);
     for event in events {
         let sample_type = &mut event.attr.sample_type;
         *sample_type = sample_type

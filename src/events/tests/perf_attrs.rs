@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Command;
 
 use rperf_events::{
-    Catalogue, EventSpec, RecordOptions, Sampling, Target, Tracepoints, default_event,
-    fallback_to_cpu_clock, parse, record_events,
+    CallGraph, Catalogue, Details, EventSpec, RecordOptions, Sampling, Side, StackSize, Target,
+    Tracepoints, default_event, fallback_to_cpu_clock, parse, record_events,
 };
 use rperf_testkit::{Run, Scratch, real_perf, skip};
 use rperf_wire::{Attr, AttrText};
@@ -75,10 +75,47 @@ fn case(events: &'static str, words: &'static str, target: Target) -> Case {
         options: RecordOptions {
             target,
             sampling,
-            callchain: has("-g"),
+            call_graph: call_graph(words),
             raw_samples: has("-R"),
+            details: Details {
+                user_callchains: has("--user-callchains"),
+                kernel_callchains: has("--kernel-callchains"),
+                side: [("--all-user", Side::User), ("--all-kernel", Side::Kernel)]
+                    .into_iter()
+                    .find_map(|(word, side)| has(word).then_some(side)),
+                no_inherit: has("-i"),
+                no_samples: has("-n"),
+                data: has("-d"),
+                phys_data: has("--phys-data"),
+                data_page_size: has("--data-page-size"),
+                code_page_size: has("--code-page-size"),
+                weight: has("-W"),
+                cpu: has("--sample-cpu"),
+                identifier: has("--sample-identifier"),
+                period: has("-P"),
+            },
         },
     }
+}
+
+/// `-g` and `--call-graph MODE`, the last one of which counts.
+fn call_graph(words: &str) -> CallGraph {
+    let mut words = words.split(' ');
+    let mut found = CallGraph::None;
+    while let Some(word) = words.next() {
+        let mode = match word {
+            "-g" if found == CallGraph::None => "fp",
+            "--call-graph" => words.next().unwrap(),
+            _ => continue,
+        };
+        found = match mode.split_once(',').unwrap_or((mode, "8192")) {
+            ("dwarf", size) => CallGraph::Dwarf {
+                stack_size: StackSize::new(size.parse().unwrap()).unwrap(),
+            },
+            _ => CallGraph::FramePointers,
+        };
+    }
+    found
 }
 
 fn cases() -> Vec<Case> {
@@ -127,10 +164,60 @@ fn cases() -> Vec<Case> {
         Workload,
     ));
     cases.push(case("cs:S", "", Workload));
+    cases.extend(stack_copies());
+    cases.extend(details());
     if Path::new(EVENTS).exists() {
         cases.extend(tracepoints());
     }
     cases
+}
+
+fn stack_copies() -> Vec<Case> {
+    use Target::{Cpus, Processes, Threads, Workload};
+    vec![
+        case("", "--call-graph dwarf", Workload),
+        case("", "-a --call-graph dwarf,4096", Cpus),
+        case("cpu-clock", "-g --call-graph dwarf,100", Workload),
+        case("cpu-clock", "--call-graph dwarf,65528 -g", Workload),
+        case("cpu-clock,cs", "--call-graph dwarf -c 1000", Workload),
+        case("cpu-clock:u,cs:k", "--call-graph dwarf", Workload),
+        case("cs", "-p SLEEPER --call-graph dwarf", Processes),
+        case("cs", "-t SLEEPER --call-graph dwarf", Threads),
+        case("cs", "--user-callchains --call-graph dwarf", Workload),
+        case("cs", "-C 0 -d --all-user --call-graph dwarf", Cpus),
+    ]
+}
+
+fn details() -> Vec<Case> {
+    use Target::{Cpus, Processes, Threads, Workload};
+    vec![
+        case("cs", "-g --user-callchains", Workload),
+        case("cs", "-a -g --kernel-callchains --user-callchains", Cpus),
+        case("cs", "--kernel-callchains", Workload),
+        case("", "--all-user", Workload),
+        case("", "--all-kernel", Workload),
+        case("cpu-clock:u,cpu-clock:k,cs", "--all-user", Workload),
+        case("cpu-clock:u,cpu-clock:k,cs", "-a --all-kernel", Cpus),
+        case("cs", "-a --all-user", Cpus),
+        case("cs,cpu-clock", "-i", Workload),
+        case("cs", "-a -i", Cpus),
+        case("cs", "-p SLEEPER -i", Processes),
+        case("cs", "-t SLEEPER -i", Threads),
+        case("cs,cpu-clock", "-n", Workload),
+        case("cs", "-a -n -c 10", Cpus),
+        case("cs,cpu-clock", "-d", Workload),
+        case("cs", "-a -d", Cpus),
+        case("cs", "-a --phys-data", Cpus),
+        case("cs", "--data-page-size --code-page-size", Workload),
+        case("cs", "-a -W", Cpus),
+        case("cs", "--sample-cpu", Workload),
+        case("cs,cpu-clock", "--sample-cpu --sample-identifier", Workload),
+        case("cs", "--sample-identifier", Workload),
+        case("cs", "-a --sample-identifier -T", Cpus),
+        case("cs", "-T -P", Workload),
+        case("cs", "-P -c 100", Workload),
+        case("cs", "-a -P -c 100", Cpus),
+    ]
 }
 
 fn tracepoints() -> Vec<Case> {
@@ -145,6 +232,9 @@ fn tracepoints() -> Vec<Case> {
         case("sched:sched_switch", "-a -g -c 10", Cpus),
         case("sched:sched_switch", "-C 0 -F 99", Cpus),
         case("sched:sched_process_*", "", Workload),
+        case("cs,sched:sched_switch", "-a --call-graph dwarf", Cpus),
+        case("sched:sched_switch", "--call-graph dwarf", Workload),
+        case("sched:sched_switch", "-d -n --all-user", Workload),
         case("sched:sched_switch,cs", "", Workload),
         case("cs,sched:sched_switch", "-g -F 99", Workload),
         case("cpu-clock,sched:sched_switch,dummy", "-a", Cpus),
@@ -175,6 +265,9 @@ fn ours(case: &Case, has_pmu: bool) -> Vec<String> {
     } else {
         parse(case.events, &machine()).unwrap()
     };
+    if let Some(side) = case.options.details.side {
+        specs = specs.into_iter().map(|spec| side.of(spec)).collect();
+    }
     if !has_pmu {
         for spec in &mut specs {
             if let Some(clock) = fallback_to_cpu_clock(spec) {
@@ -241,7 +334,7 @@ fn attrs_are_those_of_perf_bit_for_bit() {
     let has_pmu = Path::new("/sys/bus/event_source/devices/cpu").exists();
     let scratch = Scratch::new();
     let file = scratch.path().join("perf.data");
-    let mut target = Command::new("sleep").arg("60").spawn().unwrap();
+    let mut target = Command::new("sleep").arg("600").spawn().unwrap();
     let mut wrong = Vec::new();
     for case in cases() {
         let expected = theirs(&case, target.id(), &file);

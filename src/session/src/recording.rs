@@ -195,8 +195,9 @@ fn open(
     let options = RecordOptions {
         target: request.target.kind(),
         sampling: request.sampling,
-        callchain: request.callchain,
+        call_graph: request.call_graph,
         raw_samples: request.raw_samples,
+        details: request.details,
     };
     let mut opener = Opener {
         places,
@@ -303,13 +304,18 @@ fn synthesize(
     synthesize::event_updates(to, events);
     synthesize::thread_map(to, places);
     synthesize::cpu_map(to, places);
+    let has_data = |event: &OpenEvent| event.event.attr.flags.contains(AttrFlags::MMAP_DATA);
+    let mapped = match events.iter().any(has_data) {
+        true => synthesize::Mapped::Data,
+        false => synthesize::Mapped::Code,
+    };
     match &request.target {
         Target::Workload => {}
         Target::Processes(_) | Target::Threads(_) => {
-            synthesize::some_tasks(to, &proc, &places.tasks);
+            synthesize::some_tasks(to, &proc, &places.tasks, mapped);
         }
         // Without /proc readers show numbers instead of names; samples are complete all the same.
-        Target::Cpus(_) => drop(synthesize::all_tasks(to, &proc)),
+        Target::Cpus(_) => drop(synthesize::all_tasks(to, &proc, mapped)),
     }
 }
 

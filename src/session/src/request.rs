@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rperf_events::{EventSpec, Sampling};
+use rperf_events::{CallGraph, Details, EventSpec, Sampling};
 use rperf_sys::{CpuList, Observed, Program, Tracefs};
 use rperf_wire::Attr;
 
@@ -44,10 +44,12 @@ pub struct Request {
     pub events: Vec<EventSpec>,
     /// How often.
     pub sampling: Sampling,
-    /// Whether samples carry callchains.
-    pub callchain: bool,
+    /// How callchains are recorded.
+    pub call_graph: CallGraph,
     /// Whether samples of every event carry raw data (`-R`); those of tracepoints do anyway.
     pub raw_samples: bool,
+    /// What else all events get; [`Details::side`] is applied to `events` already.
+    pub details: Details,
     /// Deepest callchain in frames; 0 leaves it to the system (`perf_event_max_stack`).
     pub max_stack: u16,
     /// Data pages of each ring, a power of two; `None` for what `perf_event_mlock_kb` allows.

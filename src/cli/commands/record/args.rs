@@ -36,6 +36,13 @@ A condition on the fields of the tracepoints of the last -e before it; several a
 Numbers are decimal, or hexadecimal with 0x; a device number may be given as major:minor.
 Example: -e block:block_rq_issue --filter 'nr_sector > 200 && rwbs ~ \"*W*\"'";
 
+const CALL_GRAPH: &str = "\
+How to record call graphs.
+fp: the kernel follows frame pointers, at most n frames. Programs built without them give wrong or short chains.
+dwarf: each sample holds the registers and a copy of the stack, n bytes of it (8192, at most 65528), from which the frames \
+are found when the file is read. Files grow accordingly: 100 samples are about 0.8 MB.
+-g alone means fp, or what the setting call-graph.record-mode says.";
+
 /// The command and its options.
 pub(in crate::cli::commands) fn command() -> Command {
     let command = Command::new("record").long_about(ABOUT);
@@ -85,7 +92,9 @@ fn targets_and_rate() -> Vec<Arg> {
         value("output", "file")
             .short('o')
             .help("write to this file (default: perf.data)"),
-        not_yet("no-inherit", "-t records one thread").short('i'),
+        switch("no-inherit")
+            .short('i')
+            .help("leave out the children of what is recorded"),
         not_yet("tail-synthesize", ""),
         not_yet("overwrite", ""),
         not_yet("no-bpf-event", ""),
@@ -101,7 +110,9 @@ fn targets_and_rate() -> Vec<Arg> {
         short_switch("g")
             .short('g')
             .help("record call graphs by frame pointers"),
-        value("call-graph", "fp").help("how to record call graphs: fp, by frame pointers"),
+        value("call-graph", "mode[,n]")
+            .help("how to record call graphs: fp, by frame pointers, or dwarf, by copies of stacks")
+            .long_help(CALL_GRAPH),
         counter("verbose")
             .short('v')
             .help("say more: the attributes of each event, each call that opens one"),
@@ -113,15 +124,24 @@ fn targets_and_rate() -> Vec<Arg> {
 fn samples() -> Vec<Arg> {
     vec![
         not_yet("stat", "").short('s'),
-        not_yet("data", "").short('d'),
-        not_yet("phys-data", ""),
-        not_yet("data-page-size", ""),
-        not_yet("code-page-size", ""),
-        not_yet("sample-cpu", "-a and -C record the CPU of each sample"),
-        not_yet("sample-identifier", ""),
-        not_yet("timestamp", "every sample has its time").short('T'),
-        not_yet("period", "samples taken by frequency have their period").short('P'),
-        not_yet("no-samples", "").short('n'),
+        switch("data")
+            .short('d')
+            .help("record data addresses and the mappings of data"),
+        switch("phys-data").help("record physical data addresses"),
+        switch("data-page-size").help("record the page sizes of data addresses"),
+        switch("code-page-size").help("record the page sizes of instruction pointers"),
+        switch("sample-cpu").help("record the CPU of each sample (-a and -C do anyway)"),
+        switch("sample-identifier")
+            .help("record the event's id in each sample, where even old readers find it"),
+        switch("timestamp")
+            .short('T')
+            .help("record the time of each sample, which is done anyway"),
+        switch("period")
+            .short('P')
+            .help("record the period of each sample even where it is fixed"),
+        switch("no-samples")
+            .short('n')
+            .help("take no samples: record only what starts, ends and is mapped"),
         not_yet("no-buildid-cache", "").short('N'),
         not_yet("no-buildid", "").short('B'),
         not_yet("cgroup", "").short('G'),
@@ -130,7 +150,9 @@ fn samples() -> Vec<Arg> {
         not_yet("uid", "give the processes to -p, from 'pgrep -d, -u USER'").short('u'),
         not_yet("branch-any", "").short('b'),
         not_yet("branch-filter", "").short('j'),
-        not_yet("weight", "").short('W'),
+        switch("weight")
+            .short('W')
+            .help("record what the samples of memory accesses weigh"),
         not_yet("transaction", ""),
         not_yet("per-thread", ""),
         not_yet("intr-regs", "").short('I'),
@@ -149,10 +171,10 @@ fn kinds() -> Vec<Arg> {
         not_yet("namespaces", ""),
         not_yet("all-cgroups", ""),
         not_yet("switch-events", "-e context-switches samples the switches"),
-        not_yet("all-kernel", "add :k to the events"),
-        not_yet("all-user", "add :u to the events"),
-        not_yet("kernel-callchains", ""),
-        not_yet("user-callchains", ""),
+        switch("all-kernel").help("record the kernel alone, whatever the events say"),
+        switch("all-user").help("record user space alone, whatever the events say"),
+        switch("kernel-callchains").help("leave user frames out of call graphs"),
+        switch("user-callchains").help("leave the kernel's frames out of call graphs"),
         not_yet("clang-path", ""),
         not_yet("clang-opt", ""),
         not_yet("vmlinux", ""),

@@ -8,6 +8,8 @@ use rperf_events::{EventSpec, default_event};
 use rperf_session::{Request, Target, may_profile_kernel};
 use rperf_sys::{CpuList, Program, Sysctl};
 
+use super::call_graph::Chains;
+use super::details::details;
 use super::{events, explain, rate, ring_size};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
@@ -21,7 +23,8 @@ const SYSFS: &str = "/sys";
 /// What the command line asks for; says on stderr what it decides itself.
 pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, CliError> {
     let sysctl = Sysctl::new(PROC);
-    let callchain = callchain(matches, context)?;
+    let chains = Chains::new(matches, context)?;
+    let details = details(matches)?;
     let sampling = rate::sampling(matches, context, &sysctl)?;
     let ring_pages = ring_size::pages(matches, context)?;
     let has_workload = matches.contains_id("workload");
@@ -30,6 +33,10 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, 
     let events = match events::events(matches, &machine)? {
         Some(events) => events,
         None => vec![usual_event(context, &target)],
+    };
+    let events = match details.side {
+        Some(side) => events.into_iter().map(|event| side.of(event)).collect(),
+        None => events,
     };
     let workload = workload(matches, context, &events)?;
     let output = matches
@@ -46,9 +53,10 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, 
         workload,
         events,
         sampling,
-        callchain: callchain.is_some(),
+        call_graph: chains.mode,
         raw_samples: flag(matches, "raw-samples") == Some(true),
-        max_stack: callchain.unwrap_or_default(),
+        details,
+        max_stack: chains.max_stack,
         ring_pages,
         output: output.into(),
         command_line: command_line(context),
@@ -82,48 +90,6 @@ fn usual_event(context: &Context, target: &Target) -> EventSpec {
         context.note(explain::user_only_note(paranoid));
     }
     default_event(allowed)
-}
-
-/// The deepest callchain asked for, 0 for the system's own limit; `None` without callchains.
-fn callchain(matches: &ArgMatches, context: &Context) -> Result<Option<u16>, CliError> {
-    let given = matches.get_one::<String>("call-graph").map(String::as_str);
-    let configured = || {
-        context
-            .config
-            .text("call-graph.record-mode")
-            .unwrap_or("fp")
-    };
-    let mode = match (given, flag(matches, "g")) {
-        (Some(mode), _) => mode,
-        (None, Some(true)) => configured(),
-        (None, _) => return Ok(None),
-    };
-    let (name, depth) = mode
-        .split_once(',')
-        .map_or((mode, None), |(name, depth)| (name, Some(depth)));
-    match name {
-        "fp" => {}
-        "no" => return Ok(None),
-        "dwarf" | "lbr" => {
-            return Err(CliError::usage(format!(
-                "call graphs by {name} are not supported yet; use --call-graph fp"
-            )));
-        }
-        _ => {
-            return Err(CliError::usage(format!(
-                "'{name}' is no way to record call graphs; use --call-graph fp"
-            )));
-        }
-    }
-    let Some(depth) = depth else {
-        return Ok(Some(0));
-    };
-    match depth.parse() {
-        Ok(depth) => Ok(Some(depth)),
-        Err(_) => Err(CliError::usage(format!(
-            "'{depth}' is no number of frames: use --call-graph fp,N"
-        ))),
-    }
 }
 
 /// The program to run, found before anything is opened or written.

@@ -16,11 +16,20 @@ const PROT_EXEC: u32 = 4;
 const MAP_SHARED: u32 = 1;
 const MAP_PRIVATE: u32 = 2;
 
+/// Which mappings are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mapped {
+    /// Executable ones.
+    Code,
+    /// Readable data too, as the kernel does where an attr says `mmap_data`.
+    Data,
+}
+
 /// Every process and thread: FORK and COMM each, MMAP2 after the leaders'.
 ///
 /// The forks are marked as synthesized: their children share nothing with the parents they name.
 /// What ends while this reads is skipped.
-pub(crate) fn all_tasks(to: &mut Records, proc: &Proc) -> std::io::Result<()> {
+pub(crate) fn all_tasks(to: &mut Records, proc: &Proc, mapped: Mapped) -> std::io::Result<()> {
     for pid in proc.processes()? {
         for tid in proc.threads(pid).unwrap_or_default() {
             let Ok(status) = proc.status(pid, tid) else {
@@ -42,7 +51,7 @@ pub(crate) fn all_tasks(to: &mut Records, proc: &Proc) -> std::io::Result<()> {
             to.kernel(&Record::Fork(task), Misc::FORK_EXEC);
             comm(to, status.tgid, tid, &status.name);
             if tid == pid && !status.is_kernel {
-                mappings(to, proc, pid);
+                mappings(to, proc, pid, mapped);
             }
         }
     }
@@ -50,15 +59,15 @@ pub(crate) fn all_tasks(to: &mut Records, proc: &Proc) -> std::io::Result<()> {
 }
 
 /// COMM of these threads, and MMAP2 of the processes they belong to.
-pub(crate) fn some_tasks(to: &mut Records, proc: &Proc, tids: &[i32]) {
+pub(crate) fn some_tasks(to: &mut Records, proc: &Proc, tids: &[i32], mapped: Mapped) {
     for tid in tids.iter().map(|tid| tid.unsigned_abs()) {
         let Ok(pid) = proc.process_of(tid) else {
             continue;
         };
-        one_task(to, proc, pid, tid);
+        one_task(to, proc, (pid, tid), mapped);
         // Maps hang on the leader, so it comes along where it was not asked for.
         if pid != tid && !tids.contains(&pid.cast_signed()) {
-            one_task(to, proc, pid, pid);
+            one_task(to, proc, (pid, pid), mapped);
         }
     }
 }
@@ -70,13 +79,13 @@ pub(crate) fn workload_comm(to: &mut Records, proc: &Proc, pid: u32) {
     }
 }
 
-fn one_task(to: &mut Records, proc: &Proc, pid: u32, tid: u32) {
+fn one_task(to: &mut Records, proc: &Proc, (pid, tid): (u32, u32), mapped: Mapped) {
     let Ok(status) = proc.status(pid, tid) else {
         return;
     };
     comm(to, pid, tid, &status.name);
     if pid == tid {
-        mappings(to, proc, pid);
+        mappings(to, proc, pid, mapped);
     }
 }
 
@@ -91,14 +100,16 @@ fn comm(to: &mut Records, pid: u32, tid: u32, name: &[u8]) {
     );
 }
 
-/// MMAP2 of a process's executable mappings; none when its maps can't be read.
-fn mappings(to: &mut Records, proc: &Proc, pid: u32) {
+/// MMAP2 of a process's mappings; none when its maps can't be read.
+fn mappings(to: &mut Records, proc: &Proc, pid: u32, mapped: Mapped) {
     let text = proc.maps(pid).unwrap_or_default();
     for entry in map_entries(&text) {
-        let [_, _, executable, _] = entry.permissions;
-        if executable == b'x' {
-            to.kernel(&Record::Mmap2(mmap2(pid, &entry)), USER);
-        }
+        let misc = match (entry.permissions, mapped) {
+            ([_, _, b'x', _], _) => USER,
+            ([b'r', ..], Mapped::Data) => Misc(USER.0 | Misc::MMAP_DATA.0),
+            _ => continue,
+        };
+        to.kernel(&Record::Mmap2(mmap2(pid, &entry)), misc);
     }
 }
 
@@ -175,7 +186,7 @@ mod tests {
         let (proc, root) = fake_proc();
         fs::remove_dir_all(root.join("9")).unwrap();
         let mut records = Records::new(8);
-        all_tasks(&mut records, &proc).unwrap();
+        all_tasks(&mut records, &proc, Mapped::Code).unwrap();
         let bytes = records.take();
         let records = decoded(&bytes);
         assert_eq!(records.len(), 6);
@@ -229,10 +240,31 @@ mod tests {
     }
 
     #[test]
+    fn data_that_can_be_read_is_told_where_it_is_wanted() {
+        let (proc, root) = fake_proc();
+        let hidden = "6000-7000 ---p 00000000 00:00 0 \n";
+        let maps = fs::read_to_string(root.join("7/task/7/maps")).unwrap();
+        fs::write(root.join("7/task/7/maps"), maps + hidden).unwrap();
+        let mut records = Records::new(0);
+        some_tasks(&mut records, &proc, &[7], Mapped::Data);
+        let bytes = records.take();
+        let mapped: Vec<_> = decoded(&bytes)
+            .iter()
+            .filter_map(|(misc, record)| match record {
+                Record::Mmap2(mapped) => Some((mapped.mmap.start, *misc)),
+                _ => None,
+            })
+            .collect();
+        let data = Misc(USER.0 | Misc::MMAP_DATA.0);
+        assert_eq!(mapped, [(0x1000, USER), (0x3000, data), (0x5000, USER)]);
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
     fn a_thread_brings_its_leader_and_the_maps() {
         let (proc, root) = fake_proc();
         let mut records = Records::new(0);
-        some_tasks(&mut records, &proc, &[9]);
+        some_tasks(&mut records, &proc, &[9], Mapped::Code);
         let bytes = records.take();
         let records = decoded(&bytes);
         assert_eq!(records.len(), 4);

@@ -1,0 +1,152 @@
+//! `-g`, `--call-graph` and the configuration `call-graph.*`: how callchains are recorded.
+
+use clap::ArgMatches;
+use rperf_events::{CallGraph, StackSize, USER_REGISTERS};
+
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::options::{flag, number};
+
+/// Callchains as they were asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Chains {
+    pub(super) mode: CallGraph,
+    /// The deepest chain in frames, 0 for the system's own limit.
+    pub(super) max_stack: u16,
+}
+
+impl Chains {
+    /// The option says how; `-g` alone leaves that to the configuration.
+    pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
+        if let Some(words) = matches.get_one::<String>("call-graph") {
+            return Self::parse(words);
+        }
+        if flag(matches, "g") != Some(true) {
+            return Ok(Self::default());
+        }
+        let setting = |name: &str| context.config.text(name);
+        let from = |name: &'static str| {
+            move |error: CliError| error.detail(format!("(from the setting {name})"))
+        };
+        let words = setting("call-graph.record-mode").unwrap_or("fp");
+        let mut chains = Self::parse(words).map_err(from("call-graph.record-mode"))?;
+        if let (CallGraph::Dwarf { stack_size }, Some(size)) =
+            (&mut chains.mode, setting("call-graph.dump-size"))
+            && !words.contains(',')
+        {
+            *stack_size = parse_size(size).map_err(from("call-graph.dump-size"))?;
+        }
+        Ok(chains)
+    }
+
+    fn parse(words: &str) -> Result<Self, CliError> {
+        let (mode, rest) = match words.split_once(',') {
+            Some((mode, rest)) => (mode, Some(rest).filter(|rest| !rest.is_empty())),
+            None => (words, None),
+        };
+        match mode {
+            "fp" => Ok(Self {
+                mode: CallGraph::FramePointers,
+                max_stack: rest.map_or(Ok(0), parse_depth)?,
+            }),
+            "dwarf" if USER_REGISTERS.is_none() => Err(CliError::usage(format!(
+                "--call-graph dwarf is not supported yet on {}: use --call-graph fp",
+                std::env::consts::ARCH
+            ))),
+            "dwarf" => Ok(Self {
+                mode: CallGraph::Dwarf {
+                    stack_size: rest.map_or(Ok(StackSize::default()), parse_size)?,
+                },
+                max_stack: 0,
+            }),
+            "lbr" => Err(CliError::usage(
+                "--call-graph lbr needs branch stacks of the processor, which are not supported yet",
+            )
+            .hint("use --call-graph dwarf, or fp where programs keep frame pointers")),
+            "no" => Ok(Self::default()),
+            _ => Err(CliError::usage(format!(
+                "callchain: Unknown --call-graph option value: {words}"
+            ))
+            .hint("use fp, or dwarf with the bytes of stack to copy: dwarf,8192")),
+        }
+    }
+}
+
+fn parse_depth(word: &str) -> Result<u16, CliError> {
+    word.parse().map_err(|_| {
+        CliError::usage(format!(
+            "'{word}' is no number of frames: use --call-graph fp,N"
+        ))
+    })
+}
+
+fn parse_size(word: &str) -> Result<StackSize, CliError> {
+    let size = number(word).ok().and_then(StackSize::new);
+    size.ok_or_else(|| {
+        CliError::usage(format!(
+            "callchain: Incorrect stack dump size (max {}): {word}",
+            StackSize::MAX.bytes()
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dwarf(bytes: u64) -> Option<Chains> {
+        Some(Chains {
+            mode: CallGraph::Dwarf {
+                stack_size: StackSize::new(bytes)?,
+            },
+            max_stack: 0,
+        })
+    }
+
+    #[test]
+    fn modes_take_a_depth_or_a_size() {
+        let parse = |words| Chains::parse(words).ok();
+        let frames = |max_stack| {
+            let mode = CallGraph::FramePointers;
+            Some(Chains { mode, max_stack })
+        };
+        assert_eq!([parse("fp"), parse("fp,16")], [frames(0), frames(16)]);
+        assert_eq!(
+            [parse("dwarf"), parse("dwarf,")],
+            [dwarf(8192), dwarf(8192)]
+        );
+        assert_eq!(
+            [parse("dwarf,100"), parse("dwarf,0x1000")],
+            [dwarf(104), dwarf(4096)]
+        );
+    }
+
+    #[test]
+    fn what_is_no_mode_and_no_size_is_refused_with_perfs_words() {
+        for (words, message) in [
+            ("foo", "callchain: Unknown --call-graph option value: foo"),
+            ("dw", "callchain: Unknown --call-graph option value: dw"),
+            (
+                "dwarf,0",
+                "callchain: Incorrect stack dump size (max 65528): 0",
+            ),
+            (
+                "dwarf,65535",
+                "callchain: Incorrect stack dump size (max 65528): 65535",
+            ),
+            (
+                "dwarf,8k",
+                "callchain: Incorrect stack dump size (max 65528): 8k",
+            ),
+            (
+                "dwarf,-8",
+                "callchain: Incorrect stack dump size (max 65528): -8",
+            ),
+            ("fp,x", "'x' is no number of frames"),
+            ("lbr", "--call-graph lbr needs branch stacks"),
+        ] {
+            let text = Chains::parse(words).map_err(|error| error.text());
+            assert!(text.is_err_and(|text| text.starts_with(message)), "{words}");
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! The switches that change all events alike.
+
+use clap::ArgMatches;
+use rperf_events::{Details, Side};
+
+use crate::cli::error::CliError;
+use crate::cli::options::flag;
+
+/// What the switches ask for.
+pub(super) fn details(matches: &ArgMatches) -> Result<Details, CliError> {
+    let on = |id| flag(matches, id) == Some(true);
+    for id in ["timestamp", "period"] {
+        if flag(matches, id) == Some(false) {
+            return Err(CliError::usage(format!("--no-{id} is not supported yet")));
+        }
+    }
+    let side = match (on("all-user"), on("all-kernel")) {
+        (true, true) => {
+            return Err(CliError::usage(
+                "option `all-kernel' cannot be used with all-user",
+            ));
+        }
+        (true, false) => Some(Side::User),
+        (false, true) => Some(Side::Kernel),
+        (false, false) => None,
+    };
+    Ok(Details {
+        user_callchains: on("user-callchains"),
+        kernel_callchains: on("kernel-callchains"),
+        side,
+        no_inherit: on("no-inherit"),
+        no_samples: on("no-samples"),
+        data: on("data"),
+        phys_data: on("phys-data"),
+        data_page_size: on("data-page-size"),
+        code_page_size: on("code-page-size"),
+        weight: on("weight"),
+        cpu: on("sample-cpu"),
+        identifier: on("sample-identifier"),
+        period: on("period"),
+    })
+}
