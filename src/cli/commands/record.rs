@@ -5,6 +5,7 @@ mod call_graph;
 mod details;
 mod events;
 mod explain;
+mod output;
 mod rate;
 mod request;
 mod ring_size;

@@ -3,20 +3,20 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use rperf_perfdata::{WriteError, Writer};
+use rperf_perfdata::WriteError;
 use rperf_ring::{Walker, drain};
 use rperf_sys::{Signals, Workload, poll};
 
 use crate::Error;
+use crate::medium::Medium;
 use crate::open::{OpenEvent, Placed};
-use crate::output::Destination;
 use crate::rings::Ring;
 use crate::synthesize::Records;
 use crate::tally::Tally;
 
 /// Where records go, and what is learnt on the way.
 pub(crate) struct Sink {
-    pub(crate) writer: Writer<Destination>,
+    pub(crate) medium: Medium,
     pub(crate) tally: Tally,
     walker: Walker,
     /// When the header last got the size of the data.
@@ -27,9 +27,9 @@ pub(crate) struct Sink {
 const CHECKPOINT: Duration = Duration::from_secs(1);
 
 impl Sink {
-    pub(crate) fn new(writer: Writer<Destination>, tally: Tally) -> Self {
+    pub(crate) fn new(medium: Medium, tally: Tally) -> Self {
         Self {
-            writer,
+            medium,
             tally,
             walker: Walker::default(),
             checkpoint: None,
@@ -41,7 +41,7 @@ impl Sink {
         let now = Instant::now();
         let due = |last| now.duration_since(last) >= CHECKPOINT;
         if self.checkpoint.is_none_or(due) {
-            self.writer.checkpoint()?;
+            self.medium.checkpoint()?;
             self.checkpoint = Some(now);
         }
         Ok(())
@@ -54,7 +54,7 @@ impl Sink {
         self.walker.walk((&bytes, &[]), |record| {
             tally.note(&record);
         });
-        self.writer.write_data(&bytes)
+        self.medium.write_data(&bytes)
     }
 }
 
@@ -84,7 +84,7 @@ impl Rings {
                 .walk(chunk.pieces(), |record| *lost += tally.note(&record));
             for run in [runs.first, runs.straddling, runs.second] {
                 if !run.is_empty() {
-                    sink.writer.write_data(run)?;
+                    sink.medium.write_data(run)?;
                 }
             }
         }
@@ -112,6 +112,8 @@ pub(crate) enum Stopped {
     TasksEnded,
     /// SIGINT, SIGTERM or SIGHUP came.
     BySignal(i32),
+    /// Nobody reads the pipe any more.
+    ReaderGone,
 }
 
 /// What the loop waits for.
@@ -139,18 +141,24 @@ pub(crate) fn run(
         .collect();
     let mut woken = 0;
     loop {
+        let reader = sink.medium.reader();
         let fds: Vec<BorrowedFd<'_>> = std::iter::once(waits.signals.as_fd())
+            .chain(reader)
             .chain(watched.iter().map(|placed| placed.counter.as_fd()))
             .collect();
+        let first = 1 + usize::from(reader.is_some());
         let ready = poll(&fds, -1).map_err(Error::system("wait for the rings"))?;
         woken += 1;
+        if first > 1 && ready.get(1).is_some_and(|state| state.closed) {
+            return Ok((Stopped::ReaderGone, woken));
+        }
         if rings.pass(sink).map_err(write_error)? {
             sink.checkpoint().map_err(write_error)?;
         }
         if let Some(stopped) = waits.stopped()? {
             return Ok((stopped, woken));
         }
-        let mut states = ready.iter().skip(1);
+        let mut states = ready.iter().skip(first);
         watched.retain(|_| !states.next().is_some_and(|state| state.closed));
         if watched.is_empty() && waits.until_tasks_end {
             return Ok((Stopped::TasksEnded, woken));

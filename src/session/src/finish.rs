@@ -24,6 +24,8 @@ pub(crate) struct Closing<'a> {
     /// Of the tracepoints; taken before the recording, since it may remove what it recorded.
     pub(crate) tracing_data: Option<TracingDataBuilder>,
     pub(crate) kernel: &'a Kernel,
+    /// Nothing more can be written into the pipe.
+    pub(crate) reader_gone: bool,
 }
 
 /// Writes the counts of lost samples and the header's features, and fills the build-id cache. After a
@@ -34,7 +36,10 @@ pub(crate) fn close(
     mut records: Records,
 ) -> Result<Summary, Error> {
     let lost_samples = lost_samples(closing.events, &mut records);
-    let written = sink.records(&mut records).map_err(write_error);
+    let written = match closing.reader_gone {
+        true => Ok(()),
+        false => sink.records(&mut records).map_err(write_error),
+    };
     let (build_ids, cache_failure) = closing.build_ids(&sink);
     let mut set = features(closing.request, closing.descriptions);
     let (first, last) = sink.tally.times.unwrap_or_default();
@@ -45,8 +50,8 @@ pub(crate) fn close(
     if !build_ids.is_empty() {
         set.build_ids(&build_ids);
     }
-    let bytes = sink.writer.file_bytes();
-    let (finished, _file) = sink.writer.finish(&set).map_err(write_error)?;
+    let bytes = sink.medium.bytes();
+    let features_lost = sink.medium.finish(&set).map_err(write_error)?;
     written?;
     Ok(Summary {
         samples: sink.tally.samples,
@@ -55,7 +60,7 @@ pub(crate) fn close(
         lost_samples,
         bytes,
         cache_failure,
-        features_lost: finished.features_lost.map(|error| error.to_string()),
+        features_lost: features_lost.map(|error| error.to_string()),
         ..Summary::default()
     })
 }
@@ -90,18 +95,29 @@ fn lost_samples(events: &[OpenEvent], to: &mut Records) -> u64 {
     sum
 }
 
+/// The build-ids of the kernel, which comes first, and of its modules; none where it is not seen.
+pub(crate) fn kernel_build_ids(
+    request: &Request,
+    ids: &dyn BuildIds,
+    kernel: &Kernel,
+) -> Vec<BuildIdEntry> {
+    let notes = kernel.text.as_ref().and(kernel_notes(&request.sysfs).ok());
+    let id = notes.and_then(|notes| ids.of_notes(&notes));
+    let Some(own) = id.and_then(|id| build_ids::of_kernel(&id)) else {
+        return Vec::new();
+    };
+    let modules = build_ids::of_modules(&kernel.modules, &request.sysfs, ids);
+    std::iter::once(own).chain(modules).collect()
+}
+
 impl Closing<'_> {
     /// The build-ids of all that was mapped, and what went wrong with the cache.
     fn build_ids(&self, sink: &Sink) -> (Vec<BuildIdEntry>, Option<String>) {
-        let (proc, sysfs) = (Proc::new(&self.request.proc), &self.request.sysfs);
-        let mut entries = Vec::new();
+        let proc = Proc::new(&self.request.proc);
+        let mut entries = kernel_build_ids(self.request, self.ids, self.kernel);
         let mut failure = None;
-        if self.kernel.text.is_some()
-            && let Some(id) = kernel_notes(sysfs)
-                .ok()
-                .and_then(|notes| self.ids.of_notes(&notes))
-        {
-            entries.extend(build_ids::of_kernel(&id));
+        if let Some(kernel) = entries.first() {
+            let id = kernel.id().to_vec();
             let kallsyms = Entry {
                 object: "[kernel.kallsyms]",
                 file: "kallsyms",
@@ -109,7 +125,6 @@ impl Closing<'_> {
             };
             let read = || fs::read(proc.path("kallsyms"));
             failure = self.keep(&kallsyms, read);
-            entries.extend(build_ids::of_modules(&self.kernel.modules, sysfs, self.ids));
         }
         let mapped: Vec<_> = sink
             .tally

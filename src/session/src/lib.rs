@@ -14,6 +14,7 @@ mod drain;
 mod error;
 mod finish;
 mod header;
+mod medium;
 mod open;
 mod output;
 mod recording;

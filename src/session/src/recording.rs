@@ -12,7 +12,9 @@ use rperf_sys::{
 use rperf_wire::{AttrFlags, RecordKind, SampleIdLayout};
 
 use crate::drain::{Rings, Sink, Stopped, Waits, run, write_error};
-use crate::finish::{Closing, close};
+use crate::finish::{Closing, close, kernel_build_ids};
+use crate::header::features;
+use crate::medium::Medium;
 use crate::open::{OpenEvent, Opener};
 use crate::output::Replacement;
 use crate::rings::{default_pages, map_rings};
@@ -42,7 +44,7 @@ pub struct Summary {
     pub bytes: u64,
     /// How the workload ended; `None` without one, and when the recording ended first.
     pub ended: Option<Ended>,
-    /// The signal that ended the recording.
+    /// The signal that ended the recording: SIGPIPE when the reader of a pipe has gone.
     pub signal: Option<i32>,
     /// What could not be stored in the build-id cache.
     pub cache_failure: Option<String>,
@@ -64,9 +66,16 @@ pub fn record(
 ) -> Result<Summary, Error> {
     let held = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD];
     let signals = Signals::hold(&held).map_err(Error::system("hold signals back"))?;
-    let mut live = Live::set_up(request, &signals, watch)?;
-    live.begin(request).map_err(at(request))?;
-    let outcome = live.observe(request, &signals);
+    let mut live = Live::set_up(request, &signals, ids, watch)?;
+    let outcome = match live.begin(request) {
+        Ok(()) => live.observe(request, &signals),
+        Err(error) if is_reader_gone(request, &error) => Err(error),
+        Err(error) => return Err(at(request)(error)),
+    };
+    let outcome = match outcome {
+        Err(error) if is_reader_gone(request, &error) => Ok((Stopped::ReaderGone, 0)),
+        outcome => outcome,
+    };
     let ended = end_workload(live.workload, &outcome)?;
     let closing = Closing {
         request,
@@ -75,15 +84,18 @@ pub fn record(
         descriptions: &live.descriptions,
         tracing_data: live.tracing_data,
         kernel: &live.kernel,
+        reader_gone: matches!(outcome, Ok((Stopped::ReaderGone, _))),
     };
     let summary = close(&closing, live.sink, live.records);
     let (stopped, woken) = outcome.map_err(at(request))?;
     let mut summary = summary.map_err(at(request))?;
     summary.woken = woken;
     summary.ended = ended;
-    if let Stopped::BySignal(signal) = stopped {
-        summary.signal = Some(signal);
-    }
+    summary.signal = match stopped {
+        Stopped::BySignal(signal) => Some(signal),
+        Stopped::ReaderGone => Some(libc::SIGPIPE),
+        Stopped::WorkloadEnded | Stopped::TasksEnded => None,
+    };
     let rings = live.rings;
     let lost = rings.rings.iter().map(|ring| ring.cpu).zip(rings.lost);
     summary.lost_by_cpu = lost.filter(|(_, lost)| *lost > 0).collect();
@@ -99,7 +111,8 @@ struct Live {
     rings: Rings,
     kernel: Kernel,
     workload: Option<Workload>,
-    replacement: Replacement,
+    /// `None` for a pipe.
+    replacement: Option<Replacement>,
     sink: Sink,
     /// What is synthesized, until it is written.
     records: Records,
@@ -107,7 +120,12 @@ struct Live {
 
 impl Live {
     /// Does everything that can fail without a trace: forks, opens, maps, creates the file.
-    fn set_up(request: &Request, signals: &Signals, watch: &mut dyn Watch) -> Result<Self, Error> {
+    fn set_up(
+        request: &Request,
+        signals: &Signals,
+        ids: &dyn BuildIds,
+        watch: &mut dyn Watch,
+    ) -> Result<Self, Error> {
         let workload = fork(request, signals)?;
         let pid = workload.as_ref().map(Workload::pid);
         let (proc, sysfs) = (Proc::new(&request.proc), Sysfs::new(&request.sysfs));
@@ -115,15 +133,29 @@ impl Live {
         let (events, rings) = open(request, &mut places, watch)?;
         let descriptions = describe(&events);
         let tracing_data = describe_tracepoints(request, &events)?;
-        let (replacement, file) = Replacement::create(&request.output)?;
-        let writer = Writer::new(file, &descriptions)
-            .map_err(write_error)
-            .map_err(at(request))?;
+        let kernel = Kernel::of(&events, &proc, watch);
+        let (medium, replacement) = match &request.stream {
+            Some(stream) => {
+                let mut set = features(request, &descriptions);
+                if let Some(tracing_data) = &tracing_data {
+                    set.tracing_data(tracing_data);
+                }
+                set.build_ids(&kernel_build_ids(request, ids, &kernel));
+                let medium = Medium::pipe(stream.clone(), &descriptions, &set);
+                (medium, None)
+            }
+            None => {
+                let (replacement, file) = Replacement::create(&request.output)?;
+                let writer = Writer::new(file, &descriptions);
+                (writer.map(Medium::File), Some(replacement))
+            }
+        };
+        let medium = medium.map_err(write_error).map_err(at(request))?;
         let first = events.first().map(|event| event.event.attr.sample_type);
         let first = first.unwrap_or_default();
         Ok(Self {
-            kernel: Kernel::of(&events, &proc, watch),
-            sink: Sink::new(writer, Tally::new(first)),
+            kernel,
+            sink: Sink::new(medium, Tally::new(first)),
             records: Records::new(SampleIdLayout::new(first).size()),
             places,
             events,
@@ -149,7 +181,9 @@ impl Live {
             let started = workload.start();
             started.map_err(|cause| workload_error(request, cause))?;
         }
-        self.replacement.commit()?;
+        if let Some(replacement) = &mut self.replacement {
+            replacement.commit()?;
+        }
         records.user(RecordKind::FINISHED_INIT, |_| {});
         sink.records(records).map_err(write_error)
     }
@@ -163,6 +197,9 @@ impl Live {
         };
         let outcome = run(&mut waits, &self.events, &mut self.rings, &mut self.sink)?;
         for_each_counter(&self.events, "disable", rperf_sys::Counter::disable)?;
+        if outcome.0 == Stopped::ReaderGone {
+            return Ok(outcome);
+        }
         self.rings.empty(&mut self.sink).map_err(write_error)?;
         Ok(outcome)
     }
@@ -301,7 +338,7 @@ fn synthesize(
         synthesize::kernel_map(to, text);
         synthesize::modules(to, &kernel.modules);
     }
-    synthesize::event_updates(to, events);
+    synthesize::event_updates(to, events, request.stream.is_some());
     synthesize::thread_map(to, places);
     synthesize::cpu_map(to, places);
     let has_data = |event: &OpenEvent| event.event.attr.flags.contains(AttrFlags::MMAP_DATA);
@@ -352,6 +389,12 @@ fn end_workload(
         .wait()
         .map_err(Error::system("wait for the workload"))?;
     Ok(by_itself.then_some(ended))
+}
+
+/// Whether a write failed because nobody reads the pipe any more: that ends a recording, and is no failure.
+fn is_reader_gone(request: &Request, error: &Error) -> bool {
+    let broken = |cause: &io::Error| cause.kind() == io::ErrorKind::BrokenPipe;
+    request.stream.is_some() && matches!(error, Error::Write { cause, .. } if broken(cause))
 }
 
 /// Fills in the path that the writing side does not know.

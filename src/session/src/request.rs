@@ -1,7 +1,9 @@
 //! What to record, and what is told while it runs.
 
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rperf_events::{CallGraph, Details, EventSpec, Sampling};
 use rperf_sys::{CpuList, Observed, Program, Tracefs};
@@ -54,8 +56,10 @@ pub struct Request {
     pub max_stack: u16,
     /// Data pages of each ring, a power of two; `None` for what `perf_event_mlock_kb` allows.
     pub ring_pages: Option<usize>,
-    /// The file to write.
+    /// The file to write, or the name of the stream.
     pub output: PathBuf,
+    /// Where pipe mode is written, in place of a file.
+    pub stream: Option<Arc<File>>,
     /// The command line for the header.
     pub command_line: Vec<String>,
     /// The version for the header.

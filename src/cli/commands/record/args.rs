@@ -19,6 +19,9 @@ The first word that is no option begins the workload: everything from there on b
 it. Recording ends when the workload ends; with -a, -p, -t or -C the workload only sets how long, so that `sleep 10` is a \
 timer. Without workload and target the whole system is recorded until Ctrl-C.
 
+Into a pipe (-o -, or no -o and a pipe as standard output) goes a stream that `script -i -` and `report -i -` read while it \
+comes; what the workload prints goes to the standard error then.
+
 An existing output file is kept as FILE.old. The exit status is that of the workload.";
 
 const EVENT: &str = "\
@@ -91,7 +94,7 @@ fn targets_and_rate() -> Vec<Arg> {
             .help("one sample every n events"),
         value("output", "file")
             .short('o')
-            .help("write to this file (default: perf.data)"),
+            .help("write to this file (default: perf.data), or with - into a pipe"),
         switch("no-inherit")
             .short('i')
             .help("leave out the children of what is recorded"),

@@ -10,7 +10,7 @@ use rperf_sys::{CpuList, Program, Sysctl};
 
 use super::call_graph::Chains;
 use super::details::details;
-use super::{events, explain, rate, ring_size};
+use super::{events, explain, output, rate, ring_size};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
@@ -39,15 +39,12 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, 
         None => events,
     };
     let workload = workload(matches, context, &events)?;
-    let output = matches
-        .get_one::<String>("output")
-        .map_or("perf.data", String::as_str);
-    if output == "-" {
-        return Err(CliError::usage(format!(
-            "{} record: -o - (pipe format) is not supported yet; write a file",
-            context.program
-        )));
-    }
+    let stream = output::stream(matches, context)?;
+    // What the workload prints would stand among the records.
+    let workload = match stream {
+        Some(_) => workload.map(Program::onto_stderr),
+        None => workload,
+    };
     Ok(Request {
         target,
         workload,
@@ -58,7 +55,8 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, 
         details,
         max_stack: chains.max_stack,
         ring_pages,
-        output: output.into(),
+        output: output::name(matches, stream.is_some()),
+        stream,
         command_line: command_line(context),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         cache: context.buildid_dir(),

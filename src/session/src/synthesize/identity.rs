@@ -68,14 +68,23 @@ pub(crate) fn cpu_map(to: &mut Records, places: &Places) {
     });
 }
 
-/// `PERF_EVENT_UPDATE__UNIT` and `PERF_EVENT_UPDATE__SCALE`.
+/// `PERF_EVENT_UPDATE__UNIT`, `PERF_EVENT_UPDATE__SCALE` and `PERF_EVENT_UPDATE__NAME`.
 const UNIT: u64 = 0;
 const SCALE: u64 = 1;
+const NAME: u64 = 2;
 
 /// EVENT_UPDATE: unit and scale of the events that were asked for by name; the clocks count
-/// nanoseconds and are shown in milliseconds.
-pub(crate) fn event_updates(to: &mut Records, events: &[OpenEvent]) {
+/// nanoseconds and are shown in milliseconds. With `names` also the name of each event: in a pipe the
+/// feature that tells them may be too large for a record.
+pub(crate) fn event_updates(to: &mut Records, events: &[OpenEvent], names: bool) {
     for event in events {
+        if let Some(placed) = event.counters.first().filter(|_| names) {
+            to.user(RecordKind::EVENT_UPDATE, |to| {
+                to.u64(NAME);
+                to.u64(placed.id);
+                to.padded_str(event.event.spec.name.as_bytes(), 8);
+            });
+        }
         let attr = &event.event.attr;
         let is_clock = attr.kind == EventType::SOFTWARE && attr.config <= 1;
         let typed = !event.event.spec.position.is_empty();

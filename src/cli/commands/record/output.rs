@@ -1,0 +1,63 @@
+//! Where a recording goes: a file, or in pipe mode the standard output.
+
+use std::fs;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::ArgMatches;
+
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::input::DEFAULT;
+
+/// What `-o` calls the standard output.
+const STDOUT: &str = "-";
+
+/// The standard output, where the recording goes there: by `-o -`, and without `-o` where it is a pipe.
+pub(super) fn stream(
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<Option<Arc<File>>, CliError> {
+    let wanted = match given(matches) {
+        Some(name) => name == STDOUT,
+        None => stdout_is_pipe(),
+    };
+    if !wanted {
+        return Ok(None);
+    }
+    if context.output.is_terminal() {
+        let program = context.program;
+        let message = format!("{program} record: a recording is not for a terminal");
+        return Err(CliError::usage(message).hint(format!(
+            "'{program} record -o - ... | {program} script' reads it, -o FILE keeps it"
+        )));
+    }
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the recording goes past the text output, which stays empty"
+    )]
+    let stdout = io::stdout();
+    let fd = stdout.as_fd().try_clone_to_owned();
+    let fd = fd.map_err(|error| CliError::failure(255, error))?;
+    Ok(Some(Arc::new(fd.into())))
+}
+
+/// The name of the output for messages.
+pub(super) fn name(matches: &ArgMatches, is_stream: bool) -> PathBuf {
+    match (is_stream, given(matches)) {
+        (true, _) => STDOUT.into(),
+        (false, given) => given.unwrap_or(DEFAULT).into(),
+    }
+}
+
+fn given(matches: &ArgMatches) -> Option<&str> {
+    matches.get_one::<String>("output").map(String::as_str)
+}
+
+fn stdout_is_pipe() -> bool {
+    fs::metadata("/proc/self/fd/1").is_ok_and(|metadata| metadata.file_type().is_fifo())
+}
