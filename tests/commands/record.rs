@@ -10,8 +10,9 @@ use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
 
 use crate::kernel::{BUSY, Running, is_root, rperf_in};
 
+/// Into perf.data: without a name a recording would follow the test's pipe.
 fn record(scratch: &Scratch, words: &[&str]) -> Outcome {
-    let words = [&["record"], words].concat();
+    let words = [&["record", "-o", "perf.data"], words].concat();
     rperf_in(scratch, &words).finish().expect("rperf starts")
 }
 
@@ -76,7 +77,7 @@ fn a_command_is_recorded_and_its_status_passed_on() {
 #[test]
 fn through_a_link_named_perf_it_says_perf_and_quiet_says_nothing() {
     let scratch = Scratch::new();
-    let words = ["record", "-e", "cpu-clock", "true"];
+    let words = ["record", "-o", "perf.data", "-e", "cpu-clock", "true"];
     let outcome = rperf_in(&scratch, &words)
         .arg0("/usr/bin/perf")
         .finish()
@@ -137,11 +138,6 @@ fn what_can_not_be_recorded_leaves_the_old_file_alone() {
             "failed to open /tmp : Is a directory\nPerf session creation failed.\n",
         ),
         (
-            &["-e", "cs", "-o", "-", "true"],
-            129,
-            "rperf record: -o - (pipe format) is not supported yet; write a file\n",
-        ),
-        (
             &["-F", "99", "-c", "1", "true"],
             234,
             "cannot set frequency and period at the same time\n",
@@ -157,9 +153,9 @@ fn what_can_not_be_recorded_leaves_the_old_file_alone() {
             "'x' is no process or thread id\n",
         ),
         (
-            &["--call-graph", "dwarf", "true"],
+            &["--call-graph", "dwarf,65529", "true"],
             129,
-            "call graphs by dwarf are not supported yet; use --call-graph fp\n",
+            "callchain: Incorrect stack dump size (max 65528): 65529\n",
         ),
     ] {
         let outcome = record(&scratch, words);
@@ -469,11 +465,11 @@ fn an_ordinary_user_gets_a_user_only_profile_and_is_told() {
             .finish()
             .expect("setpriv starts")
     };
-    let outcome = as_nobody(&["record", "-e", "cs", "sleep", "0.1"]);
+    let outcome = as_nobody(&["record", "-o", "perf.data", "-e", "cs", "sleep", "0.1"]);
     let note = "the kernel may not be profiled by this user (kernel.perf_event_paranoid is 2): recording user space only, as cs:u\n";
     assert!(outcome.stderr.starts_with(note), "{}", outcome.stderr);
     assert_eq!(outcome.status, 0);
-    let outcome = as_nobody(&["record", "sh", "-c", BUSY]);
+    let outcome = as_nobody(&["record", "-o", "perf.data", "sh", "-c", BUSY]);
     assert!(
         outcome.stderr.contains("recording user space only\n"),
         "{}",
@@ -499,7 +495,7 @@ fn an_ordinary_user_gets_a_user_only_profile_and_is_told() {
             assert!(outcome.stderr.contains(part), "{part}: {}", outcome.stderr);
         }
     }
-    let outcome = as_nobody(&["record", "-p", "1", "true"]);
+    let outcome = as_nobody(&["record", "-o", "perf.data", "-p", "1", "true"]);
     assert!(
         outcome
             .stderr

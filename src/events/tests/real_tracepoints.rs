@@ -102,7 +102,11 @@ fn record(perf: &Path, events: &str, file: &Path) -> bool {
     let work = "ls -R /usr/share/doc/[a-l]* >/dev/null; echo x | cat >/dev/null; sleep 0.02; kill -0 $$; sync /tmp";
     let words = ["record", "-q", "-a", "-m", "4096", "-e", events, "-o"];
     let run = Run::new(perf).args(words).args([file.as_os_str()]);
-    let run = run.args(["--", "sh", "-c", work]).finish();
+    let run = run.args(["--", "sh", "-c", work]);
+    let run = match file.parent() {
+        Some(home) => run.env("HOME", home).finish(),
+        None => run.finish(),
+    };
     run.is_ok_and(|run| run.status == 0)
 }
 

@@ -15,7 +15,8 @@ fn perf_section_is_written_again_byte_for_byte() {
     let events = "sched:sched_switch,raw_syscalls:*,irq:softirq_entry";
     let words = ["record", "-q", "-e", events, "-o"];
     let run = Run::new(&perf).args(words).args([path.as_os_str()]);
-    let run = run.args(["--", "true"]).finish().expect("perf record");
+    let run = run.args(["--", "true"]).env("HOME", scratch.path());
+    let run = run.finish().expect("perf record");
     if run.status != 0 {
         return skip(test, "perf cannot record tracepoints here");
     }

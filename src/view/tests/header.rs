@@ -94,7 +94,8 @@ fn recordings_of_perf() {
             .args(["record", "-o"])
             .args([&path])
             .args(*options)
-            .args(["--", "sh", "-c", "echo 'quoted words'"]);
+            .args(["--", "sh", "-c", "echo 'quoted words'"])
+            .env("HOME", scratch.path());
         let recorded = run.finish().unwrap();
         if recorded.status == 0 {
             files.push(path);

@@ -67,7 +67,8 @@ fn targets_and_rate() -> Vec<Arg> {
         list("filter", "filter")
             .help("take samples of the tracepoints of the last -e only where this holds")
             .long_help(FILTER),
-        switch("exclude-perf").help("leave the recorder itself out of the tracepoints of the last -e"),
+        switch("exclude-perf")
+            .help("leave the recorder itself out of the tracepoints of the last -e"),
         value("pid", "pid")
             .short('p')
             .value_parser(number_list)
@@ -78,9 +79,9 @@ fn targets_and_rate() -> Vec<Arg> {
             .help("record these threads (a list: 1,2,3)"),
         not_yet("realtime", "start it under 'chrt -f'").short('r'),
         not_yet("no-buffering", ""),
-        switch("raw-samples")
-            .short('R')
-            .help("record raw data with samples of every event; those of tracepoints always have it"),
+        switch("raw-samples").short('R').help(
+            "record raw data with samples of every event; those of tracepoints always have it",
+        ),
         switch("all-cpus")
             .short('a')
             .help("record the whole system, all CPUs"),
