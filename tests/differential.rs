@@ -73,6 +73,21 @@ const FIELDS: &[&[&str]] = &[
     &["-F", "sw:-time"],
     &["-F", "sw:comm", "-F", "hw:time"],
     &["--fields", "tid", "--fields", "comm,time"],
+    &["--ns"],
+    &["--reltime"],
+    &["--deltatime", "--ns", "-F", "comm,time,ip"],
+    &["-G"],
+    &["--max-stack", "2"],
+    &["--max-stack", "0"],
+    &["--stop-bt", "do_syscall_64,main"],
+    &["--show-kernel-path"],
+    &["--no-inline"],
+    &["--comms", "frames,perf-exec"],
+    &["--dsos", "[kernel.kallsyms]"],
+    &["-S", "leaf,clear_page_erms,ffffffff81000000"],
+    &["--time", "10%/2"],
+    &["--time", "0%-10%,40%-50%"],
+    &["--reltime", "--time", "0.01,0.02 0.05,0.06"],
 ];
 
 /// What both tools refuse, with the same status.
@@ -110,6 +125,15 @@ const REFUSED: &[(&[&str], &str)] = &[
         &["-F", "-sym"],
         "Display of offsets requested but symbol is notselected.",
     ),
+    (
+        &["-C", "0"],
+        "File does not contain CPU events. Remove -C option to proceed.",
+    ),
+    (
+        &["--reltime", "--deltatime"],
+        "reltime and deltatime - the two don't get along well.",
+    ),
+    (&["--time", "5,4"], "Invalid time string"),
 ];
 
 #[test]

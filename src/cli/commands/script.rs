@@ -2,6 +2,7 @@
 
 mod args;
 mod plan;
+mod settings;
 mod stream;
 mod text;
 
@@ -12,6 +13,7 @@ use clap::ArgMatches;
 use rperf_lines::{Error, Selection};
 use rperf_replay::{Flow, Replay};
 use rperf_resolve::Resolver;
+use rperf_view::script::{Block, Join};
 
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit};
@@ -19,45 +21,44 @@ use crate::cli::files::DiskFiles;
 use crate::cli::findings::conclude;
 use crate::cli::header::print_header;
 use crate::cli::input::{Input, Opened};
-use crate::cli::options::flag;
 use crate::cli::symbols::{own_vdso, search_paths};
 
 pub(super) use self::args::command;
 use self::plan::Plan;
-use self::stream::Wanted;
+use self::settings::Settings;
 use self::text::SampleText;
+
+/// How samples come to have a CPU.
+const CPU_HINT: &str = "record with 'record --sample-cpu' or 'record -a'";
 
 /// Prints the samples.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
     args::refuse_script(matches, context)?;
-    let wanted = Wanted {
-        selection: &selection(matches, context)?,
-        header: flag(matches, "header") == Some(true),
-        header_only: flag(matches, "header-only") == Some(true),
-    };
+    let settings = Settings::new(selection(matches, context)?, matches, context)?;
     match Opened::open(matches, context)? {
-        Opened::Whole(input) => whole(context, &input, &wanted)?,
+        Opened::Whole(input) => whole(context, &input, &settings)?,
         Opened::Stream(stream) => {
             context.paginate("script")?;
-            stream::print(context, stream, &wanted)?;
+            stream::print(context, stream, &settings)?;
         }
     }
     Ok(Exit::Ok)
 }
 
 /// Prints the samples of a recording that has an end.
-fn whole(context: &Context, input: &Input, wanted: &Wanted<'_>) -> Result<(), CliError> {
+fn whole(context: &Context, input: &Input, settings: &Settings) -> Result<(), CliError> {
     let data = input.parse(context)?;
     context.paginate("script")?;
-    if wanted.header || wanted.header_only {
+    if settings.header || settings.header_only {
         print_header(context, input, &data)?;
     }
-    if wanted.header_only {
+    if settings.header_only {
         return Ok(());
     }
-    let plan = Plan::new(context, &input.path, data.described(), wanted.selection)?;
+    let plan = Plan::new(context, &input.path, data.described(), settings)?;
     let replay = Replay::open(&data)?;
-    print(context, &replay, &plan)?;
+    let join = Join::new(settings.clock, settings.nanoseconds);
+    print(context, &replay, &plan, join)?;
     conclude(&input.path, &replay.diagnostics(), context)
 }
 
@@ -85,7 +86,7 @@ fn refused(error: Error) -> CliError {
         }
         Error::NotRecorded {
             attribute: "CPU", ..
-        } => cli.hint("record with 'record --sample-cpu' or 'record -a'"),
+        } => cli.hint(CPU_HINT),
         Error::NotRecorded {
             attribute: "ADDR", ..
         } => cli.hint("record with 'record -d'"),
@@ -94,15 +95,20 @@ fn refused(error: Error) -> CliError {
 }
 
 /// Writes the samples in order of time.
-fn print(context: &Context, replay: &Replay<'_>, plan: &Plan) -> Result<(), CliError> {
+fn print(
+    context: &Context,
+    replay: &Replay<'_>,
+    plan: &Plan,
+    mut join: Join,
+) -> Result<(), CliError> {
     let paths = search_paths(context, replay.data().features());
     let resolver = Resolver::new(replay.world(), &DiskFiles, paths).with_vdso(own_vdso());
     let text = SampleText::new(&resolver, plan);
     let mut stdout = context.stdout();
     let mut written: io::Result<()> = Ok(());
     let threads = NonZeroUsize::new(rperf_sys::parallelism()).unwrap_or(NonZeroUsize::MIN);
-    replay.ordered(threads, &text, &mut |block: Vec<u8>| {
-        written = stdout.write_all(&block);
+    replay.ordered(threads, &text, &mut |block: Block| {
+        written = stdout.write_all(join.join(&block));
         match written {
             Ok(()) => Flow::Continue,
             Err(_) => Flow::Stop,

@@ -3,6 +3,8 @@
 mod class;
 mod error;
 mod fields;
+mod filter;
+mod interval;
 mod line;
 mod payloads;
 mod selection;
@@ -11,6 +13,8 @@ mod texts;
 pub use class::EventClass;
 pub use error::Error;
 pub use fields::{Field, Fields};
+pub use filter::{Filter, SymbolNames};
+pub use interval::{IntervalError, Intervals};
 pub use line::{Line, Lines, Named, Spot};
 pub use payloads::{PayloadFinding, Payloads};
 pub use selection::{Selection, Warning};

@@ -58,13 +58,24 @@ pub struct Named<'a> {
 /// Makes [`Line`]s and [`Spot`]s of samples and frames.
 pub struct Lines<'r, 'w> {
     resolver: &'r Resolver<'w>,
+    kernel_paths: bool,
 }
 
 impl<'r, 'w> Lines<'r, 'w> {
     /// Lines with the names that `resolver` finds.
     #[must_use]
     pub fn new(resolver: &'r Resolver<'w>) -> Self {
-        Self { resolver }
+        Self {
+            resolver,
+            kernel_paths: false,
+        }
+    }
+
+    /// Objects of the kernel are called by the path of their file, where `on`.
+    #[must_use]
+    pub fn with_kernel_paths(mut self, on: bool) -> Self {
+        self.kernel_paths = on;
+        self
     }
 
     /// Where and when `sample` was taken.
@@ -109,7 +120,10 @@ impl<'r, 'w> Lines<'r, 'w> {
             ip: frame.ip,
             in_stack: if in_kernel { frame.ip } else { frame.address },
             symbol,
-            object: dso.map(|dso| dso.name.as_str()),
+            object: dso.map(|dso| match self.kernel_paths {
+                true => dso.long_name.as_str(),
+                false => dso.name.as_str(),
+            }),
         }
     }
 }

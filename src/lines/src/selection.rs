@@ -56,6 +56,7 @@ struct Choice {
 pub struct Selection {
     choices: [Choice; EventClass::ALL.len()],
     warnings: Vec<Warning>,
+    callchains_hidden: bool,
 }
 
 impl Default for Selection {
@@ -77,6 +78,7 @@ impl Default for Selection {
                 wildcard: false,
             }),
             warnings: Vec::new(),
+            callchains_hidden: false,
         }
     }
 }
@@ -136,6 +138,11 @@ impl Selection {
         &self.warnings
     }
 
+    /// Callchains don't count: tracepoints that have them are shown without their address.
+    pub fn hide_callchains(&mut self) {
+        self.callchains_hidden = true;
+    }
+
     /// The fields that lists may name, joined with commas.
     #[must_use]
     pub fn valid_fields() -> String {
@@ -173,8 +180,9 @@ impl Selection {
         let tracepoint_chains = events
             .filter(|(attr, _)| EventClass::of(attr.kind) == EventClass::Tracepoint)
             .any(|(attr, _)| attr.sample_type.contains(SampleType::CALLCHAIN));
+        let hidden = self.callchains_hidden;
         let choice = self.choice(EventClass::Tracepoint);
-        if tracepoint_chains && !choice.user_set {
+        if tracepoint_chains && !choice.user_set && !hidden {
             for field in [Field::Ip, Field::Sym, Field::Symoff, Field::Dso] {
                 choice.fields.set(field, true);
             }
@@ -192,9 +200,9 @@ impl Selection {
         &mut self,
         events: impl Iterator<Item = (&'a Attr, &'a str)> + Clone,
     ) -> Result<(), Error> {
-        let chains = events
-            .clone()
-            .any(|(attr, _)| attr.sample_type.contains(SampleType::CALLCHAIN));
+        let mut attrs = events.clone();
+        let chains = !self.callchains_hidden
+            && attrs.any(|(attr, _)| attr.sample_type.contains(SampleType::CALLCHAIN));
         for class in EventClass::ALL {
             let Some((attr, name)) = first_of(events.clone(), class) else {
                 continue;

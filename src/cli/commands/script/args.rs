@@ -4,7 +4,7 @@ use clap::{Arg, ArgMatches, Command};
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::options::{list, not_yet, switch, value};
+use crate::cli::options::{list, not_yet, number, switch, value};
 
 const ABOUT: &str = "\
 Reads a recording and prints every sample in the order of time: program, thread, CPU, time, period, event, and the address \
@@ -15,6 +15,11 @@ const FIELDS: &str = "\
 The fields to print, separated by commas; their order is fixed. A list that begins with + or - adds to the default or takes \
 away from it. A kind before a colon limits the list to events of that kind: hw, sw, trace, raw, synth.
 Fields: comm tid pid time cpu event trace ip sym dso addr symoff period.";
+
+const TIME: &str = "\
+Only samples from START to END, in seconds as they are printed: 10.5,12 or 10.5, or ,12; several of them between blanks in \
+one word. With --reltime they count from the first sample. In percent of the recording: 10%/2 is the second tenth, 10%-20% \
+the same, and several are separated by commas.";
 
 /// The command and its options.
 pub(in crate::cli::commands) fn command() -> Command {
@@ -55,7 +60,9 @@ fn input_and_fields() -> Vec<Arg> {
             "kallsyms",
             "kernel names come from /proc/kallsyms and the build-id cache",
         ),
-        not_yet("hide-call-graph", "").short('G'),
+        switch("hide-call-graph")
+            .short('G')
+            .help("print the sampled address alone, without its callers"),
         not_yet("symfs", ""),
         list("fields", "field[,field...]")
             .short('F')
@@ -68,22 +75,30 @@ fn input_and_fields() -> Vec<Arg> {
 /// Which samples are printed.
 fn selection() -> Vec<Arg> {
     vec![
-        not_yet("dsos", "filter the output with awk"),
-        not_yet("symbols", "filter the output with awk").short('S'),
+        value("dsos", "dso[,dso...]").help("only samples in these objects"),
+        value("symbols", "symbol[,symbol...]")
+            .short('S')
+            .help("only samples in these functions, or at these addresses"),
         not_yet("addr-range", ""),
         not_yet("insn-trace", ""),
         not_yet("xed", ""),
         not_yet("call-trace", ""),
         not_yet("call-ret-trace", ""),
         not_yet("graph-function", ""),
-        not_yet("stop-bt", ""),
-        not_yet("cpu", "filter the output with awk").short('C'),
-        not_yet("comms", "filter the output with awk").short('c'),
-        not_yet("pid", "filter the output with awk"),
-        not_yet("tid", "filter the output with awk"),
-        not_yet("max-stack", ""),
-        not_yet("reltime", ""),
-        not_yet("deltatime", ""),
+        value("stop-bt", "symbol[,symbol...]").help("leave out the callers of these functions"),
+        value("cpu", "cpu")
+            .short('C')
+            .help("only samples of these CPUs: 0,2-3"),
+        value("comms", "comm[,comm...]")
+            .short('c')
+            .help("only samples of programs of these names"),
+        value("pid", "pid[,pid...]").help("only samples of these processes"),
+        value("tid", "tid[,tid...]").help("only samples of these threads"),
+        value("max-stack", "n")
+            .value_parser(number)
+            .help("print at most so many frames of a call chain (default: 127)"),
+        switch("reltime").help("times count from the first sample printed"),
+        switch("deltatime").help("times count from the sample printed before"),
         not_yet("show-info", "").short('I'),
     ]
 }
@@ -91,7 +106,7 @@ fn selection() -> Vec<Arg> {
 /// Records that are no samples.
 fn records() -> Vec<Arg> {
     vec![
-        not_yet("show-kernel-path", ""),
+        switch("show-kernel-path").help("print the path of a kernel module's file, not its name"),
         not_yet("show-task-events", ""),
         not_yet("show-mmap-events", ""),
         not_yet("show-switch-events", ""),
@@ -112,13 +127,16 @@ fn rest() -> Vec<Arg> {
             .short('f')
             .help("read the file whoever owns it"),
         not_yet("max-blocks", ""),
-        not_yet("ns", ""),
+        switch("ns").help("print times in nanoseconds"),
         not_yet("itrace", ""),
         not_yet("full-source-path", ""),
         not_yet("demangle", "names are always demangled"),
         not_yet("demangle-kernel", ""),
-        not_yet("time", ""),
-        not_yet("inline", ""),
+        value("time", "str")
+            .help("only samples of this time: START,END, 10%/2, 10%-20%")
+            .long_help(TIME),
+        switch("inline")
+            .help("inlined functions are not shown yet: only the negative form is taken"),
         not_yet("guestmount", ""),
         not_yet("guestvmlinux", ""),
         not_yet("guestkallsyms", ""),

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use rperf_lines::{Field, Fields, Payloads, Selection};
+use rperf_lines::{Field, Fields, Filter, Payloads, Selection};
 use rperf_perfdata::Described;
 use rperf_view::script::{Layout, Style};
 use rperf_wire::{Attr, Endian, EventType, SampleType};
 
+use super::settings::Settings;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::payloads::payloads;
@@ -28,6 +29,13 @@ pub(super) struct Plan {
     pub(super) events: Vec<Event>,
     pub(super) payloads: Payloads,
     pub(super) endian: Endian,
+    pub(super) filter: Filter,
+    /// Frames of a callchain that are shown.
+    pub(super) max_stack: usize,
+    /// Functions whose callers are left out.
+    pub(super) stop: Vec<String>,
+    /// Modules by the path of their file.
+    pub(super) kernel_paths: bool,
 }
 
 impl Plan {
@@ -37,9 +45,13 @@ impl Plan {
         context: &Context,
         path: &Path,
         recording: Described<'_>,
-        selection: &Selection,
+        settings: &Settings,
     ) -> Result<Self, CliError> {
-        let mut selection = selection.clone();
+        let mut selection = settings.selection.clone();
+        if !settings.callchains {
+            selection.hide_callchains();
+        }
+        let filter = settings.filter(recording)?;
         let events = recording.events.iter();
         let events = events.map(|event| (&event.attr, event.name.as_str()));
         let checked = match recording.is_pipe {
@@ -53,18 +65,23 @@ impl Plan {
             false => Payloads::default(),
         };
         Ok(Self {
-            events: layouts(recording, &selection),
+            events: layouts(recording, &selection, settings),
             payloads,
             endian: recording.endian,
+            filter,
+            max_stack: settings.max_stack,
+            stop: settings.stop.clone(),
+            kernel_paths: settings.kernel_paths,
         })
     }
 }
 
-fn layouts(recording: Described<'_>, selection: &Selection) -> Vec<Event> {
+fn layouts(recording: Described<'_>, selection: &Selection, settings: &Settings) -> Vec<Event> {
     let longest = recording.events.iter().map(|event| event.name.len()).max();
     let style = Style {
         name_columns: longest.unwrap_or_default(),
-        nanoseconds: false,
+        nanoseconds: settings.nanoseconds,
+        clock: settings.clock,
     };
     let mut kinds: Vec<Fields> = Vec::new();
     let events = recording.events.iter().map(|event| {
@@ -74,7 +91,8 @@ fn layouts(recording: Described<'_>, selection: &Selection) -> Vec<Event> {
             kinds.push(fields);
             kinds.len() - 1
         });
-        let stacked = event.attr.sample_type.contains(SampleType::CALLCHAIN);
+        let recorded = event.attr.sample_type.contains(SampleType::CALLCHAIN);
+        let stacked = recorded && settings.callchains;
         Event {
             layout: Layout::new(&event.name, fields, stacked, style),
             known,

@@ -3,13 +3,14 @@
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use rperf_lines::Selection;
 use rperf_perfdata::{PipeHead, PipeReader, Source};
 use rperf_replay::{Flow, Stream};
 use rperf_resolve::{Known, Resolver};
 use rperf_view::header::{HeaderOptions, write_features, write_stream_start};
+use rperf_view::script::{Block, Join};
 
 use super::plan::Plan;
+use super::settings::Settings;
 use super::text::{SampleText, Scratch};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
@@ -19,30 +20,21 @@ use crate::cli::header;
 use crate::cli::stream;
 use crate::cli::symbols::{own_vdso, search_paths};
 
-/// What is asked of a stream.
-pub(super) struct Wanted<'a> {
-    pub(super) selection: &'a Selection,
-    /// The header before the samples.
-    pub(super) header: bool,
-    /// The header, and nothing more.
-    pub(super) header_only: bool,
-}
-
 /// Prints the samples of a stream until it ends.
 pub(super) fn print(
     context: &Context,
     input: stream::Stream,
-    wanted: &Wanted<'_>,
+    settings: &Settings,
 ) -> Result<(), CliError> {
     let path = input.path.clone();
     let options = header::options(input.changed);
     let reader = input.reader()?;
-    if wanted.header_only {
+    if settings.header_only {
         return print_header_alone(context, &path, reader, &options);
     }
     let mut stream = Stream::new(reader);
-    let mut printer = Printer::new(context, &path, wanted.selection);
-    let mut header = wanted.header;
+    let mut printer = Printer::new(context, &path, settings);
+    let mut header = settings.header;
     loop {
         let more = stream.advance()?;
         if header {
@@ -96,27 +88,29 @@ fn print_header(
 struct Printer<'a> {
     context: &'a Context,
     path: &'a Path,
-    selection: &'a Selection,
+    settings: &'a Settings,
     /// With the revision of the head that it was made from.
     plan: Option<(u64, Plan)>,
     known: Option<Known>,
     scratches: Vec<Scratch>,
+    join: Join,
     guests: u64,
     /// Findings of the head that were told.
     told: usize,
 }
 
 impl<'a> Printer<'a> {
-    fn new(context: &'a Context, path: &'a Path, selection: &'a Selection) -> Self {
+    fn new(context: &'a Context, path: &'a Path, settings: &'a Settings) -> Self {
         let mut scratches = Vec::new();
         scratches.resize_with(rperf_sys::parallelism().max(1), Scratch::default);
         Self {
             context,
             path,
-            selection,
+            settings,
             plan: None,
             known: None,
             scratches,
+            join: Join::new(settings.clock, settings.nanoseconds),
             guests: 0,
             told: 0,
         }
@@ -127,7 +121,7 @@ impl<'a> Printer<'a> {
         self.warn_of_head(head);
         let plan = match self.plan.take() {
             Some((revision, plan)) if revision == head.revision() => plan,
-            _ => Plan::new(self.context, self.path, head.described(), self.selection)?,
+            _ => Plan::new(self.context, self.path, head.described(), self.settings)?,
         };
         let resolver = match self.known.take() {
             Some(known) => Resolver::resume(stream.world(), &DiskFiles, known),
@@ -139,8 +133,8 @@ impl<'a> Printer<'a> {
         let text = SampleText::new(&resolver, &plan);
         let mut stdout = self.context.stdout();
         let mut written: io::Result<()> = Ok(());
-        stream.deliver(&text, &mut self.scratches, &mut |block: Vec<u8>| {
-            written = stdout.write_all(&block);
+        stream.deliver(&text, &mut self.scratches, &mut |block: Block| {
+            written = stdout.write_all(self.join.join(&block));
             match written {
                 Ok(()) => Flow::Continue,
                 Err(_) => Flow::Stop,

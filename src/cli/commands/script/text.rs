@@ -5,12 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rperf_lines::{Field, Lines, Spot, TextKey, Texts};
 use rperf_replay::{Render, Sample, World};
 use rperf_resolve::{Frame, Place, Resolver};
+use rperf_view::script::Block;
 use rperf_wire::{CpuMode, U64s};
 
 use super::plan::{Event, Plan};
 
-/// Frames of a callchain that are shown, `PERF_MAX_STACK_DEPTH`.
-const MAX_STACK: usize = 127;
 /// Renders samples for one recording.
 pub(super) struct SampleText<'r, 'w> {
     resolver: &'r Resolver<'w>,
@@ -38,7 +37,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
     pub(super) fn new(resolver: &'r Resolver<'w>, plan: &'r Plan) -> Self {
         Self {
             resolver,
-            lines: Lines::new(resolver),
+            lines: Lines::new(resolver).with_kernel_paths(plan.kernel_paths),
             plan,
             guests: AtomicU64::new(0),
         }
@@ -71,9 +70,12 @@ impl<'r, 'w> SampleText<'r, 'w> {
         let Some(split) = Resolver::split_first(chain) else {
             return;
         };
+        let Some(max_callers) = self.plan.max_stack.checked_sub(1) else {
+            return;
+        };
         let start = out.len();
         self.frame(event, at, (split.mode, split.ip), &mut known.frames, out);
-        if split.callers.is_empty() {
+        if split.callers.is_empty() || self.stops(at, split.mode, split.ip) {
             return;
         }
         // Where samples hit differs from one to the next; how they came there does not.
@@ -87,13 +89,29 @@ impl<'r, 'w> SampleText<'r, 'w> {
         }
         let callers = U64s::new(split.callers, self.plan.endian);
         let from = out.len();
-        let whole = Resolver::walk_on(split.mode, callers, MAX_STACK - 1, |mode, ip| {
-            self.frame(event, at, (mode, ip), &mut known.frames, out);
+        let mut stopped = false;
+        let whole = Resolver::walk_on(split.mode, callers, max_callers, |mode, ip| {
+            if !stopped {
+                self.frame(event, at, (mode, ip), &mut known.frames, out);
+                stopped = self.stops(at, mode, ip);
+            }
         });
         match out.get(from..) {
             Some(text) if whole => known.callers.insert(&key, text),
             _ => out.truncate(start),
         }
+    }
+
+    /// Whether the callers of this frame are left out.
+    fn stops(&self, at: Place, mode: CpuMode, ip: u64) -> bool {
+        if self.plan.stop.is_empty() {
+            return false;
+        }
+        let symbol = self.resolver.locate(at, mode, ip).symbol;
+        symbol.is_some_and(|symbol| {
+            let name = self.resolver.symbol_name(symbol);
+            self.plan.stop.iter().any(|stop| stop == name)
+        })
     }
 
     fn frame(
@@ -132,7 +150,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
 }
 
 impl Render for SampleText<'_, '_> {
-    type Out = Vec<u8>;
+    type Out = Block;
     type Scratch = Scratch;
 
     fn render(
@@ -140,7 +158,7 @@ impl Render for SampleText<'_, '_> {
         _world: &World,
         sample: &Sample<'_>,
         scratch: &mut Scratch,
-        out: &mut Vec<u8>,
+        block: &mut Block,
     ) {
         let Some(event) = self.plan.events.get(sample.event.0 as usize) else {
             return;
@@ -149,8 +167,12 @@ impl Render for SampleText<'_, '_> {
         if fields.is_empty() {
             return;
         }
-        if out.capacity() == 0 {
-            out.reserve(scratch.longest + scratch.longest / 8);
+        if !self.plan.filter.accepts(sample, self.resolver) {
+            return;
+        }
+        if block.text.capacity() == 0 {
+            let longest = scratch.longest + scratch.longest / 8;
+            block.text.reserve(longest);
         }
         let mode = sample.cpu_mode();
         if matches!(mode, CpuMode::GuestKernel | CpuMode::GuestUser) {
@@ -158,7 +180,8 @@ impl Render for SampleText<'_, '_> {
             return;
         }
         let at = Lines::place(sample);
-        event.layout.start(&self.lines.line(sample), out);
+        event.layout.start(&self.lines.line(sample), block);
+        let out = &mut block.text;
         if fields.has(Field::Trace)
             && let Some(raw) = sample.wire.raw
         {

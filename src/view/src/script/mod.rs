@@ -1,8 +1,11 @@
 //! The text of `script`: one sample as a line, or as a line and its frames. Byte for byte that of perf 6.1.
 
+mod late;
 mod number;
 
 use rperf_lines::{Field, Fields, Line, Spot};
+
+pub use self::late::{Block, Clock, Join};
 
 /// Columns of a comm that stands before a single line; with a callchain it isn't padded.
 const COMM_COLUMNS: usize = 16;
@@ -17,7 +20,7 @@ pub struct Layout {
     fields: Fields,
     /// Whether frames follow on lines of their own, which changes the line before them.
     stacked: bool,
-    nanoseconds: bool,
+    style: Style,
     /// The event's name, padded, with what follows it.
     event: Vec<u8>,
 }
@@ -29,6 +32,8 @@ pub struct Style {
     pub name_columns: usize,
     /// `--ns`: nine digits behind the point.
     pub nanoseconds: bool,
+    /// What times count from.
+    pub clock: Clock,
 }
 
 impl Layout {
@@ -41,7 +46,7 @@ impl Layout {
         Self {
             fields,
             stacked: stacked && fields.has(Field::Ip),
-            nanoseconds: style.nanoseconds,
+            style,
             event,
         }
     }
@@ -59,8 +64,9 @@ impl Layout {
     }
 
     /// Appends everything up to the address: comm, ids, CPU, time, period, event.
-    pub fn start(&self, line: &Line<'_>, out: &mut Vec<u8>) {
+    pub fn start(&self, line: &Line<'_>, block: &mut Block) {
         let has = |field| self.fields.has(field);
+        let out = &mut block.text;
         if has(Field::Comm) {
             let columns = if self.stacked { 0 } else { COMM_COLUMNS };
             number::right(out, line.comm.as_bytes(), columns);
@@ -71,8 +77,12 @@ impl Layout {
             cpu(line.cpu, out);
         }
         if has(Field::Time) {
-            self.time(line.time, out);
+            match self.style.clock {
+                Clock::Recorded => late::time(out, line.time, self.style.nanoseconds),
+                Clock::SinceFirst | Clock::SinceBefore => block.put_time_off(line.time),
+            }
         }
+        let out = &mut block.text;
         if has(Field::Period) {
             number::decimal(out, line.period, 10);
             out.push(b' ');
@@ -119,19 +129,6 @@ impl Layout {
             (false, false) => return,
         }
         out.push(b' ');
-    }
-
-    /// Seconds and microseconds, cut; or nanoseconds.
-    fn time(&self, nanoseconds: u64, out: &mut Vec<u8>) {
-        let (seconds, rest) = (nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000);
-        number::decimal(out, seconds, 5);
-        out.push(b'.');
-        if self.nanoseconds {
-            number::decimal_zeros(out, rest, 9);
-        } else {
-            number::decimal_zeros(out, rest / 1000, 6);
-        }
-        out.extend_from_slice(b": ");
     }
 
     /// ` symbol+0xoffset (object)`.

@@ -18,6 +18,7 @@ const DEFAULT: Fields = Fields::of(&[
 const STYLE: Style = Style {
     name_columns: 16,
     nanoseconds: false,
+    clock: Clock::Recorded,
 };
 
 fn line() -> Line<'static> {
@@ -51,8 +52,9 @@ const NOWHERE: Spot<'static> = Spot {
 };
 
 fn text(layout: &Layout, line: &Line<'_>) -> String {
-    let mut out = Vec::new();
-    layout.start(line, &mut out);
+    let mut block = Block::default();
+    layout.start(line, &mut block);
+    let mut out = block.text;
     if layout.is_stacked() {
         out.push(b'\n');
         layout.frame(&spot(), &mut out);

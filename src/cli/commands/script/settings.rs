@@ -1,0 +1,169 @@
+//! What the options of `script` ask for.
+
+use clap::ArgMatches;
+use rperf_lines::{Filter, IntervalError, Intervals, Selection, SymbolNames};
+use rperf_perfdata::Described;
+use rperf_sys::CpuList;
+use rperf_view::script::Clock;
+use rperf_wire::SampleType;
+
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::options::flag;
+
+/// Frames of a callchain that are shown, `PERF_MAX_STACK_DEPTH`.
+const MAX_STACK: usize = 127;
+
+/// The options, read.
+pub(super) struct Settings {
+    pub(super) selection: Selection,
+    /// The header before the samples.
+    pub(super) header: bool,
+    /// The header, and nothing more.
+    pub(super) header_only: bool,
+    pub(super) clock: Clock,
+    pub(super) nanoseconds: bool,
+    /// Whether callchains are shown.
+    pub(super) callchains: bool,
+    pub(super) max_stack: usize,
+    /// Functions whose callers are left out.
+    pub(super) stop: Vec<String>,
+    /// Modules by the path of their file.
+    pub(super) kernel_paths: bool,
+    /// Which samples are shown, but for their time.
+    filter: Filter,
+    /// `--time`: in percent it depends on the recording.
+    time: Option<String>,
+}
+
+impl Settings {
+    /// Reads the options.
+    ///
+    /// # Errors
+    ///
+    /// Words that are no fields, no numbers; options that exclude each other.
+    pub(super) fn new(
+        selection: Selection,
+        matches: &ArgMatches,
+        context: &Context,
+    ) -> Result<Self, CliError> {
+        refuse_inlines(matches, context)?;
+        let is_on = |id| flag(matches, id) == Some(true);
+        let max_stack = matches.get_one::<u64>("max-stack");
+        Ok(Self {
+            selection,
+            header: is_on("header"),
+            header_only: is_on("header-only"),
+            clock: clock(matches)?,
+            nanoseconds: is_on("ns"),
+            callchains: !is_on("hide-call-graph"),
+            max_stack: max_stack
+                .map_or(MAX_STACK, |max| usize::try_from(*max).unwrap_or(MAX_STACK)),
+            stop: words(matches, "stop-bt").unwrap_or_default(),
+            kernel_paths: is_on("show-kernel-path"),
+            filter: Filter {
+                intervals: None,
+                cpus: cpus(matches)?,
+                comms: words(matches, "comms"),
+                pids: ids(matches, "pid")?,
+                tids: ids(matches, "tid")?,
+                dsos: words(matches, "dsos"),
+                symbols: words(matches, "symbols")
+                    .map(|words| SymbolNames::new(words.iter().map(String::as_str))),
+            },
+            time: matches.get_one::<String>("time").cloned(),
+        })
+    }
+
+    /// Which samples of `recording` are shown.
+    ///
+    /// # Errors
+    ///
+    /// What is asked for that the recording does not tell.
+    pub(super) fn filter(&self, recording: Described<'_>) -> Result<Filter, CliError> {
+        let mut filter = self.filter.clone();
+        if let Some(text) = &self.time {
+            let boundaries = recording.features.sample_time();
+            let relative = self.clock == Clock::SinceFirst;
+            let intervals = Intervals::parse(text, boundaries, relative);
+            filter.intervals = Some(intervals.map_err(untimely)?);
+        }
+        let mut events = recording.events.iter();
+        let has_cpus = |sample_type: SampleType| sample_type.contains(SampleType::CPU);
+        if filter.cpus.is_some() && !events.all(|event| has_cpus(event.attr.sample_type)) {
+            let message = "File does not contain CPU events. Remove -C option to proceed.";
+            return Err(CliError::message(255, message).hint(super::CPU_HINT));
+        }
+        Ok(filter)
+    }
+}
+
+/// Inlined functions come with source lines; leaving them out is all there is.
+fn refuse_inlines(matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
+    if flag(matches, "inline") != Some(true) {
+        return Ok(());
+    }
+    let program = context.program;
+    Err(CliError::usage(format!(
+        "{program} script: --inline is not supported yet; without it no inlined functions are shown"
+    )))
+}
+
+fn clock(matches: &ArgMatches) -> Result<Clock, CliError> {
+    let is_on = |id| flag(matches, id) == Some(true);
+    match (is_on("reltime"), is_on("deltatime")) {
+        (true, true) => Err(CliError::message(
+            255,
+            "reltime and deltatime - the two don't get along well. Please limit to --reltime or --deltatime.",
+        )),
+        (true, false) => Ok(Clock::SinceFirst),
+        (false, true) => Ok(Clock::SinceBefore),
+        (false, false) => Ok(Clock::Recorded),
+    }
+}
+
+/// A list of words between commas.
+fn words(matches: &ArgMatches, id: &str) -> Option<Vec<String>> {
+    let list = matches.get_one::<String>(id)?;
+    let words = list.split(',').filter(|word| !word.is_empty());
+    Some(words.map(str::to_owned).collect())
+}
+
+fn ids(matches: &ArgMatches, id: &str) -> Result<Option<Vec<u32>>, CliError> {
+    let Some(words) = words(matches, id) else {
+        return Ok(None);
+    };
+    let ids = words.iter().map(|word| {
+        // -1 is how a sample without ids shows them.
+        let number = word
+            .parse()
+            .or_else(|_| word.parse::<i32>().map(i32::cast_unsigned));
+        number.map_err(|_| {
+            CliError::usage(format!("problems parsing {id} list: '{word}' is no number"))
+        })
+    });
+    ids.collect::<Result<_, _>>().map(Some)
+}
+
+fn cpus(matches: &ArgMatches) -> Result<Option<Vec<u32>>, CliError> {
+    let Some(list) = matches.get_one::<String>("cpu") else {
+        return Ok(None);
+    };
+    let cpus = CpuList::parse(list).map_err(|error| {
+        CliError::message(255, "Invalid cpu_list").detail(format!("{list}: {error}"))
+    })?;
+    Ok(Some(cpus.numbers().to_vec()))
+}
+
+fn untimely(error: IntervalError) -> CliError {
+    let cli = CliError::message(234, error.to_string());
+    match error {
+        IntervalError::NoBoundaries => {
+            cli.hint("name the times in seconds, as START,END; script shows them")
+        }
+        _ => cli.hint(
+            "START,END in seconds, either of which may be left out; several with blanks between; 10%/2 is the second tenth; \
+             10%-20%,40%-50%",
+        ),
+    }
+}

@@ -1,0 +1,118 @@
+//! Which samples are shown.
+
+use rperf_replay::{Dso, Sample};
+use rperf_resolve::{Frame, Resolver};
+
+use crate::{Intervals, Lines};
+
+/// What is asked of samples; `None` asks nothing.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// When they were taken.
+    pub intervals: Option<Intervals>,
+    /// The CPUs, ascending. A sample without a CPU passes.
+    pub cpus: Option<Vec<u32>>,
+    /// Names that the thread may have at the time.
+    pub comms: Option<Vec<String>>,
+    /// Processes.
+    pub pids: Option<Vec<u32>>,
+    /// Threads.
+    pub tids: Option<Vec<u32>>,
+    /// Objects, by file name or path, that the sampled address may lie in.
+    pub dsos: Option<Vec<String>>,
+    /// Symbols that the sampled address may lie in.
+    pub symbols: Option<SymbolNames>,
+}
+
+/// Symbols by name or by address.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SymbolNames {
+    names: Vec<String>,
+    /// Sampled addresses; words that are hexadecimal numbers.
+    addresses: Vec<u64>,
+}
+
+impl SymbolNames {
+    /// Parts the words of `-S` into names and addresses as perf does: whatever reads as a hexadecimal number is one.
+    pub fn new<'a>(words: impl Iterator<Item = &'a str>) -> Self {
+        let mut symbols = Self::default();
+        for word in words {
+            let digits = word.trim().trim_start_matches("0x");
+            match u64::from_str_radix(digits, 16) {
+                Ok(address) => symbols.addresses.push(address),
+                Err(_) => symbols.names.push(word.to_owned()),
+            }
+        }
+        symbols
+    }
+
+    fn contain(&self, resolver: &Resolver<'_>, frame: &Frame) -> bool {
+        let named = frame.symbol.is_some_and(|symbol| {
+            let name = resolver.symbol_name(symbol);
+            self.names.iter().any(|wanted| wanted == name)
+        });
+        named || (frame.mapping.is_some() && self.addresses.contains(&frame.ip))
+    }
+}
+
+impl Filter {
+    /// Whether `sample` is shown.
+    #[must_use]
+    pub fn accepts(&self, sample: &Sample<'_>, resolver: &Resolver<'_>) -> bool {
+        self.accepts_place(sample)
+            && self.accepts_comm(sample, resolver)
+            && self.accepts_address(sample, resolver)
+    }
+
+    /// Time, CPU and ids: what the record itself tells.
+    fn accepts_place(&self, sample: &Sample<'_>) -> bool {
+        let time = sample.wire.time.unwrap_or(u64::MAX);
+        let listed =
+            |list: &Option<Vec<u32>>, id| list.as_ref().is_none_or(|list| list.contains(&id));
+        self.intervals.as_ref().is_none_or(|all| all.contain(time))
+            && (sample.cpu == u32::MAX || listed(&self.cpus, sample.cpu))
+            && listed(&self.pids, sample.pid)
+            && listed(&self.tids, sample.tid)
+    }
+
+    fn accepts_comm(&self, sample: &Sample<'_>, resolver: &Resolver<'_>) -> bool {
+        let Some(comms) = &self.comms else {
+            return true;
+        };
+        let world = resolver.world();
+        let comm = world.comm(world.comm_at(sample.pid, sample.tid, sample.order));
+        comms.iter().any(|wanted| wanted == comm)
+    }
+
+    fn accepts_address(&self, sample: &Sample<'_>, resolver: &Resolver<'_>) -> bool {
+        if self.dsos.is_none() && self.symbols.is_none() {
+            return true;
+        }
+        let ip = sample.wire.ip.unwrap_or_default();
+        let frame = resolver.locate(Lines::place(sample), sample.cpu_mode(), ip);
+        let dso = frame.dso.map(|dso| resolver.world().dso(dso));
+        let named = |names: &Vec<String>| dso.is_some_and(|dso| is_called(dso, names));
+        self.dsos.as_ref().is_none_or(named)
+            && self
+                .symbols
+                .as_ref()
+                .is_none_or(|symbols| symbols.contain(resolver, &frame))
+    }
+}
+
+fn is_called(dso: &Dso, names: &[String]) -> bool {
+    let mut names = names.iter();
+    names.any(|name| *name == dso.short_name || *name == dso.long_name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_read_as_numbers_are_addresses() {
+        let symbols = SymbolNames::new(["main", "0x1f", " add ", "deadbeef", "0x"].into_iter());
+        assert_eq!(symbols.names, ["main", "0x"]);
+        assert_eq!(symbols.addresses, [0x1f, 0xadd, 0xdead_beef]);
+    }
+}

@@ -1,0 +1,240 @@
+//! Stretches of time, as `--time` names them: in seconds, or in percent of the recording.
+
+const NANOSECONDS: u64 = 1_000_000_000;
+
+/// Samples between two moments, both included, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Interval {
+    /// 0 where it begins with the recording.
+    start: u64,
+    /// 0 where it goes on to the end.
+    end: u64,
+}
+
+/// Which stretches of a recording are wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Intervals(Vec<Interval>);
+
+/// Why a text names no time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum IntervalError {
+    /// It is no list of intervals, or one ends before it begins.
+    #[error("Invalid time string")]
+    Invalid,
+    /// Percents, or times from the start on, of a recording that doesn't tell when it began and ended.
+    #[error("HINT: no first/last sample time found in perf data.")]
+    NoBoundaries,
+}
+
+impl Intervals {
+    /// Reads `1.5,2.25`, `,2.25 3,`, `10%/2,10%/4`, `0%-10%,30%-40%` or `20%`. `boundaries` are the times of the first and
+    /// the last sample; `relative` moments count from the first.
+    ///
+    /// # Errors
+    ///
+    /// Anything else, overlaps, and times that need boundaries where there are none.
+    pub fn parse(
+        text: &str,
+        boundaries: Option<(u64, u64)>,
+        relative: bool,
+    ) -> Result<Self, IntervalError> {
+        let percents = text.contains('%');
+        if !percents && !relative {
+            return parse_moments(text).map(Self).ok_or(IntervalError::Invalid);
+        }
+        let known = boundaries.filter(|times| *times != (0, 0));
+        let (first, last) = known.ok_or(IntervalError::NoBoundaries)?;
+        let intervals = if percents {
+            let parts = text.split(',');
+            let parts = parts.map(|part| parse_percents(part.trim(), first, last));
+            parts.collect()
+        } else {
+            parse_moments(text).map(|intervals| shifted(intervals, first))
+        };
+        intervals.map(Self).ok_or(IntervalError::Invalid)
+    }
+
+    /// Whether a sample of this time is wanted. One without a time always is.
+    #[must_use]
+    pub fn contain(&self, time: u64) -> bool {
+        let within = |interval: &Interval| {
+            time >= interval.start && (interval.end == 0 || time <= interval.end)
+        };
+        time == 0 || self.0.iter().any(within)
+    }
+}
+
+fn shifted(mut intervals: Vec<Interval>, by: u64) -> Vec<Interval> {
+    for interval in &mut intervals {
+        interval.start = interval.start.saturating_add(by);
+        // An open end stays open.
+        if interval.end != 0 {
+            interval.end = interval.end.saturating_add(by);
+        }
+    }
+    intervals
+}
+
+/// `START,END` pairs between blanks, in order of time.
+fn parse_moments(text: &str) -> Option<Vec<Interval>> {
+    let mut intervals: Vec<Interval> = Vec::new();
+    for (index, pair) in text.split(' ').enumerate() {
+        // Several blanks in a row part like one; at the end there is something missing.
+        let last = index + 1 == text.split(' ').count();
+        if pair.is_empty() && !last {
+            continue;
+        }
+        let (start, end) = pair.split_once(',')?;
+        let moment = |text: &str| match text {
+            "" => Some(0),
+            text => parse_moment(text),
+        };
+        let interval = Interval {
+            start: moment(start)?,
+            end: moment(end)?,
+        };
+        let backwards = interval.end != 0 && interval.end < interval.start;
+        let overlaps = intervals
+            .last()
+            .is_some_and(|before| before.end == 0 || before.end > interval.start);
+        if backwards || overlaps {
+            return None;
+        }
+        intervals.push(interval);
+    }
+    Some(intervals)
+}
+
+/// Seconds with at most nine digits behind the point.
+fn parse_moment(text: &str) -> Option<u64> {
+    let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));
+    if fraction.len() > 9 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let seconds: u64 = seconds.parse().ok()?;
+    let nanoseconds: u64 = format!("{fraction:0<9}").parse().ok()?;
+    seconds.checked_mul(NANOSECONDS)?.checked_add(nanoseconds)
+}
+
+/// `10%/2`, the second tenth; `10%-20%`; `10%`, the first tenth.
+fn parse_percents(text: &str, first: u64, last: u64) -> Option<Interval> {
+    let (from, to) = if let Some((part, number)) = text.split_once('/') {
+        let part = parse_percent(part).filter(|part| *part > 0.0)?;
+        let number: i32 = number.parse().ok()?;
+        (part * f64::from(number - 1), part * f64::from(number))
+    } else if let Some((from, to)) = text.split_once('-') {
+        (parse_percent(from)?, parse_percent(to)?)
+    } else {
+        (0.0, parse_percent(text)?)
+    };
+    let valid = 0.0..=1.0;
+    if !valid.contains(&from) || !valid.contains(&to) {
+        return None;
+    }
+    let whole = last.saturating_sub(first) as f64;
+    let at = |share: f64| first.saturating_add((share * whole).round() as u64);
+    let (start, mut end) = (at(from), at(to));
+    // So that the next one begins behind it.
+    if end > start && end != last {
+        end -= 1;
+    }
+    Some(Interval { start, end })
+}
+
+/// A percentage as a share of one.
+fn parse_percent(text: &str) -> Option<f64> {
+    let number: f64 = text.strip_suffix('%')?.parse().ok()?;
+    (0.0..=100.0).contains(&number).then_some(number / 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = NANOSECONDS;
+
+    fn parsed(text: &str) -> Option<Vec<(u64, u64)>> {
+        let intervals = Intervals::parse(text, Some((100, 1100)), false).ok()?;
+        let pairs = intervals.0.iter();
+        Some(pairs.map(|one| (one.start, one.end)).collect())
+    }
+
+    #[test]
+    fn moments() {
+        assert_eq!(parsed("1,2"), Some(vec![(SECOND, 2 * SECOND)]));
+        assert_eq!(parsed("1.5,"), Some(vec![(1_500_000_000, 0)]));
+        assert_eq!(parsed(",0.000000001"), Some(vec![(0, 1)]));
+        assert_eq!(
+            parsed("1,2  3,"),
+            Some(vec![(SECOND, 2 * SECOND), (3 * SECOND, 0)])
+        );
+        for wrong in [
+            "",
+            "1",
+            "2,1",
+            "x,",
+            "1.x,",
+            "1.1234567890,",
+            "3,4 1,2",
+            "1,3 2,4",
+            "1,2 ",
+            "1, 2,3",
+        ] {
+            assert_eq!(parsed(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn percents() {
+        assert_eq!(parsed("10%/1"), Some(vec![(100, 199)]));
+        assert_eq!(parsed("10%/10"), Some(vec![(1000, 1100)]));
+        assert_eq!(parsed("20%"), Some(vec![(100, 299)]));
+        assert_eq!(parsed("0%-10%,30%-40%"), Some(vec![(100, 199), (400, 499)]));
+        for wrong in [
+            "10%/0", "10%/11", "-10%", "101%", "0%/1", "1%/x", "%", "5,10%",
+        ] {
+            assert_eq!(parsed(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn relative_times_need_a_start() {
+        let relative = Intervals::parse("0,1", Some((7, 9)), true).unwrap();
+        assert_eq!(
+            relative.0,
+            [Interval {
+                start: 7,
+                end: SECOND + 7
+            }]
+        );
+        let percents = Intervals::parse("20%", Some((100, 1100)), true).unwrap();
+        assert_eq!(
+            percents.0,
+            [Interval {
+                start: 100,
+                end: 299
+            }]
+        );
+        for text in ["10%", "0,1"] {
+            let found = Intervals::parse(text, Some((0, 0)), true);
+            assert_eq!(found, Err(IntervalError::NoBoundaries));
+        }
+    }
+
+    #[test]
+    fn both_ends_are_in() {
+        let intervals = Intervals::parse("1,2 3,", None, false).unwrap();
+        for (time, wanted) in [
+            (0, true),
+            (SECOND - 1, false),
+            (SECOND, true),
+            (2 * SECOND, true),
+            (2 * SECOND + 1, false),
+            (3 * SECOND, true),
+            (u64::MAX, true),
+        ] {
+            assert_eq!(intervals.contain(time), wanted, "{time}");
+        }
+    }
+}
