@@ -1,10 +1,12 @@
 //! The commands as a user runs them: the binary, its streams and its exit status.
 
+mod beside;
 mod cli;
 mod cli_config;
 mod cli_input;
 mod cli_options;
 mod cli_perf;
+mod evlist;
 mod record;
 mod recording;
 mod report;

@@ -1,5 +1,6 @@
 //! The commands. [`COMMANDS`] is the one table: dispatch, help, `--list-cmds` and the manual are made from it.
 
+mod evlist;
 mod help;
 mod record;
 mod report;
@@ -28,6 +29,13 @@ pub(crate) struct Entry {
 
 /// Every command, in the order the help lists them.
 pub(crate) const COMMANDS: &[Entry] = &[
+    Entry {
+        name: "evlist",
+        summary: "List the events of a recording",
+        usage: &["[<options>]"],
+        build: evlist::command,
+        run: evlist::run,
+    },
     Entry {
         name: "help",
         summary: "Explain a command, or show examples",
@@ -86,10 +94,6 @@ const TO_COME: &[(&str, &str)] = &[
     ("daemon", "run 'record' from a service"),
     ("data", "Linux perf has it"),
     ("diff", "compare two outputs of 'report --stdio'"),
-    (
-        "evlist",
-        "'report --header-only' lists the events of a file",
-    ),
     ("ftrace", "Linux perf and trace-cmd have it"),
     ("inject", "Linux perf has it"),
     ("iostat", "Linux perf has it"),

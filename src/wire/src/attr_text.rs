@@ -33,7 +33,8 @@ const SAMPLE_TYPES: [SampleType; 24] = [
     SampleType::WEIGHT_STRUCT,
 ];
 
-/// Fields of an attr that are not 0, as name and value, in the order in which perf prints them.
+/// Fields of an attr that are not 0, as name and value, in the order in which perf prints them. Bits without
+/// a name are numbers at the end of their field, and fields that perf 6.1 does not know come last.
 ///
 /// `size` is the size of the structure as the file or the kernel has it, in bytes.
 #[must_use]
@@ -76,6 +77,8 @@ pub fn attr_fields(attr: &Attr, size: u32) -> Vec<(&'static str, String)> {
     fields.number("sample_max_stack", u64::from(attr.sample_max_stack));
     fields.number("aux_sample_size", u64::from(attr.aux_sample_size));
     fields.number("sig_data", attr.sig_data);
+    fields.hex("aux_action", u64::from(attr.aux_action));
+    fields.hex("config3", attr.config3);
     fields.0
 }
 
@@ -130,6 +133,7 @@ impl Fields {
                 self.number(name, u64::from(attr.flags.contains(*flag)));
             }
         }
+        self.hex("flags", attr.flags.unnamed());
     }
 }
 
@@ -140,17 +144,24 @@ fn sample_type_text(sample_type: SampleType) -> String {
             .find(|(named, _)| *named == bit)
             .map_or("", |(_, name)| *name)
     };
+    // perf has no word for it.
+    let printed = sample_type.with(SampleType::TRANSACTION, false);
     known(
-        sample_type.0,
+        printed.0,
         SAMPLE_TYPES.into_iter().map(|bit| (bit.0, name(bit))),
     )
 }
 
 fn known(bits: u64, names: impl Iterator<Item = (u64, &'static str)>) -> String {
-    let set: Vec<&str> = names
-        .filter(|(bit, _)| bits & bit != 0)
-        .map(|(_, name)| name)
-        .collect();
+    let mut rest = bits;
+    let mut set: Vec<String> = Vec::new();
+    for (bit, name) in names.filter(|(bit, _)| bits & bit != 0) {
+        rest &= !bit;
+        set.push(name.to_owned());
+    }
+    if rest != 0 {
+        set.push(format!("{rest:#x}"));
+    }
     set.join("|")
 }
 

@@ -1,0 +1,26 @@
+//! The size that each attr says of itself.
+
+use rperf_perfdata::PerfData;
+use rperf_wire::{Endian, RecordKind};
+
+/// Bytes from an attr's start to its `size`.
+const SIZE_OFFSET: usize = 4;
+
+/// `perf_event_attr::size` of every event, in bytes, as it stands in the file; 0 where it is not there.
+pub(super) fn attr_sizes(data: &PerfData<'_>, file: &[u8]) -> Vec<u32> {
+    let header = data.header();
+    let size = |attr: &[u8], endian: Endian| endian.u32_at(attr, SIZE_OFFSET).unwrap_or_default();
+    if header.is_pipe() {
+        let records = data.records().map_while(Result::ok);
+        let attrs = records.filter(|record| record.raw.kind == RecordKind::HEADER_ATTR);
+        return attrs
+            .map(|record| size(record.raw.body, header.endian))
+            .collect();
+    }
+    let each = usize::try_from(header.attr_size).unwrap_or(usize::MAX);
+    let attrs = header.attrs.of(file).unwrap_or_default();
+    attrs
+        .chunks_exact(each.max(1))
+        .map(|attr| size(attr, header.endian))
+        .collect()
+}

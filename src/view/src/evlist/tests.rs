@@ -1,0 +1,153 @@
+//! Lines over recordings that no recorder of this machine makes.
+
+use std::io::Cursor;
+
+use rperf_perfdata::{FeatureSet, Writer, feature::GroupDesc};
+use rperf_wire::{
+    Attr, AttrFlags, Encoder, Endian, EventType, Misc, RecordHeader, RecordKind, SampleType,
+};
+
+use super::*;
+
+fn event(name: &str, attr: Attr) -> EventDesc {
+    let name = name.to_owned();
+    EventDesc {
+        name,
+        ..EventDesc::new(attr, vec![1])
+    }
+}
+
+/// A file with these events and groups, given as name, place of the leader and number of events.
+fn file(endian: Endian, events: &[EventDesc], groups: &[(&str, u32, u32)]) -> Vec<u8> {
+    let group = |(name, leader, members): &(&str, u32, u32)| GroupDesc {
+        name: (*name).to_owned(),
+        leader: *leader,
+        members: *members,
+    };
+    let groups: Vec<GroupDesc> = groups.iter().map(group).collect();
+    let mut features = FeatureSet::new(endian);
+    features.event_desc(events).group_desc(&groups);
+    let output = Cursor::new(Vec::new());
+    let mut writer = Writer::with_endian(output, events, endian).unwrap();
+    // Without a record it would be the file of a recorder that was killed.
+    let mut round = Vec::new();
+    let header = RecordHeader {
+        kind: RecordKind::FINISHED_ROUND,
+        misc: Misc(0),
+        size: 8,
+    };
+    header.encode(&mut Encoder::new(&mut round, endian));
+    writer.write_data(&round).unwrap();
+    let (_, output) = writer.finish(&features).unwrap();
+    output.into_inner()
+}
+
+fn text(file: &[u8], options: &EvlistOptions<'_>) -> String {
+    let data = PerfData::parse(file).unwrap();
+    let mut out = Vec::new();
+    write_events(&mut out, &data, file, options).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn clock(name: &str) -> EventDesc {
+    let attr = Attr {
+        kind: EventType::SOFTWARE,
+        sample_period: 99,
+        sample_type: SampleType::IP | SampleType(1 << 40),
+        flags: AttrFlags::FREQ | AttrFlags(1 << 50),
+        ..Attr::default()
+    };
+    event(name, attr)
+}
+
+#[test]
+fn groups_stand_on_the_line_of_their_leader() {
+    let events = ["a", "b", "c", "d", "e"].map(clock);
+    let groups = [("{anon_group}", 0, 2), ("mine", 3, 2), ("", 2, 1)];
+    let bytes = file(Endian::Little, &events, &groups);
+    let options = EvlistOptions {
+        groups: true,
+        ..EvlistOptions::default()
+    };
+    assert_eq!(text(&bytes, &options), "{a,b}\nc\nmine{d,e}\n");
+    assert_eq!(
+        text(&bytes, &EvlistOptions::default()),
+        "a\nb\nc\nd\ne\n",
+        "not asked for"
+    );
+}
+
+#[test]
+fn a_group_that_reaches_beyond_the_events_ends_with_them() {
+    let options = EvlistOptions {
+        groups: true,
+        ..EvlistOptions::default()
+    };
+    for (leader, expected) in [(0, "{a,b}\n"), (1, "a\nb\n"), (9, "a\nb\n")] {
+        let events = [clock("a"), clock("b")];
+        let bytes = file(Endian::Little, &events, &[("", leader, u32::MAX)]);
+        assert_eq!(text(&bytes, &options), expected);
+    }
+}
+
+#[test]
+fn attrs_of_both_byte_orders_and_all_sizes_keep_what_has_no_name() {
+    let wide = Attr {
+        config3: 5,
+        ..clock("").attr
+    };
+    for (endian, attr, size, more) in [
+        (Endian::Little, clock("").attr, 128, ""),
+        (Endian::Big, clock("").attr, 128, ""),
+        (Endian::Little, wide, 136, ", config3: 0x5"),
+    ] {
+        let bytes = file(endian, &[event("clock", attr)], &[]);
+        let options = EvlistOptions {
+            detail: Detail::Attr,
+            ..EvlistOptions::default()
+        };
+        assert_eq!(
+            text(&bytes, &options),
+            format!(
+                "clock: type: 1, size: {size}, {{ sample_period, sample_freq }}: 99, \
+                 sample_type: IP|0x10000000000, freq: 1, flags: 0x4000000000000{more}\n"
+            )
+        );
+    }
+}
+
+#[test]
+fn frequency_or_period() {
+    let fixed = Attr {
+        sample_period: 7,
+        ..Attr::default()
+    };
+    let bytes = file(Endian::Little, &[clock("a"), event("b", fixed)], &[]);
+    let fields = TraceFields::new(PerfData::parse(&bytes).unwrap().described()).unwrap();
+    let options = EvlistOptions {
+        detail: Detail::Frequency,
+        groups: false,
+        trace_fields: Some(&fields),
+    };
+    assert_eq!(
+        text(&bytes, &options),
+        "a: sample_freq=99, (not a tracepoint)\nb: sample_period=7, (not a tracepoint)\n"
+    );
+}
+
+#[test]
+fn a_tracepoint_without_a_description_is_told_of() {
+    let attr = Attr {
+        kind: EventType::TRACEPOINT,
+        config: 5,
+        ..Attr::default()
+    };
+    let bytes = file(Endian::Little, &[event("sched:gone", attr)], &[]);
+    let fields = TraceFields::new(PerfData::parse(&bytes).unwrap().described()).unwrap();
+    assert_eq!(fields.undescribed().collect::<Vec<_>>(), ["sched:gone"]);
+    let options = EvlistOptions {
+        trace_fields: Some(&fields),
+        ..EvlistOptions::default()
+    };
+    assert_eq!(text(&bytes, &options), "sched:gone: (no trace field)\n");
+}

@@ -1,0 +1,142 @@
+//! `rperf evlist`: beside perf over recordings of both, and over files that no recorder makes.
+
+use std::fs;
+use std::path::Path;
+
+use rperf_testkit::{Scratch, assert_golden, skip};
+
+use super::beside::{BOTH, Beside, Tool};
+use super::recording::Recording;
+use super::{assert_refused, rperf};
+use crate::tidy::root;
+
+/// Every way to list one file.
+const WORDS: &[&[&str]] = &[
+    &[],
+    &["-F"],
+    &["-v"],
+    &["-vF"],
+    &["-g"],
+    &["--trace-fields"],
+    &["-F", "--trace-fields"],
+    &["-v", "--trace-fields"],
+];
+
+/// Recordings that perf makes, too; it takes its time.
+const BY_BOTH: &[&str] = &["groups", "mixed"];
+
+/// Names of recordings and what makes them.
+const RECORDINGS: &[(&str, &[&str])] = &[
+    ("default", &["true"]),
+    ("chains", &["-g", "-F", "99", "-e", "cpu-clock:u", "true"]),
+    (
+        "groups",
+        &["-e", "{cpu-clock,page-faults},task-clock", "true"],
+    ),
+    (
+        "period",
+        &["-c", "1000", "-e", "page-faults", "-e", "cs:k", "true"],
+    ),
+    ("system", &["-a", "-e", "task-clock", "-d", "true"]),
+    ("breakpoint", &["-e", "mem:0x1000:rw", "true"]),
+];
+
+const TRACEPOINTS: &[(&str, &[&str])] = &[
+    (
+        "mixed",
+        &[
+            "-e",
+            "sched:sched_switch,cs,sched:sched_process_exec",
+            "true",
+        ],
+    ),
+    ("wide", &["-e", "syscalls:sys_*_openat", "true"]),
+];
+
+#[test]
+fn evlist_lists_what_perf_lists() {
+    let Some(beside) = Beside::find("evlist_lists_what_perf_lists") else {
+        return;
+    };
+    let tracefs = Path::new("/sys/kernel/tracing/events/sched").is_dir();
+    let more = if tracefs { TRACEPOINTS } else { &[] };
+    for (name, recording) in RECORDINGS.iter().chain(more) {
+        for tool in BOTH {
+            if tool == Tool::Perf && !BY_BOTH.contains(name) {
+                continue;
+            }
+            let Some(file) = beside.record(tool, name, recording) else {
+                continue;
+            };
+            for words in WORDS {
+                let text = beside.assert_same(&[&["evlist", "-i", &file], *words].concat());
+                assert!(!text.is_empty(), "{file} has events");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_pipe_and_a_file_tell_the_same_events() {
+    let test = "a_pipe_and_a_file_tell_the_same_events";
+    let Some(beside) = Beside::find(test) else {
+        return;
+    };
+    if !Path::new("/sys/kernel/tracing/events/sched").is_dir() {
+        return skip(test, "tracefs is not to be read");
+    }
+    // Names, groups and fields of tracepoints are lost to perf's own evlist when they come through a pipe.
+    let events = ["-e", "{cpu-clock,page-faults},sched:sched_switch"];
+    let words = [&events[..], &["-o", "-", "true"]].concat();
+    let stream = beside.path().join("stream");
+    let shell = format!("perf record -q {} > stream", words.join(" "));
+    let recorded = rperf_testkit::Run::new("sh").args(["-c", &shell]);
+    let recorded = recorded.within(beside.path()).finish().expect("sh starts");
+    assert_eq!(recorded.status, 0, "{recorded:?}");
+    beside.record(Tool::Perf, "file", &[&events[..], &["true"]].concat());
+    let bytes = fs::read(&stream).expect("perf wrote a stream");
+    for words in [&[][..], &["-F"], &["-g"], &["--trace-fields"]] {
+        let listed = |file| [&["evlist", "-i", file], words].concat();
+        let file = beside.outcome(Tool::Rperf, &listed("Perf-file.data"));
+        let stored = beside.outcome(Tool::Rperf, &listed("stream"));
+        assert_eq!(file, stored, "{words:?}");
+        let piped = beside.run(Tool::Rperf, &listed("-")).stdin(bytes.clone());
+        assert_eq!(piped.finish().expect("rperf starts"), file, "{words:?}");
+    }
+}
+
+#[test]
+fn options_that_exclude_each_other_are_refused() {
+    let stderr = "  Error: --group option is not compatible with other options\nhint: -g alone shows the groups, -F and -v the events\n";
+    assert_refused(&["evlist", "-g", "-F"], 129, stderr);
+    assert_refused(&["evlist", "-vg"], 129, stderr);
+    assert_refused(
+        &["evlist", "nosuch"],
+        129,
+        "  Error: unexpected word 'nosuch'\n Usage: rperf evlist [<options>]\nhint: 'rperf evlist -h' lists the options\n",
+    );
+}
+
+#[test]
+fn a_file_of_few_bytes() {
+    let scratch = Scratch::new();
+    let whole = Recording::new().finish();
+    let list = |bytes: &[u8]| {
+        scratch.write("perf.data", bytes).expect("a file");
+        let run = rperf(&["evlist", "-v", "--trace-fields"]);
+        run.within(scratch.path()).finish().expect("rperf starts")
+    };
+    let outcome = list(&whole);
+    assert_eq!(outcome.status, 0);
+    assert_golden(
+        &root().join("tests/golden/evlist/attr.txt"),
+        &outcome.stdout,
+    );
+    // Cut anywhere, it lists its events or says what is missing.
+    for length in (0..whole.len()).step_by(9) {
+        let outcome = list(&whole[..length]);
+        assert!(matches!(outcome.status, 0 | 255), "{length}: {outcome:?}");
+        assert!(!outcome.stderr.is_empty(), "{length}: {outcome:?}");
+        assert_eq!(outcome.status == 0, !outcome.stdout.is_empty());
+    }
+}
