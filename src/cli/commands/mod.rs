@@ -1,5 +1,6 @@
 //! The commands. [`COMMANDS`] is the one table: dispatch, help, `--list-cmds` and the manual are made from it.
 
+mod buildid_list;
 mod evlist;
 mod help;
 mod record;
@@ -29,6 +30,13 @@ pub(crate) struct Entry {
 
 /// Every command, in the order the help lists them.
 pub(crate) const COMMANDS: &[Entry] = &[
+    Entry {
+        name: "buildid-list",
+        summary: "List the build-ids of a recording, a file or the kernel",
+        usage: &["[<options>]"],
+        build: buildid_list::command,
+        run: buildid_list::run,
+    },
     Entry {
         name: "evlist",
         summary: "List the events of a recording",
@@ -85,10 +93,6 @@ const TO_COME: &[(&str, &str)] = &[
     ("archive", "copy ~/.debug beside perf.data"),
     ("bench", "Linux perf has it"),
     ("buildid-cache", "'record' fills the cache in ~/.debug"),
-    (
-        "buildid-list",
-        "'report --header-only' shows what the file knows of its origin",
-    ),
     ("c2c", "Linux perf has it"),
     ("config", "edit ~/.perfconfig by hand"),
     ("daemon", "run 'record' from a service"),

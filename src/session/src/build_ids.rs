@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rperf_perfdata::feature::BuildIdEntry;
-use rperf_sys::Proc;
+use rperf_sys::{Proc, module_notes};
 use rperf_wire::Misc;
 
 use crate::BuildIds;
@@ -53,8 +53,7 @@ pub(crate) fn of_modules(
     ids: &dyn BuildIds,
 ) -> Vec<BuildIdEntry> {
     let of_module = |module: &rperf_sys::Module| {
-        let notes = sysfs.join(format!("module/{}/notes/.note.gnu.build-id", module.name));
-        let id = ids.of_notes(&fs::read(notes).ok()?)?;
+        let id = ids.of_notes(&module_notes(sysfs, &module.name).ok()?)?;
         let name = match &module.file {
             Some(path) => path.to_str()?.to_owned(),
             None => format!("[{}]", module.name),

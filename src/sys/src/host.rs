@@ -125,6 +125,14 @@ pub fn kernel_notes(sysfs: &Path) -> io::Result<Vec<u8>> {
     fs::read(sysfs.join("kernel/notes"))
 }
 
+/// The notes of the loaded module `name` that hold its build-id, under the sysfs mounted at `sysfs`.
+///
+/// # Errors
+/// What reading the file reports; modules built without an id have none.
+pub fn module_notes(sysfs: &Path, name: &str) -> io::Result<Vec<u8>> {
+    fs::read(sysfs.join(format!("module/{name}/notes/.note.gnu.build-id")))
+}
+
 /// The pages of the vdso as this process has them; the kernel maps the same into every process.
 ///
 /// # Errors

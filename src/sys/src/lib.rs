@@ -24,7 +24,7 @@ mod workload;
 pub use counter::{Counter, Observed, PERF_FLAG_FD_CLOEXEC, Reading};
 pub use cpu_list::{CpuList, CpuListError};
 pub use host::{
-    Uname, cpuid, effective_user, kernel_notes, page_size, parallelism, uname, unix_time,
+    Uname, cpuid, effective_user, kernel_notes, module_notes, page_size, parallelism, uname, unix_time,
     vdso_image,
 };
 pub use kernel_map::{KernelText, Module};
