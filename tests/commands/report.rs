@@ -66,6 +66,13 @@ fn the_text_of_every_kind_of_report() {
             "quiet",
             &["-q", "--no-children", "-g", "none", "-s", "sym,cpu,tid"],
         ),
+        ("fractal", &["-g", "fractal,10"]),
+        (
+            "fractal-limit",
+            &["-g", "fractal,0,1,count", "--no-children"],
+        ),
+        ("list", &["-g", "flat,0,period", "--no-children"]),
+        ("folded", &["-g", "folded,0,count"]),
         ("limits", &["-g", "0,1", "-s", "comm"]),
     ];
     for (name, words) in cases {
@@ -103,10 +110,10 @@ fn no_samples_is_an_error_that_names_the_events() {
 
 #[test]
 fn forms_of_call_graphs_to_come_are_refused_by_name() {
-    let outcome = report(&recording(), &["-g", "fractal"]);
+    let outcome = report(&recording(), &["-g", "srcline"]);
     assert_eq!(outcome.status, 129);
     assert!(
-        outcome.stderr.contains("'fractal' are not supported yet"),
+        outcome.stderr.contains("'srcline' are not supported yet"),
         "{outcome:?}"
     );
     assert_eq!(outcome.stdout, "");

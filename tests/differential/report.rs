@@ -26,6 +26,11 @@ const MORE: &[&[&str]] = &[
     &["-g", "callee"],
     &["-g", "caller,2", "--no-children"],
     &["-g", "0"],
+    &["-g", "fractal,2"],
+    &["-g", "fractal,0,3,count", "--no-children"],
+    &["-g", "flat,1"],
+    &["-g", "folded,0,period", "--no-children"],
+    &["-g", "period,1", "-G", "--no-children"],
     &["-q"],
     &["--header-only"],
 ];
@@ -105,7 +110,8 @@ fn normal(text: &str, whole: &[String]) -> String {
     let mut graph: Vec<&str> = Vec::new();
     for line in text.lines().map(str::trim_end) {
         if line.starts_with("            ") {
-            graph.push(line);
+            let rest = line.strip_suffix(" (inlined)");
+            graph.push(rest.filter(|rest| rest.ends_with(REST)).unwrap_or(line));
             continue;
         }
         lines.extend(tree(&std::mem::take(&mut graph)));
@@ -143,6 +149,9 @@ fn uncut<'a>(cell: &'a str, whole: &'a [String]) -> &'a str {
         _ => cell,
     }
 }
+
+/// What is left of a fork: perf adds ` (inlined)` to it by what its memory happens to hold.
+const REST: &str = "-[...]";
 
 /// One branch of a printed graph.
 struct Branch {

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::keys::{Context, Key, Part, Reads, Site, Subject, Thread};
 use crate::names::Names;
-use crate::stacks::{Layout, Stack};
+use crate::stacks::{Layout, Stack, Weight};
 use crate::tree::Chain;
 
 /// One row before it has text.
@@ -18,6 +18,8 @@ pub(crate) struct Entry {
     pub(crate) total: u64,
     /// Samples that fell on it.
     pub(crate) samples: u64,
+    /// Samples whose callchains are in its call graph.
+    pub(crate) chains: u64,
     /// Length of the longest chain in its call graph.
     pub(crate) depth: u32,
     /// Where it was seen first.
@@ -102,7 +104,7 @@ impl<'a> Entries<'a> {
         let entry = &mut self.list[leaf as usize];
         entry.own = entry.own.saturating_add(weight.period);
         entry.samples += weight.samples;
-        entry.add(weight.period, depth);
+        entry.add(weight, depth);
         if !self.children {
             return;
         }
@@ -115,7 +117,7 @@ impl<'a> Entries<'a> {
             let entry = self.entry(stack, *site, level);
             if !seen.contains(&entry) {
                 seen.push(entry);
-                self.list[entry as usize].add(weight.period, depth - from);
+                self.list[entry as usize].add(weight, depth - from);
             }
         }
     }
@@ -177,13 +179,17 @@ impl Entry {
             own: 0,
             total: 0,
             samples: 0,
+            chains: 0,
             depth: 0,
             first,
         }
     }
 
-    fn add(&mut self, period: u64, depth: u32) {
-        self.total = self.total.saturating_add(period);
+    fn add(&mut self, weight: &Weight, depth: u32) {
+        self.total = self.total.saturating_add(weight.period);
+        if depth > 0 {
+            self.chains += weight.samples;
+        }
         self.depth = self.depth.max(depth);
     }
 

@@ -32,17 +32,47 @@ pub struct Row {
     pub cells: Vec<String>,
     /// Whether no function is known for it.
     pub unresolved: bool,
+    /// Samples whose callchains are in its call graph.
+    pub chains: u64,
     /// Its call graph from the threshold up.
     pub graph: Vec<Branch>,
 }
 
-/// A branch of a call graph.
+/// Events and samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sum {
+    /// Events.
+    pub period: u64,
+    /// Samples.
+    pub samples: u64,
+}
+
+impl Sum {
+    /// Adds another sum.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.period = self.period.saturating_add(other.period);
+        self.samples += other.samples;
+    }
+
+    /// What is left without `part`.
+    #[must_use]
+    pub fn without(self, part: Self) -> Self {
+        Self {
+            period: self.period.saturating_sub(part.period),
+            samples: self.samples.saturating_sub(part.samples),
+        }
+    }
+}
+
+/// A branch of a call graph; in the forms that list chains one by one, a whole chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Branch {
     /// Frames below each other without a fork: function names, or addresses in hexadecimal.
     pub frames: Vec<Arc<str>>,
-    /// Events of the chains that come along here.
-    pub period: u64,
-    /// Where it forks, heaviest first.
+    /// The chains that come along here.
+    pub all: Sum,
+    /// Those of them that end here.
+    pub own: Sum,
+    /// Where it forks, heaviest first. None where chains are listed.
     pub branches: Vec<Branch>,
 }

@@ -109,7 +109,7 @@ pub(crate) struct Thread {
 pub(crate) struct Site {
     pub(crate) dso: Option<DsoId>,
     pub(crate) symbol: Option<SymbolId>,
-    /// The address where no symbol is known, else 0.
+    /// The address where no symbol is known, or where call graphs tell addresses apart, else 0.
     pub(crate) address: u64,
     /// Kernel or user space; `None` without a mapping, which leaves it open.
     pub(crate) level: Option<Level>,

@@ -13,6 +13,7 @@
 mod entries;
 mod error;
 mod fold;
+mod graphs;
 mod histogram;
 mod keys;
 mod names;
@@ -29,8 +30,8 @@ mod tree;
 
 pub use error::Error;
 pub use fold::Samples;
-pub use histogram::{Branch, Histogram, Row};
+pub use histogram::{Branch, Histogram, Row, Sum};
 pub use keys::{KEYS, Key, parse as parse_keys};
-pub use options::{Direction, GraphOptions, Options};
+pub use options::{Direction, GraphForm, GraphOptions, Options};
 pub use payloads::PayloadText;
 pub use resolve::Source;

@@ -31,6 +31,32 @@ pub enum Direction {
 /// What call graphs show.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GraphOptions {
-    /// Branches below this share of all events are left out, in percent.
+    /// How chains are put together.
+    pub form: GraphForm,
+    /// Branches below this share are left out, in percent: of the parent in [`GraphForm::Fractal`], else of all events.
     pub min_percent: f64,
+    /// Whether calls from different places of one function are different branches.
+    pub by_address: bool,
+}
+
+/// How the chains of a row are put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum GraphForm {
+    /// As a tree, with shares of all events.
+    #[default]
+    Graph,
+    /// As a tree, with shares of the parent.
+    Fractal,
+    /// One by one, each with all chains that begin like it.
+    Flat,
+    /// One by one, each in a line.
+    Folded,
+}
+
+impl GraphForm {
+    /// Whether chains stand one by one instead of in a tree.
+    #[must_use]
+    pub fn is_list(self) -> bool {
+        matches!(self, Self::Flat | Self::Folded)
+    }
 }

@@ -94,6 +94,7 @@ struct Namer<'a, 'w> {
     text: Vec<u8>,
     max_stack: usize,
     order: Direction,
+    by_address: bool,
     endian: Endian,
     events: Vec<Stacks>,
     /// Sites that were looked up before, by event.
@@ -126,6 +127,7 @@ impl<'a, 'w> Namer<'a, 'w> {
             text: Vec::new(),
             max_stack: options.max_stack,
             order: options.order,
+            by_address: options.graph.is_some_and(|graph| graph.by_address),
             endian: source.endian,
             events: empty(source),
             known: source
@@ -164,7 +166,9 @@ impl<'a, 'w> Namer<'a, 'w> {
             };
             *known.entry(lookup).or_insert_with(|| {
                 let frame = self.resolver.locate(place, mode, ip);
-                stacks.sites.number(Site::new(&frame, leaf))
+                stacks
+                    .sites
+                    .number(Site::new(&frame, leaf, self.by_address))
             })
         };
         let leaf = site(mode, head.ip, true);
@@ -213,8 +217,9 @@ fn epoch(head: &Head, mode: CpuMode) -> u64 {
 }
 
 impl Site {
-    fn new(frame: &Frame, leaf: bool) -> Self {
+    fn new(frame: &Frame, leaf: bool, by_address: bool) -> Self {
         let address = match (frame.symbol, leaf) {
+            (Some(_), false) if by_address => frame.address,
             (Some(_), _) => 0,
             (None, true) => frame.address,
             (None, false) => frame.ip,

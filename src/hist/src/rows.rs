@@ -1,12 +1,10 @@
 //! From entries to the rows that are shown: ordered, with text and call graphs.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Ordering;
 use std::num::NonZeroUsize;
-use std::sync::Arc;
-
-use rperf_replay::DsoId;
 
 use crate::entries::{Entries, Entry};
+use crate::graphs::Graphs;
 use crate::histogram::{Branch, Histogram, Row};
 use crate::keys::{Key, Part};
 use crate::names::Names;
@@ -14,7 +12,6 @@ use crate::options::{Direction, Options};
 use crate::order;
 use crate::parallel;
 use crate::stacks::Layout;
-use crate::tree::{self, Chain, Node};
 
 /// Makes the report of one event from its stacks. `graphs` says whether the event has callchains to show.
 pub(crate) fn histogram(
@@ -35,9 +32,14 @@ pub(crate) fn histogram(
     };
     let mut trees = match &options.graph {
         Some(graph) if graphs => {
-            let least = (period as f64 * (graph.min_percent / 100.0)) as u64;
-            let chains = entries.chains(least);
-            parallel::map(chains, threads, |chains| maker.graph(chains, least))
+            let graphs = Graphs {
+                layout,
+                names,
+                options: graph,
+                whole: period,
+            };
+            let chains = entries.chains(graphs.least_row());
+            parallel::map(chains, threads, |chains| graphs.make(chains))
         }
         _ => vec![Vec::new(); entries.list().len()],
     };
@@ -85,7 +87,11 @@ impl<'a> Maker<'a> {
                 Candidate {
                     entry,
                     rank: self.parts(entry, View::Rank),
-                    samples: if self.options.by_samples { entry.samples } else { 0 },
+                    samples: if self.options.by_samples {
+                        entry.samples
+                    } else {
+                        0
+                    },
                 }
             })
             .collect();
@@ -112,44 +118,8 @@ impl<'a> Maker<'a> {
             samples: entry.samples,
             cells: self.options.keys.iter().map(cell).collect(),
             unresolved: subject.site.symbol.is_none(),
+            chains: entry.chains,
             graph,
-        }
-    }
-
-    fn graph(&self, mut chains: Vec<Chain>, least: u64) -> Vec<Branch> {
-        let nodes = tree::build(self.layout, &mut chains, least, &|site| self.rank(site));
-        nodes.into_iter().map(|node| self.branch(node)).collect()
-    }
-
-    /// How siblings of equal weight are ordered: perf goes by the object's place in its memory, which mostly rises as
-    /// objects appear in the recording, and then by address, the higher ones first. Numbers of objects are of the
-    /// recording, not of the run.
-    fn rank(&self, site: u32) -> Reverse<(Option<DsoId>, u64)> {
-        let site = &self.layout.sites[site as usize];
-        let start = site.symbol.map(|symbol| self.names.range(symbol).0);
-        Reverse((site.dso, start.unwrap_or(site.address)))
-    }
-
-    fn branch(&self, node: Node) -> Branch {
-        let frames = node.frames.iter().map(|site| self.frame(*site));
-        Branch {
-            frames: frames.collect(),
-            period: node.period,
-            branches: node
-                .nodes
-                .into_iter()
-                .map(|node| self.branch(node))
-                .collect(),
-        }
-    }
-
-    fn frame(&self, site: u32) -> Arc<str> {
-        let site = &self.layout.sites[site as usize];
-        match (site.symbol, site.address) {
-            (Some(symbol), _) => self.names.symbol(symbol).into(),
-            // C's `%#x` writes no 0x before a zero.
-            (None, 0) => "0".into(),
-            (None, address) => format!("{address:#x}").into(),
         }
     }
 }

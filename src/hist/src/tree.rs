@@ -7,6 +7,7 @@ use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
 
+use crate::histogram::Sum;
 use crate::stacks::Layout;
 
 /// A branch: frames below each other without a fork, then the forks.
@@ -14,9 +15,11 @@ use crate::stacks::Layout;
 pub(crate) struct Node {
     /// Numbers of sites.
     pub(crate) frames: Vec<u32>,
-    /// Events of the chains that come along here.
-    pub(crate) period: u64,
-    /// Heaviest first.
+    /// The chains that come along here.
+    pub(crate) all: Sum,
+    /// Those of them that end here.
+    pub(crate) own: Sum,
+    /// Where it forks.
     pub(crate) nodes: Vec<Node>,
 }
 
@@ -27,53 +30,77 @@ pub(crate) struct Chain {
     pub(crate) from: u32,
 }
 
-/// The tree of `chains`. `order` ranks sites for siblings of equal weight.
-pub(crate) fn build<K: Ord>(
-    layout: &Layout,
-    chains: &mut [Chain],
-    least: u64,
-    order: &impl Fn(u32) -> K,
-) -> Vec<Node> {
-    Builder {
-        layout,
-        least,
-        order,
-    }
-    .split(chains)
+/// The lightest branch that is kept.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Least {
+    /// Events.
+    Events(u64),
+    /// A share of the chains that go on at the same fork, at most 1.
+    OfFork(f64),
 }
 
-struct Builder<'a, F> {
-    layout: &'a Layout,
-    least: u64,
-    order: &'a F,
+impl Least {
+    fn events(self, fork: u64) -> u64 {
+        match self {
+            Self::Events(events) => events,
+            Self::OfFork(share) => (fork as f64 * share).ceil() as u64,
+        }
+    }
+}
+
+/// How siblings are ordered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Siblings {
+    /// The heaviest first, then by rank.
+    ByWeight,
+    /// By rank alone.
+    ByRank,
+}
+
+/// Makes trees of chains.
+pub(crate) struct Builder<'a, F> {
+    pub(crate) layout: &'a Layout,
+    pub(crate) least: Least,
+    pub(crate) siblings: Siblings,
+    /// Ranks sites among siblings.
+    pub(crate) rank: F,
 }
 
 impl<K: Ord, F: Fn(u32) -> K> Builder<'_, F> {
-    /// The branches at the fork where all of `chains` are; those that end there belong to none.
-    fn split(&self, chains: &mut [Chain]) -> Vec<Node> {
-        let mut weights: FxHashMap<u32, u64> = FxHashMap::default();
+    /// The tree of `chains`: the branches at the fork where all of them are; those that end there belong to none.
+    pub(crate) fn split(&self, chains: &mut [Chain]) -> Vec<Node> {
+        let mut sums: FxHashMap<u32, Sum> = FxHashMap::default();
+        let mut fork = Sum::default();
         for chain in &*chains {
             if let Some(site) = self.site(*chain) {
-                let sum = weights.entry(site).or_default();
-                *sum = sum.saturating_add(self.period(*chain));
+                let sum = self.sum(*chain);
+                sums.entry(site).or_default().add(sum);
+                fork.add(sum);
             }
         }
-        weights.retain(|_, period| *period >= self.least);
-        let mut heavy: Vec<(u32, u64)> = weights.into_iter().collect();
-        heavy.sort_by_cached_key(|(site, period)| (Reverse(*period), (self.order)(*site)));
+        let least = self.least.events(fork.period);
+        sums.retain(|_, sum| sum.period >= least);
+        let mut heavy: Vec<(u32, Sum)> = sums.into_iter().collect();
+        heavy.sort_by_cached_key(|(site, sum)| {
+            let weight = match self.siblings {
+                Siblings::ByWeight => sum.period,
+                Siblings::ByRank => 0,
+            };
+            (Reverse(weight), (self.rank)(*site))
+        });
         let mut rest = chains;
         let mut nodes = Vec::with_capacity(heavy.len());
-        for (site, period) in heavy {
+        for (site, sum) in heavy {
             let taken = partition(rest, |chain| self.site(*chain) == Some(site));
             let (group, others) = rest.split_at_mut(taken);
-            nodes.push(self.descend(group, site, period));
+            nodes.push(self.descend(group, site, sum));
             rest = others;
         }
         nodes
     }
 
     /// The branch of `group`, whose chains all go on with `site`.
-    fn descend(&self, group: &mut [Chain], site: u32, period: u64) -> Node {
+    fn descend(&self, group: &mut [Chain], site: u32, all: Sum) -> Node {
         let mut frames = vec![site];
         loop {
             for chain in &mut *group {
@@ -84,9 +111,13 @@ impl<K: Ord, F: Fn(u32) -> K> Builder<'_, F> {
                 None => break,
             }
         }
+        let mut own = Sum::default();
+        let ended = group.iter().filter(|chain| self.site(**chain).is_none());
+        ended.for_each(|chain| own.add(self.sum(*chain)));
         Node {
             frames,
-            period,
+            all,
+            own,
             nodes: self.split(group),
         }
     }
@@ -106,8 +137,12 @@ impl<K: Ord, F: Fn(u32) -> K> Builder<'_, F> {
         frames.get(chain.from as usize).copied()
     }
 
-    fn period(&self, chain: Chain) -> u64 {
-        self.layout.stacks[chain.stack as usize].weight.period
+    fn sum(&self, chain: Chain) -> Sum {
+        let weight = &self.layout.stacks[chain.stack as usize].weight;
+        Sum {
+            period: weight.period,
+            samples: weight.samples,
+        }
     }
 }
 

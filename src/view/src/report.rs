@@ -7,5 +7,6 @@ mod table;
 mod tests;
 mod text;
 
+pub use self::graph::BranchValue;
 pub use self::table::{Layout, write_rows, write_titles};
 pub use self::text::{Event, write_banner, write_event, write_lost, write_tip};

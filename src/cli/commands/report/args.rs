@@ -13,10 +13,14 @@ Where the file has call graphs, a line also counts what its callees cost (Childr
 
 const CALL_GRAPH: &str = "\
 How call graphs are printed: any of these, separated by commas, in any order.
-  graph, none       with call graphs, percentages being of the total, or without
-  PERCENT           leave out branches below it (default 0.5)
-  COUNT             at most that many branches of one fork, after PERCENT
-  caller, callee    from the outermost caller down, or from the sampled function up";
+  graph, fractal          as trees, with shares of the total or of the parent
+  flat, folded            as chains one by one, a frame or a chain to a line
+  none                    no call graphs
+  PERCENT                 leave out branches below it (default 0.5)
+  COUNT                   at most that many branches of one fork, after PERCENT
+  caller, callee          from the outermost caller down, or from the sampled function up
+  function, address       join calls from all places of a function, or tell them apart
+  percent, period, count  mark branches with their share, their events or their samples";
 
 /// The command and its options.
 pub(in crate::cli::commands) fn command() -> Command {

@@ -1,7 +1,10 @@
 //! `-g` of report, `-G` and the configuration `call-graph.*`: how call graphs are shown.
 
+use std::num::NonZeroUsize;
+
 use clap::ArgMatches;
-use rperf_hist::Direction;
+use rperf_hist::{Direction, GraphForm};
+use rperf_view::report::BranchValue;
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
@@ -17,9 +20,13 @@ pub(super) struct CallGraph {
     pub(super) shown: bool,
     /// Asked for by an option: a file without callchains is an error then.
     pub(super) demanded: bool,
+    pub(super) form: GraphForm,
+    pub(super) value: BranchValue,
+    /// Whether calls from different places of one function are different branches.
+    pub(super) by_address: bool,
     pub(super) min_percent: f64,
     /// Most branches of one fork.
-    pub(super) limit: Option<usize>,
+    pub(super) limit: Option<NonZeroUsize>,
     /// Which end of the chains comes first, if that was said.
     pub(super) order: Option<Direction>,
 }
@@ -29,6 +36,9 @@ impl Default for CallGraph {
         Self {
             shown: true,
             demanded: false,
+            form: GraphForm::default(),
+            value: BranchValue::default(),
+            by_address: false,
             min_percent: THRESHOLD,
             limit: None,
             order: None,
@@ -97,36 +107,63 @@ impl CallGraph {
         Ok(())
     }
 
+    /// Any beginning of a word will do; the first of several is meant, as in perf.
     fn word(&mut self, word: &str) -> Result<(), CliError> {
-        let begins = |name: &str| name.starts_with(word);
-        if begins("graph") {
-            self.shown = true;
-        } else if begins("none") {
-            self.shown = false;
-        } else if begins("caller") {
-            self.order = Some(Direction::Caller);
-        } else if begins("callee") {
-            self.order = Some(Direction::Callee);
-        } else if !(begins("function") || begins("percent")) {
-            return Err(to_come(word).unwrap_or_else(|| unknown(word)));
+        let begins = |(name, _): &&(&str, Word)| name.starts_with(word);
+        let (_, word) = WORDS.iter().find(begins).ok_or_else(|| unknown(word))?;
+        match *word {
+            Word::None => self.shown = false,
+            Word::Form(form) => {
+                self.form = form;
+                self.shown = true;
+            }
+            Word::Order(order) => self.order = Some(order),
+            Word::ByAddress(by_address) => self.by_address = by_address,
+            Word::Value(value) => self.value = value,
+            Word::ToCome(reason) => return Err(CliError::usage(reason)),
         }
         Ok(())
     }
 }
 
-fn to_come(word: &str) -> Option<CliError> {
-    let forms = [
-        "fractal", "flat", "folded", "address", "srcline", "branch", "period", "count",
-    ];
-    let form = forms.iter().find(|form| form.starts_with(word))?;
-    Some(CliError::usage(format!(
-        "call graphs in the form '{form}' are not supported yet; there are graph and none"
-    )))
+/// What a word of `-g` changes.
+#[derive(Debug, Clone, Copy)]
+enum Word {
+    None,
+    Form(GraphForm),
+    Order(Direction),
+    ByAddress(bool),
+    Value(BranchValue),
+    ToCome(&'static str),
 }
+
+const WORDS: &[(&str, Word)] = &[
+    ("none", Word::None),
+    ("graph", Word::Form(GraphForm::Graph)),
+    ("flat", Word::Form(GraphForm::Flat)),
+    ("fractal", Word::Form(GraphForm::Fractal)),
+    ("folded", Word::Form(GraphForm::Folded)),
+    ("caller", Word::Order(Direction::Caller)),
+    ("callee", Word::Order(Direction::Callee)),
+    ("function", Word::ByAddress(false)),
+    ("address", Word::ByAddress(true)),
+    (
+        "srcline",
+        Word::ToCome("call graphs by 'srcline' are not supported yet; 'address' tells calls apart"),
+    ),
+    (
+        "branch",
+        Word::ToCome("call graphs of 'branch' stacks are not supported yet"),
+    ),
+    ("percent", Word::Value(BranchValue::Percent)),
+    ("period", Word::Value(BranchValue::Period)),
+    ("count", Word::Value(BranchValue::Count)),
+];
 
 fn unknown(word: &str) -> CliError {
     CliError::usage(format!("unknown call graph option '{word}'")).hint(
-        "give graph or none, a threshold in percent and a limit, caller or callee, separated by commas",
+        "give graph, fractal, flat, folded or none, a threshold in percent and a limit, caller or callee, function or \
+         address, percent, period or count, separated by commas",
     )
 }
 
@@ -136,8 +173,8 @@ fn percent(text: &str) -> Option<f64> {
 }
 
 /// 0 means no limit.
-fn limited(limit: usize) -> Option<usize> {
-    (limit > 0).then_some(limit)
+fn limited(limit: usize) -> Option<NonZeroUsize> {
+    NonZeroUsize::new(limit)
 }
 
 #[cfg(test)]
@@ -156,7 +193,7 @@ mod tests {
     fn parts_come_in_any_order() {
         let expected = CallGraph {
             min_percent: 2.5,
-            limit: Some(10),
+            limit: NonZeroUsize::new(10),
             order: Some(Direction::Callee),
             ..CallGraph::default()
         };
@@ -168,9 +205,20 @@ mod tests {
     }
 
     #[test]
+    fn beginnings_of_words_are_enough() {
+        let graph = parse("fo,a,pe,calle,co").expect("all are known");
+        assert_eq!(graph.form, GraphForm::Folded);
+        assert_eq!(graph.order, Some(Direction::Callee));
+        assert_eq!(graph.value, BranchValue::Count);
+        assert!(graph.by_address);
+        assert!(parse("f").is_ok_and(|graph| graph.form == GraphForm::Flat));
+        assert!(parse("p").is_ok_and(|graph| graph.value == BranchValue::Percent));
+    }
+
+    #[test]
     fn what_is_not_built_and_what_is_not_known_are_refused() {
         assert!(
-            parse("fractal").is_err_and(|text| text.contains("'fractal' are not supported yet"))
+            parse("srcline").is_err_and(|text| text.contains("'srcline' are not supported yet"))
         );
         assert!(parse("upwards").is_err_and(|text| text.contains("'upwards'")));
         assert!(parse("0.5,3,7").is_err_and(|text| text.contains("'7'")));

@@ -50,7 +50,10 @@ impl Settings {
             layout: Layout {
                 samples: flag(matches, "show-nr-samples") == Some(true),
                 min_percent: limit.unwrap_or_default(),
+                graph_form: graph.form,
+                graph_value: graph.value,
                 graph_limit: graph.limit,
+                separator: None,
                 skip_symbol: sort.is_some() && keys.first().is_some_and(|key| key.name == "symbol"),
             },
             keys,
@@ -85,7 +88,9 @@ impl Settings {
             children,
             order: self.graph.order.unwrap_or(order),
             graph: (self.graph.shown && callchains).then_some(GraphOptions {
+                form: self.graph.form,
                 min_percent: self.graph.min_percent,
+                by_address: self.graph.by_address,
             }),
             by_samples: self.layout.samples,
             max_stack: MAX_STACK,

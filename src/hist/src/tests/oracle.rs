@@ -3,10 +3,12 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
+use rperf_replay::DsoId;
+
 use crate::keys::{Part, Site, Subject};
 use crate::names::Names;
-use crate::options::Options;
-use crate::{Branch, Row};
+use crate::options::{GraphForm, Options};
+use crate::{Branch, Row, Sum};
 
 use super::fake::{Fake, Sample};
 
@@ -35,9 +37,17 @@ pub(crate) fn rows(fake: &Fake, options: &Options, samples: &[Sample]) -> Vec<Ro
     }
     let whole: u64 = samples.iter().map(|sample| sample.period).sum();
     if let Some(graph) = &options.graph {
-        let least = (whole as f64 * (graph.min_percent / 100.0)) as u64;
+        let share = graph.min_percent / 100.0;
+        let least = (whole as f64 * share) as u64;
         for entry in &mut entries {
-            entry.row.graph = entry.tree.branches(fake, least);
+            entry.row.graph = match graph.form {
+                GraphForm::Graph => entry.tree.branches(fake, &|_| least),
+                GraphForm::Fractal => {
+                    let least = |fork: u64| (fork as f64 * share).ceil() as u64;
+                    entry.tree.branches(fake, &least)
+                }
+                GraphForm::Flat | GraphForm::Folded => entry.tree.list(fake, least),
+            };
         }
     }
     entries.sort_by(|left, right| left.identity.cmp(&right.identity));
@@ -52,6 +62,7 @@ fn count<'n>(fake: &'n Fake, options: &Options, entries: &mut Vec<Entry<'n>>, sa
     entries[leaf]
         .tree
         .append(fake, &sample.frames, sample.period);
+    entries[leaf].row.chains += u64::from(!sample.frames.is_empty());
     if !options.children {
         return;
     }
@@ -65,6 +76,7 @@ fn count<'n>(fake: &'n Fake, options: &Options, entries: &mut Vec<Entry<'n>>, sa
         }
         cache.push(entry);
         entries[entry].row.total += sample.period;
+        entries[entry].row.chains += 1;
         entries[entry]
             .tree
             .append(fake, &sample.frames[from..], sample.period);
@@ -97,6 +109,7 @@ fn find<'n>(
             samples: 0,
             cells: keys().map(|key| (key.text)(&subject, fake)).collect(),
             unresolved: site.symbol.is_none(),
+            chains: 0,
             graph: Vec::new(),
         },
         tree: Tree::default(),
@@ -121,28 +134,34 @@ impl Tree {
     }
 
     fn period(&self) -> u64 {
-        self.hit
-            + self
-                .children
-                .iter()
-                .map(|(_, child)| child.period())
-                .sum::<u64>()
+        self.sum().period
     }
 
-    fn branches(&self, fake: &Fake, least: u64) -> Vec<Branch> {
-        let heavy = |child: &&(Site, Tree)| child.1.period() >= least;
+    fn ends(&self) -> Sum {
+        Sum {
+            period: self.hit,
+            samples: self.ends,
+        }
+    }
+
+    fn sum(&self) -> Sum {
+        let mut sum = self.ends();
+        for (_, child) in &self.children {
+            sum.add(child.sum());
+        }
+        sum
+    }
+
+    fn branches(&self, fake: &Fake, least: &impl Fn(u64) -> u64) -> Vec<Branch> {
+        let least_here = least(self.period() - self.hit);
+        let heavy = |child: &&(Site, Tree)| child.1.period() >= least_here;
         let mut children: Vec<&(Site, Tree)> = self.children.iter().filter(heavy).collect();
-        children.sort_by_key(|(site, child)| {
-            let start = site
-                .symbol
-                .map_or(site.address, |symbol| fake.range(symbol).0);
-            (Reverse(child.period()), Reverse((site.dso, start)))
-        });
+        children.sort_by_key(|(site, child)| (Reverse(child.period()), rank(fake, site)));
         let branch = |(site, child): &(Site, Tree)| child.branch(fake, site, least);
         children.into_iter().map(branch).collect()
     }
 
-    fn branch(&self, fake: &Fake, site: &Site, least: u64) -> Branch {
+    fn branch(&self, fake: &Fake, site: &Site, least: &impl Fn(u64) -> u64) -> Branch {
         let mut frames = vec![text(fake, site)];
         let mut tree = self;
         while let ([(site, only)], 0) = (&tree.children[..], tree.ends) {
@@ -151,10 +170,41 @@ impl Tree {
         }
         Branch {
             frames,
-            period: self.period(),
+            all: self.sum(),
+            own: tree.ends(),
             branches: tree.branches(fake, least),
         }
     }
+
+    /// All chains of at least `least` events, the heaviest first.
+    fn list(&self, fake: &Fake, least: u64) -> Vec<Branch> {
+        let mut list = Vec::new();
+        self.collect(fake, &mut Vec::new(), &mut list);
+        list.retain(|chain| chain.own.period > 0 && chain.own.period >= least);
+        list.sort_by_key(|chain| Reverse(chain.own.period));
+        list
+    }
+
+    fn collect(&self, fake: &Fake, path: &mut Vec<Arc<str>>, list: &mut Vec<Branch>) {
+        let mut children: Vec<&(Site, Tree)> = self.children.iter().collect();
+        children.sort_by_key(|(site, _)| rank(fake, site));
+        for (site, child) in children {
+            path.push(text(fake, site));
+            child.collect(fake, path, list);
+            list.push(Branch {
+                frames: path.clone(),
+                all: child.sum(),
+                own: child.ends(),
+                branches: Vec::new(),
+            });
+            path.pop();
+        }
+    }
+}
+
+fn rank(fake: &Fake, site: &Site) -> Reverse<(Option<DsoId>, u64)> {
+    let start = site.symbol.map(|symbol| fake.range(symbol).0);
+    Reverse((site.dso, start.unwrap_or(site.address)))
 }
 
 fn text(fake: &Fake, site: &Site) -> Arc<str> {

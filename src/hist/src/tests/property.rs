@@ -9,7 +9,7 @@ use rperf_resolve::Level;
 use super::fake::{Fake, Sample, context};
 use super::oracle;
 use crate::keys::KEYS;
-use crate::options::{Direction, GraphOptions, Options};
+use crate::options::{Direction, GraphForm, GraphOptions, Options};
 use crate::rows;
 use crate::stacks::{StackKey, Stacks, Weight};
 use crate::{Histogram, Row};
@@ -57,7 +57,14 @@ fn samples() -> impl Strategy<Value = Vec<Sample>> {
 
 fn options() -> impl Strategy<Value = Options> {
     let keys = prop::sample::subsequence(KEYS.to_vec(), 0..=4).prop_shuffle();
-    let graph = prop::option::of(prop::sample::select(vec![0.0, 0.5, 20.0]));
+    let form = prop::sample::select(vec![
+        GraphForm::Graph,
+        GraphForm::Fractal,
+        GraphForm::Flat,
+        GraphForm::Folded,
+    ]);
+    let graph = (form, prop::sample::select(vec![0.0, 0.5, 20.0]));
+    let graph = prop::option::of(graph);
     (keys, any::<bool>(), graph).prop_map(|(keys, children, graph)| Options {
         keys,
         children,
@@ -66,7 +73,11 @@ fn options() -> impl Strategy<Value = Options> {
         } else {
             Direction::Callee
         },
-        graph: graph.map(|min_percent| GraphOptions { min_percent }),
+        graph: graph.map(|(form, min_percent)| GraphOptions {
+            form,
+            min_percent,
+            by_address: false,
+        }),
         by_samples: false,
         max_stack: 127,
     })

@@ -1,24 +1,37 @@
 //! The table: titles, a dotted rule, rows.
 
 use std::io::{self, Write};
+use std::num::NonZeroUsize;
 
-use rperf_hist::{Histogram, Row};
+use rperf_hist::{GraphForm, Histogram, Row};
 
-use super::graph;
+use super::graph::{self, BranchValue};
 use super::percent::Percent;
 
 /// What is shown of a report, and how.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Layout {
     /// `-n`: the number of samples, in a column before those of the keys.
     pub samples: bool,
     /// Rows below this share of all events are left out, in percent.
     pub min_percent: f64,
-    /// Most branches of one fork in a call graph, and most lines of its stem.
-    pub graph_limit: Option<usize>,
+    /// The form of the call graphs.
+    pub graph_form: GraphForm,
+    /// What their branches are marked with.
+    pub graph_value: BranchValue,
+    /// Most branches of one fork in a call graph, most lines of its stem, or most chains of a list.
+    pub graph_limit: Option<NonZeroUsize>,
+    /// `-t`: what stands between cells, which then are not padded, and between the frames of a folded chain.
+    pub separator: Option<String>,
     /// Whether the stem of a call graph begins with its second frame: perf takes the first for the row's own symbol
     /// where `--sort` begins with that.
     pub skip_symbol: bool,
+}
+
+impl Layout {
+    pub(super) fn most_branches(&self) -> usize {
+        self.graph_limit.map_or(usize::MAX, NonZeroUsize::get)
+    }
 }
 
 /// A column before those of the keys.

@@ -1,13 +1,19 @@
 //! Reports built by hand, so that the text is seen without a recording.
 
-use rperf_hist::{Branch, Histogram, Row, parse_keys};
+use std::num::NonZeroUsize;
 
-use super::{Event, Layout, write_banner, write_event, write_lost, write_tip};
+use rperf_hist::{Branch, GraphForm, Histogram, Row, Sum, parse_keys};
+
+use super::{BranchValue, Event, Layout, write_banner, write_event, write_lost, write_tip};
 
 fn branch(frames: &[&str], period: u64, branches: Vec<Branch>) -> Branch {
     Branch {
         frames: frames.iter().map(|frame| (*frame).into()).collect(),
-        period,
+        all: Sum {
+            period,
+            samples: period / 10,
+        },
+        own: Sum::default(),
         branches,
     }
 }
@@ -18,6 +24,7 @@ fn row(own: u64, total: u64, cells: &[&str], graph: Vec<Branch>) -> Row {
         total,
         samples: own / 10,
         cells: cells.iter().map(|cell| (*cell).to_owned()).collect(),
+        chains: total / 10,
         unresolved: cells.last().is_some_and(|cell| cell.contains("0x")),
         graph,
     }
@@ -144,7 +151,7 @@ fn limits_leave_out_rows_branches_and_lines() {
     ];
     let layout = Layout {
         min_percent: 5.0,
-        graph_limit: Some(1),
+        graph_limit: NonZeroUsize::new(1),
         ..Layout::default()
     };
     let printed = text(&histogram("comm", rows), layout, true);
@@ -178,6 +185,63 @@ fn a_stem_of_the_rows_own_symbol_is_not_repeated() {
     ];
     let printed = text(&histogram("symbol", rows), layout, true);
     assert_eq!(printed, expected.join("\n"));
+}
+
+#[test]
+fn fractal_graphs_name_what_is_left_of_a_fork() {
+    let stem = branch(&["start", "main"], 10_000, forks());
+    let rows = vec![row(0, 10_000, &["calc"], vec![stem])];
+    let layout = Layout {
+        graph_form: GraphForm::Fractal,
+        graph_limit: NonZeroUsize::new(2),
+        graph_value: BranchValue::Count,
+        ..Layout::default()
+    };
+    let expected = "   100.00%     0.00%  calc   ~
+            |
+            ---start
+               main
+               |          ~
+               |--814--middle
+               |          leaf
+               |          ~
+                --185--other
+                          |          ~
+                          |--6--rare
+                           --179--[...]
+
+
+\n";
+    let printed = text(&histogram("comm", rows), layout, true);
+    assert_eq!(printed, marked(expected));
+}
+
+#[test]
+fn chains_are_listed_one_by_one() {
+    let chain = Branch {
+        own: Sum {
+            period: 2500,
+            samples: 250,
+        },
+        ..branch(&["main", "leaf"], 5000, vec![])
+    };
+    let rows = || vec![row(10_000, 10_000, &["calc"], vec![chain.clone()])];
+    let shown = |layout| text(&histogram("comm", rows()), layout, true);
+    let flat = Layout {
+        graph_form: GraphForm::Flat,
+        ..Layout::default()
+    };
+    let expected = "   100.00%  calc   ~\n           50.00%\n                main\n                leaf\n\n\n\n";
+    assert_eq!(shown(flat), marked(expected));
+    let folded = Layout {
+        graph_form: GraphForm::Folded,
+        graph_value: BranchValue::Period,
+        ..Layout::default()
+    };
+    assert_eq!(
+        shown(folded),
+        marked("   100.00%  calc   ~\n2500 main;leaf\n\n\n")
+    );
 }
 
 #[test]
