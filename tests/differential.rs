@@ -12,8 +12,9 @@ use std::path::PathBuf;
 
 use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
 
-use self::compare::difference;
+pub(crate) use self::compare::difference;
 use self::recordings::{RECORDINGS, Recording, Target};
+pub(crate) use self::report::compare_texts;
 use self::workloads::Workloads;
 
 /// The two tools, with a build-id cache of their own.

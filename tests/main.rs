@@ -2,5 +2,6 @@
 
 mod commands;
 mod differential;
+mod guest;
 mod kernel;
 mod tidy;

@@ -13,7 +13,8 @@ missing() {
 
 say "Debian packages"
 wanted=""
-for package in linux-perf gcc g++ libc6-dev binutils qemu-user-static; do
+for package in linux-perf gcc g++ libc6-dev binutils qemu-user-static \
+    qemu-system-x86 qemu-system-arm busybox-static cpio make; do
     dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || wanted="$wanted $package"
 done
 if [ -n "$wanted" ]; then
@@ -77,6 +78,19 @@ if [ -x "$static" ] && [ "$(uname -m)" = x86_64 ]; then
             report -i "$scratch/perf.data" --stdio --no-children -g none -s comm >"$scratch/report.arm64"
         cmp "$scratch/report" "$scratch/report.arm64"
     fi
+fi
+
+say "guests"
+# A PMU for the x86-64 guest, where its source is at hand.
+if [ -d ../shared/testenv/fakepmu ]; then FAKEPMU=$(cd ../shared/testenv/fakepmu && pwd); export FAKEPMU; fi
+if command -v qemu-system-x86_64 >/dev/null && command -v qemu-system-aarch64 >/dev/null; then
+    mkdir -p "$target/guests"
+    sh tests/guest/fetch.sh amd64 "$target/guests/x86_64"
+    sh tests/guest/fetch.sh arm64 "$target/guests/aarch64"
+    absolute=$(cd "$target" && pwd)
+    RPERF_GUESTS=$absolute/guests RPERF_STATIC=$absolute cargo test --quiet --test main guest
+else
+    missing "no qemu-system to start guests with"
 fi
 
 say "all passed"

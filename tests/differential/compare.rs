@@ -19,7 +19,7 @@ fn is_unnamed_first(perf: &str, rperf: &str, objects: &mut HashSet<String>) -> b
 }
 
 /// The first differing lines of both texts, each with the line before it; `None` where the texts are equal.
-pub(super) fn difference(expected: &str, actual: &str) -> Option<String> {
+pub(crate) fn difference(expected: &str, actual: &str) -> Option<String> {
     if expected == actual {
         return None;
     }

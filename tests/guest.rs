@@ -1,0 +1,161 @@
+//! What this machine's kernel has not: hardware counters, kprobes, another architecture. Emulated guests record with
+//! both tools and read every recording with both; here the texts are compared.
+//!
+//! tests/guest/README.md says how the guests are made. `RPERF_GUESTS` is their folder, `RPERF_STATIC` the target
+//! directory with the static builds; tests/run.sh sets both.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rperf_testkit::{Scratch, skip};
+
+use crate::differential::{compare_texts, difference};
+use crate::tidy::root;
+
+/// One guest, booted once with all of its cases.
+struct Guest {
+    machine: &'static str,
+    made: PathBuf,
+    rperf: PathBuf,
+}
+
+impl Guest {
+    /// Says why it is left out where it is.
+    fn find(test: &str, machine: &'static str) -> Option<Self> {
+        let (Some(guests), Some(target)) = (variable("RPERF_GUESTS"), variable("RPERF_STATIC"))
+        else {
+            skip(test, "RPERF_GUESTS and RPERF_STATIC are not set");
+            return None;
+        };
+        let made = guests.join(machine);
+        assert!(
+            made.join("complete").exists(),
+            "{} has no guest: run tests/guest/fetch.sh",
+            made.display()
+        );
+        let triple = format!("{machine}-unknown-linux-musl");
+        let rperf = target.join(triple).join("release/rperf");
+        assert!(rperf.exists(), "{} is not built", rperf.display());
+        Some(Self {
+            machine,
+            made,
+            rperf,
+        })
+    }
+
+    /// Runs the guest's cases and returns the folder of what they left.
+    fn run(&self, scratch: &Scratch) -> PathBuf {
+        let payload = scratch.path().join("payload");
+        fs::create_dir(&payload).expect("a folder in scratch");
+        let source = root().join("tests/guest");
+        let mut files: Vec<PathBuf> = ["cases", "prepare.sh"]
+            .iter()
+            .map(|name| source.join(self.machine).join(name))
+            .collect();
+        files.extend([source.join("run.sh"), self.rperf.clone()]);
+        // Made only where its source was at hand.
+        let counters = self.made.join("fakepmu.ko");
+        files.extend(counters.exists().then_some(counters));
+        for file in files {
+            let name = file.file_name().expect("a file");
+            fs::copy(&file, payload.join(name))
+                .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        }
+        self.build_load(&payload.join("load"));
+        let out = scratch.path().join("out");
+        let words: [&OsStr; 4] = [
+            self.machine.as_ref(),
+            self.made.as_ref(),
+            payload.as_ref(),
+            out.as_ref(),
+        ];
+        let ran = run(Command::new(source.join("boot.sh")).args(words));
+        assert!(ran, "the guest failed; see the lines above");
+        out
+    }
+
+    /// A static program with frame pointers.
+    fn build_load(&self, program: &Path) {
+        let triple = format!("{}-unknown-linux-musl", self.machine);
+        let built = run(Command::new("rustc")
+            .args(["-O", "-g", "--target", &triple])
+            .args(["-C", "force-frame-pointers=yes", "-C", "linker=rust-lld"])
+            .arg("-o")
+            .arg(program)
+            .arg(root().join("tests/workloads/guest.rs")));
+        assert!(built, "tests/workloads/guest.rs does not compile");
+    }
+}
+
+fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).map(PathBuf::from)
+}
+
+fn run(command: &mut Command) -> bool {
+    command
+        .status()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"))
+        .success()
+}
+
+fn text(path: &Path) -> String {
+    let bytes = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// What is wrong with one case, recorded by `recorder`.
+fn faults(out: &Path, case: &str, recorder: &str) -> Vec<String> {
+    let name = format!("{case}.{recorder}");
+    let file = |suffix: &str| text(&out.join(format!("{name}{suffix}")));
+    if file(".status").trim() != "0" {
+        return vec![format!("{name} was not recorded: {}", file(".said"))];
+    }
+    let mut faults = Vec::new();
+    let lines = file(".perf");
+    if lines.is_empty() {
+        faults.push(format!("{name}: no samples"));
+    }
+    for reader in ["perf", "rperf"] {
+        let said = file(&format!(".{reader}.said"));
+        if !said.is_empty() {
+            faults.push(format!("{name}: {reader} script says: {said}"));
+        }
+    }
+    let script = difference(&lines, &file(".rperf"));
+    faults.extend(script.map(|found| format!("{name}: script\n{found}")));
+    let report = compare_texts(&file(".report.perf"), &file(".report.rperf"));
+    faults.extend(report.map(|found| format!("{name}: report\n{found}")));
+    faults
+}
+
+/// Runs the guest of one machine and compares what it brought back.
+fn compare(test: &str, machine: &'static str) {
+    let Some(guest) = Guest::find(test, machine) else {
+        return;
+    };
+    let scratch = Scratch::new();
+    let out = guest.run(&scratch);
+    let mut found = Vec::new();
+    let cases = text(&root().join("tests/guest").join(machine).join("cases"));
+    for case in cases.lines().filter_map(|line| line.split(' ').next()) {
+        for recorder in ["perf", "rperf"] {
+            found.extend(faults(&out, case, recorder));
+        }
+        let attrs = |recorder| text(&out.join(format!("{case}.{recorder}.attrs")));
+        let attrs = difference(&attrs("perf"), &attrs("rperf"));
+        found.extend(attrs.map(|found| format!("{case}: attrs\n{found}")));
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn x86_64_with_counters_and_kprobes() {
+    compare("guest::x86_64_with_counters_and_kprobes", "x86_64");
+}
+
+#[test]
+fn aarch64() {
+    compare("guest::aarch64", "aarch64");
+}

@@ -1,0 +1,23 @@
+#!/bin/sh
+# Runs inside a test guest. For each line of `cases` (a name and options of record) records ./load with both
+# tools and reads both recordings with both, into /out:
+#   NAME.RECORDER.data, NAME.RECORDER.said and .status of the recorder, NAME.RECORDER.READER and .READER.said of
+#   script, NAME.RECORDER.report.READER of report, NAME.RECORDER.attrs of perf evlist -v
+PATH=/payload:$PATH
+if [ -e fakepmu.ko ]; then insmod ./fakepmu.ko || exit 1; fi
+if [ -e prepare.sh ]; then . ./prepare.sh; fi
+
+while read -r name words; do
+    for recorder in perf rperf; do
+        base=/out/$name.$recorder
+        # shellcheck disable=SC2086 # a list of words
+        timeout 60 $recorder record -o "$base.data" $words -- ./load >"$base.said" 2>&1 </dev/null
+        echo $? >"$base.status"
+        for reader in perf rperf; do
+            timeout 60 $reader script -i "$base.data" >"$base.$reader" 2>"$base.$reader.said" </dev/null
+            timeout 60 $reader report -i "$base.data" --stdio --no-children -g none -n \
+                >"$base.report.$reader" 2>/dev/null </dev/null
+        done
+        perf evlist -v -i "$base.data" >"$base.attrs" 2>&1
+    done
+done <cases

@@ -1,0 +1,25 @@
+//! What a test guest records: a quarter of a second of work in a few frames, with some files opened.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+#[inline(never)]
+fn leaf(rounds: u64) -> u64 {
+    (0..rounds).fold(0, |sum, round| black_box(sum + round * round))
+}
+
+#[inline(never)]
+fn middle(rounds: u64) -> u64 {
+    black_box(leaf(rounds)) + 1
+}
+
+fn main() {
+    let start = Instant::now();
+    let mut sum = 0;
+    while start.elapsed() < Duration::from_millis(250) {
+        sum += middle(10_000);
+        let status = std::fs::read("/proc/self/status");
+        sum += status.map_or(0, |text| text.len() as u64);
+    }
+    black_box(sum);
+}
