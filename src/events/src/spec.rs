@@ -85,10 +85,11 @@ pub fn default_event(may_profile_kernel: bool) -> EventSpec {
         ..Attr::default()
     };
     attr.set_precise_ip(3);
+    // The precision is what the machine can, not what was asked for: it is no part of the name.
     let name = if may_profile_kernel {
-        "cycles:ppp"
+        "cycles"
     } else {
-        "cycles:uppp"
+        "cycles:u"
     };
     EventSpec {
         precise_max: true,
