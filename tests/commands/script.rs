@@ -1,5 +1,7 @@
 //! `rperf script` over recordings made byte by byte; tests/differential.rs compares it with perf over real ones.
 
+mod rich;
+
 use std::path::{Path, PathBuf};
 
 use rperf_testkit::{Scratch, assert_golden};

@@ -66,6 +66,11 @@ pub enum Error {
     /// Objects are wanted of samples without any address.
     #[error("Display of DSO requested but no address to convert.")]
     NoAddressForDso,
+    /// `tod` of a recording that does not say what time of day it was.
+    #[error(
+        "Can't provide 'tod' time, missing clock data. Please record with -k/--clockid option."
+    )]
+    NoTimeOfDay,
     /// `symoff` without `sym`. perf's text lacks the blank.
     #[error("Display of offsets requested but symbol is notselected.")]
     OffsetWithoutSymbol,

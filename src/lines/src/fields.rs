@@ -29,35 +29,57 @@ pub enum Field {
     Symoff,
     /// Events since the sample before.
     Period,
+    /// Registers at the interrupt.
+    Iregs,
+    /// Registers of user space.
+    Uregs,
+    /// Branches, by address.
+    Brstack,
+    /// Branches, by symbol.
+    Brstacksym,
+    /// Kind of branch; known only of samples decoded from a hardware trace.
+    Flags,
+    /// Where data came from.
+    DataSrc,
+    /// What an access cost.
+    Weight,
+    /// What a BPF program put out.
+    BpfOutput,
+    /// Branches, by offset in the object.
+    Brstackoff,
+    /// Indentation by calls; only of samples decoded from a hardware trace.
+    Callindent,
+    /// What decoding a hardware trace found out.
+    Synth,
+    /// Physical data address.
+    PhysAddr,
+    /// The record's mode bits, by letter.
+    Misc,
+    /// Instructions per cycle; only of samples decoded from a hardware trace.
+    Ipc,
+    /// Time of day.
+    Tod,
+    /// Size of the page of the data address.
+    DataPageSize,
+    /// Size of the page of the instruction pointer.
+    CodePageSize,
+    /// Latency of the instruction.
+    InsLat,
+    /// Process of the guest; samples of guests are left out.
+    MachinePid,
+    /// CPU of the guest; samples of guests are left out.
+    Vcpu,
 }
 
 /// Fields of perf 6.1 that are refused by name.
-const TO_COME: [&str; 25] = [
+const TO_COME: [&str; 7] = [
     "srcline",
-    "iregs",
-    "uregs",
-    "brstack",
-    "brstacksym",
-    "flags",
-    "data_src",
-    "weight",
-    "bpf-output",
+    "srccode",
     "brstackinsn",
     "brstackinsnlen",
-    "brstackoff",
-    "callindent",
     "insn",
     "insnlen",
-    "synth",
-    "phys_addr",
     "metric",
-    "misc",
-    "srccode",
-    "ipc",
-    "tod",
-    "data_page_size",
-    "code_page_size",
-    "ins_lat",
 ];
 
 impl Field {
@@ -78,6 +100,26 @@ impl Field {
             Self::Addr => "addr",
             Self::Symoff => "symoff",
             Self::Period => "period",
+            Self::Iregs => "iregs",
+            Self::Uregs => "uregs",
+            Self::Brstack => "brstack",
+            Self::Brstacksym => "brstacksym",
+            Self::Flags => "flags",
+            Self::DataSrc => "data_src",
+            Self::Weight => "weight",
+            Self::BpfOutput => "bpf-output",
+            Self::Brstackoff => "brstackoff",
+            Self::Callindent => "callindent",
+            Self::Synth => "synth",
+            Self::PhysAddr => "phys_addr",
+            Self::Misc => "misc",
+            Self::Ipc => "ipc",
+            Self::Tod => "tod",
+            Self::DataPageSize => "data_page_size",
+            Self::CodePageSize => "code_page_size",
+            Self::InsLat => "ins_lat",
+            Self::MachinePid => "machine_pid",
+            Self::Vcpu => "vcpu",
         }
     }
 
@@ -96,11 +138,11 @@ impl Field {
 
 /// A set of fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Fields(u16);
+pub struct Fields(u64);
 
 impl Fields {
     /// Every field, in the order in which help lists them.
-    pub const ALL: [Field; 13] = [
+    pub const ALL: [Field; 33] = [
         Field::Comm,
         Field::Tid,
         Field::Pid,
@@ -114,6 +156,26 @@ impl Fields {
         Field::Addr,
         Field::Symoff,
         Field::Period,
+        Field::Iregs,
+        Field::Uregs,
+        Field::Brstack,
+        Field::Brstacksym,
+        Field::Flags,
+        Field::DataSrc,
+        Field::Weight,
+        Field::BpfOutput,
+        Field::Brstackoff,
+        Field::Callindent,
+        Field::Synth,
+        Field::PhysAddr,
+        Field::Misc,
+        Field::Ipc,
+        Field::Tod,
+        Field::DataPageSize,
+        Field::CodePageSize,
+        Field::InsLat,
+        Field::MachinePid,
+        Field::Vcpu,
     ];
 
     /// The set of `fields`.
@@ -133,6 +195,13 @@ impl Fields {
     #[must_use]
     pub const fn has(self, field: Field) -> bool {
         self.0 & 1 << field as u16 != 0
+    }
+
+    /// Whether any field of `others` is in the set.
+    #[inline]
+    #[must_use]
+    pub const fn has_any(self, others: Self) -> bool {
+        self.0 & others.0 != 0
     }
 
     /// Puts `field` in, or takes it out.
@@ -168,7 +237,9 @@ mod tests {
         assert_eq!(set, Fields::of(&Fields::ALL));
         set.set(Field::Dso, false);
         assert!(!set.has(Field::Dso) && set.has(Field::Addr));
+        let left = Fields::of(&[Field::Addr, Field::Comm]);
+        assert!(set.has_any(left) && !left.has_any(Fields::of(&[Field::Dso])));
         assert_eq!(Field::from_name("nosuch"), None);
-        assert!(Field::is_to_come("brstack"));
+        assert!(Field::is_to_come("srcline"));
     }
 }

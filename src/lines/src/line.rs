@@ -2,6 +2,7 @@
 
 use rperf_replay::Sample;
 use rperf_resolve::{Frame, Place, Resolver};
+use rperf_wire::Misc;
 
 /// What the start of a line shows. Fields that the sample lacks have the values that perf shows for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub struct Line<'a> {
     pub time: u64,
     /// Events since the sample before.
     pub period: u64,
+    /// The bits of the record's header.
+    pub misc: Misc,
 }
 
 /// An address and its names.
@@ -100,6 +103,7 @@ impl<'r, 'w> Lines<'r, 'w> {
             cpu: sample.cpu,
             time: sample.wire.time.unwrap_or(u64::MAX),
             period: sample.period,
+            misc: sample.misc,
         }
     }
 

@@ -17,6 +17,16 @@ const COMMON: [Field; 10] = [
     Field::Dso,
     Field::Period,
 ];
+/// What raw events show beside it, where it was recorded: those of many CPUs sample memory.
+const MEMORY: [Field; 7] = [
+    Field::Addr,
+    Field::DataSrc,
+    Field::Weight,
+    Field::PhysAddr,
+    Field::DataPageSize,
+    Field::CodePageSize,
+    Field::InsLat,
+];
 const TRACEPOINT: [Field; 6] = [
     Field::Comm,
     Field::Tid,
@@ -65,11 +75,8 @@ impl Default for Selection {
             choices: EventClass::ALL.map(|class| Choice {
                 fields: match class {
                     EventClass::Tracepoint => Fields::of(&TRACEPOINT),
-                    EventClass::Raw => {
-                        let mut fields = Fields::of(&COMMON);
-                        fields.set(Field::Addr, true);
-                        fields
-                    }
+                    EventClass::Raw => common_and(&MEMORY),
+                    EventClass::Software => common_and(&[Field::BpfOutput]),
                     _ => Fields::of(&COMMON),
                 },
                 asked: Fields::default(),
@@ -297,15 +304,31 @@ fn first_of<'a>(
 
 /// Whether samples of this class can have the field at all.
 fn is_valid(field: Field, class: EventClass) -> bool {
-    field != Field::Trace || class == EventClass::Tracepoint
+    match field {
+        Field::Trace => class == EventClass::Tracepoint,
+        Field::BpfOutput => matches!(class, EventClass::Tracepoint | EventClass::Software),
+        _ => true,
+    }
+}
+
+fn common_and(more: &[Field]) -> Fields {
+    let mut fields = Fields::of(&COMMON);
+    for field in more {
+        fields.set(*field, true);
+    }
+    fields
 }
 
 impl Choice {
     fn check(&mut self, attr: &Attr, event: &str) -> Result<(), Error> {
         let addresses = [SampleType::IP, SampleType::ADDR];
         let no_address = !addresses.iter().any(|bit| attr.sample_type.contains(*bit));
-        self.need(attr, event, Field::Ip, (SampleType::IP, "IP"))?;
-        self.need(attr, event, Field::Addr, (SampleType::ADDR, "ADDR"))?;
+        let mut need = |field, bit, name| self.need(attr, event, field, (bit, name));
+        need(Field::Ip, SampleType::IP, "IP")?;
+        need(Field::Addr, SampleType::ADDR, "ADDR")?;
+        need(Field::DataSrc, SampleType::DATA_SRC, "DATA_SRC")?;
+        let weights = SampleType::WEIGHT | SampleType::WEIGHT_STRUCT;
+        need(Field::Weight, weights, "WEIGHT")?;
         if self.fields.has(Field::Sym) && no_address {
             return Err(Error::NoAddressForSymbols);
         }
@@ -315,14 +338,21 @@ impl Choice {
         if self.fields.has(Field::Dso) && no_address {
             return Err(Error::NoAddressForDso);
         }
-        for field in [Field::Tid, Field::Pid] {
-            self.need(attr, event, field, (SampleType::TID, "TID"))?;
-        }
-        self.need(attr, event, Field::Time, (SampleType::TIME, "TIME"))?;
-        self.need(attr, event, Field::Cpu, (SampleType::CPU, "CPU"))
+        let mut need = |field, bit, name| self.need(attr, event, field, (bit, name));
+        need(Field::Tid, SampleType::TID, "TID")?;
+        need(Field::Pid, SampleType::TID, "TID")?;
+        need(Field::Time, SampleType::TIME, "TIME")?;
+        need(Field::Cpu, SampleType::CPU, "CPU")?;
+        need(Field::Iregs, SampleType::REGS_INTR, "IREGS")?;
+        need(Field::Uregs, SampleType::REGS_USER, "UREGS")?;
+        need(Field::PhysAddr, SampleType::PHYS_ADDR, "PHYS_ADDR")?;
+        let (data, code) = (SampleType::DATA_PAGE_SIZE, SampleType::CODE_PAGE_SIZE);
+        need(Field::DataPageSize, data, "DATA_PAGE_SIZE")?;
+        need(Field::CodePageSize, code, "CODE_PAGE_SIZE")?;
+        need(Field::InsLat, SampleType::WEIGHT_STRUCT, "WEIGHT_STRUCT")
     }
 
-    /// Drops `field` where the event lacks it, unless it was asked for.
+    /// Drops `field` where the event has none of the bits, unless it was asked for.
     fn need(
         &mut self,
         attr: &Attr,
@@ -330,7 +360,7 @@ impl Choice {
         field: Field,
         (bit, attribute): (SampleType, &'static str),
     ) -> Result<(), Error> {
-        if !self.fields.has(field) || attr.sample_type.contains(bit) {
+        if !self.fields.has(field) || !(attr.sample_type & bit).is_empty() {
             return Ok(());
         }
         if self.asked.has(field) {

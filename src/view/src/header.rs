@@ -1,7 +1,7 @@
 //! The text of `--header` and `--header-only`: what the recorder noted about the machine and the run.
 
-mod calendar;
-mod features;
+pub(crate) mod calendar;
+pub(crate) mod features;
 
 use std::io::{self, Write};
 

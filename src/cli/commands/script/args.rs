@@ -13,8 +13,10 @@ read.";
 
 const FIELDS: &str = "\
 The fields to print, separated by commas; their order is fixed. A list that begins with + or - adds to the default or takes \
-away from it. A kind before a colon limits the list to events of that kind: hw, sw, trace, raw, synth.
-Fields: comm tid pid time cpu event trace ip sym dso addr symoff period.";
+away from it. A kind before a colon limits the list to events of that kind: hw, sw, trace, raw, break, synth.
+Fields: comm tid pid time cpu event trace ip sym dso addr symoff period misc tod; of memory accesses data_src weight ins_lat \
+phys_addr data_page_size code_page_size; registers iregs uregs; branches brstack brstacksym brstackoff; bpf-output. Only \
+samples of a hardware trace or of a guest have flags callindent synth ipc machine_pid vcpu: these are empty.";
 
 const TIME: &str = "\
 Only samples from START to END, in seconds as they are printed: 10.5,12 or 10.5, or ,12; several of them between blanks in \

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use rperf_lines::{Field, Fields, Filter, Payloads, Selection};
+use rperf_lines::{Error, Field, Fields, Filter, Payloads, Selection};
 use rperf_perfdata::Described;
-use rperf_view::script::{Layout, Style};
+use rperf_view::script::{self, Architecture, Layout, Style, TimeOfDay};
 use rperf_wire::{Attr, Endian, EventType, SampleType};
 
 use super::settings::Settings;
@@ -14,6 +14,8 @@ use crate::cli::payloads::payloads;
 
 /// `PERF_COUNT_SW_PAGE_FAULTS`, `_MIN`, `_MAJ`: events whose data address has a symbol of its own.
 const PAGE_FAULTS: [u64; 3] = [2, 5, 6];
+/// `PERF_COUNT_SW_BPF_OUTPUT`.
+const BPF_OUTPUT: u64 = 10;
 
 /// How one event's samples are written.
 pub(super) struct Event {
@@ -65,7 +67,7 @@ impl Plan {
             false => Payloads::default(),
         };
         Ok(Self {
-            events: layouts(recording, &selection, settings),
+            events: layouts(recording, &selection, settings)?,
             payloads,
             endian: recording.endian,
             filter,
@@ -76,30 +78,55 @@ impl Plan {
     }
 }
 
-fn layouts(recording: Described<'_>, selection: &Selection, settings: &Settings) -> Vec<Event> {
-    let longest = recording.events.iter().map(|event| event.name.len()).max();
-    let style = Style {
-        name_columns: longest.unwrap_or_default(),
-        nanoseconds: settings.nanoseconds,
-        clock: settings.clock,
-    };
+fn layouts(
+    recording: Described<'_>,
+    selection: &Selection,
+    settings: &Settings,
+) -> Result<Vec<Event>, CliError> {
+    let style = style(recording, settings);
     let mut kinds: Vec<Fields> = Vec::new();
     let events = recording.events.iter().map(|event| {
-        let fields = selection.fields(&event.attr);
+        let attr = &event.attr;
+        let fields = selection.fields(attr);
+        if fields.has(Field::Tod) && style.time_of_day.is_none() {
+            return Err(super::refused(Error::NoTimeOfDay));
+        }
         let same = kinds.iter().position(|kind| *kind == fields);
         let known = same.unwrap_or_else(|| {
             kinds.push(fields);
             kinds.len() - 1
         });
-        let recorded = event.attr.sample_type.contains(SampleType::CALLCHAIN);
-        let stacked = recorded && settings.callchains;
-        Event {
-            layout: Layout::new(&event.name, fields, stacked, style),
+        let shown = script::Event {
+            name: &event.name,
+            fields,
+            stacked: attr.sample_type.contains(SampleType::CALLCHAIN) && settings.callchains,
+            weight_parts: attr.sample_type.contains(SampleType::WEIGHT_STRUCT),
+            bpf_output: attr.kind == EventType::SOFTWARE && attr.config == BPF_OUTPUT,
+        };
+        Ok(Event {
+            layout: Layout::new(&shown, style),
             known,
-            names_data: names_data(&event.attr),
-        }
+            names_data: names_data(attr),
+        })
     });
     events.collect()
+}
+
+fn style(recording: Described<'_>, settings: &Settings) -> Style {
+    let longest = recording.events.iter().map(|event| event.name.len()).max();
+    let clock = recording.features.clock_data();
+    let arch = recording.features.arch();
+    Style {
+        name_columns: longest.unwrap_or_default(),
+        nanoseconds: settings.nanoseconds,
+        clock: settings.clock,
+        time_of_day: clock.map(|clock| TimeOfDay {
+            wall: clock.wall_clock,
+            clock: clock.clockid_time,
+            zone: rperf_sys::utc_offset,
+        }),
+        architecture: Architecture::from_machine(arch.as_deref().unwrap_or(std::env::consts::ARCH)),
+    }
 }
 
 /// Whether the data address of a sample is one that perf names: that of a page fault.

@@ -58,6 +58,20 @@ impl<'r, 'w> SampleText<'r, 'w> {
         event.layout.data_address(&spot, event.names_data, out);
     }
 
+    fn branches(&self, event: &Event, sample: &Sample<'_>, at: Place, out: &mut Vec<u8>) {
+        let stack = sample.wire.branch_stack.as_ref();
+        let Some(stack) = stack.filter(|_| event.layout.has_branches()) else {
+            return;
+        };
+        for entry in stack.iter() {
+            let [from, to] = [entry.from, entry.to].map(|address| {
+                let frame = self.resolver.locate_data(at, sample.cpu_mode(), address);
+                self.lines.spot(&frame)
+            });
+            event.layout.branch(&from, &to, &entry, out);
+        }
+    }
+
     /// One line for each frame. A corrupted chain has none.
     fn stack(
         &self,
@@ -191,6 +205,10 @@ impl Render for SampleText<'_, '_> {
         if fields.has(Field::Addr) {
             self.data_address(event, sample, at, out);
         }
+        if event.layout.has_before() {
+            event.layout.before(&sample.wire, block);
+        }
+        let out = &mut block.text;
         if fields.has(Field::Ip) {
             match sample.wire.callchain {
                 Some(chain) if event.layout.is_stacked() => {
@@ -203,6 +221,11 @@ impl Render for SampleText<'_, '_> {
                     event.layout.address(&self.lines.spot(&frame), out);
                 }
             }
+        }
+        if event.layout.has_after() {
+            event.layout.registers(&sample.wire, out);
+            self.branches(event, sample, at, out);
+            event.layout.after(&sample.wire, out);
         }
         out.push(b'\n');
         scratch.longest = scratch.longest.max(out.len());

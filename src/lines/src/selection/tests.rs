@@ -42,7 +42,16 @@ fn fields(lists: &[&str], attr: &Attr) -> Result<Vec<&'static str>, Error> {
 #[test]
 fn defaults_lose_what_was_not_recorded() {
     let all = [
-        "comm", "tid", "time", "event", "ip", "sym", "dso", "symoff", "period",
+        "comm",
+        "tid",
+        "time",
+        "event",
+        "ip",
+        "sym",
+        "dso",
+        "symoff",
+        "period",
+        "bpf-output",
     ];
     assert_eq!(fields(&[], &clock()).unwrap(), all);
     let mut with_cpu = clock();
@@ -104,6 +113,38 @@ fn what_was_asked_for_must_be_there() {
 }
 
 #[test]
+fn raw_events_show_the_memory_they_sampled() {
+    let bits = [
+        SampleType::IP,
+        SampleType::ADDR,
+        SampleType::DATA_SRC,
+        SampleType::WEIGHT_STRUCT,
+        SampleType::CODE_PAGE_SIZE,
+    ];
+    let load = attr(EventType::RAW, &bits);
+    let shown = fields(&[], &load).unwrap();
+    for field in ["addr", "data_src", "weight", "ins_lat", "code_page_size"] {
+        assert!(shown.contains(&field), "{field}");
+    }
+    for field in ["phys_addr", "data_page_size", "iregs", "brstack"] {
+        assert!(!shown.contains(&field), "{field}");
+    }
+    for (field, attribute) in [
+        ("iregs", "IREGS"),
+        ("uregs", "UREGS"),
+        ("phys_addr", "PHYS_ADDR"),
+        ("data_page_size", "DATA_PAGE_SIZE"),
+    ] {
+        let error = fields(&[field], &load).unwrap_err().to_string();
+        assert!(error.contains(&format!(" {attribute} ")), "{error}");
+        assert!(error.contains(&format!("'{field}'")), "{error}");
+    }
+    let weighed = attr(EventType::RAW, &[SampleType::IP, SampleType::WEIGHT]);
+    assert!(fields(&["weight"], &weighed).is_ok());
+    assert!(fields(&["ins_lat"], &weighed).is_err());
+}
+
+#[test]
 fn words_are_refused_by_name() {
     let refused = |list: &str| {
         let error = applied(&[list]).unwrap_err();
@@ -112,8 +153,8 @@ fn words_are_refused_by_name() {
     };
     assert_eq!(refused("comm,nosuch"), "Invalid field requested.");
     assert_eq!(
-        refused("comm,brstack"),
-        "field 'brstack' is not supported yet"
+        refused("comm,srcline"),
+        "field 'srcline' is not supported yet"
     );
     assert_eq!(refused("x:comm"), "Invalid event type in field string.");
     assert_eq!(

@@ -66,7 +66,7 @@ pub(super) fn ctime(seconds: i64) -> String {
 }
 
 /// `2026-11-21 07:53:31`.
-pub(super) fn iso(seconds: i64) -> String {
+pub(crate) fn iso(seconds: i64) -> String {
     let date = date(seconds.div_euclid(DAY));
     format!(
         "{:04}-{:02}-{:02} {}",

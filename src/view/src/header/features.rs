@@ -253,7 +253,7 @@ fn ranges(numbers: &[u64]) -> String {
 }
 
 /// Bytes in the largest unit that leaves at least two of it, rounded down: `24G`.
-fn unit_size(mut size: u64) -> String {
+pub(crate) fn unit_size(mut size: u64) -> String {
     let mut units = ['B', 'K', 'M', 'G'].into_iter();
     let mut unit = units.next().unwrap_or_default();
     while size / 1024 > 1 {

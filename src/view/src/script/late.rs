@@ -1,6 +1,7 @@
 //! What depends on the samples before, and so is only known when blocks rendered side by side are put in order.
 
 use super::number;
+use crate::header::calendar;
 
 /// What times count from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -12,6 +13,35 @@ pub enum Clock {
     SinceFirst,
     /// The sample shown before (`--deltatime`).
     SinceBefore,
+}
+
+/// How timestamps become times of day.
+#[derive(Debug, Clone, Copy)]
+pub struct TimeOfDay {
+    /// A moment in nanoseconds since 1970.
+    pub wall: u64,
+    /// The same moment on the clock of the timestamps.
+    pub clock: u64,
+    /// Seconds that local time is ahead of UTC at a moment (seconds since 1970).
+    pub zone: fn(i64) -> i64,
+}
+
+impl TimeOfDay {
+    /// Appends the local date and time.
+    pub(super) fn write(&self, time: u64, nanoseconds: bool, out: &mut Vec<u8>) {
+        let wall = self.wall.wrapping_add(time.wrapping_sub(self.clock));
+        let (seconds, rest) = (wall / 1_000_000_000, wall % 1_000_000_000);
+        let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
+        let local = calendar::iso(seconds.saturating_add((self.zone)(seconds)));
+        out.extend_from_slice(local.as_bytes());
+        out.push(b'.');
+        if nanoseconds {
+            number::decimal_zeros(out, rest, 9);
+        } else {
+            number::decimal_zeros(out, rest / 1000, 6);
+        }
+        out.push(b' ');
+    }
 }
 
 /// The text of consecutive samples, with gaps where [`Join`] fills in the rest.
@@ -26,14 +56,32 @@ pub struct Block {
 #[derive(Debug, Clone, Copy)]
 struct Late {
     offset: usize,
-    time: u64,
+    what: What,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum What {
+    /// A time to be counted from others.
+    Time(u64),
+    /// Blanks behind a text of this length, up to the longest before it.
+    Blanks(usize),
 }
 
 impl Block {
     pub(super) fn put_time_off(&mut self, time: u64) {
+        self.put_off(What::Time(time));
+    }
+
+    /// Appends text of a column that is as wide as its longest text so far.
+    pub(super) fn put_column(&mut self, text: &[u8]) {
+        self.text.extend_from_slice(text);
+        self.put_off(What::Blanks(text.len()));
+    }
+
+    fn put_off(&mut self, what: What) {
         self.late.push(Late {
             offset: self.text.len(),
-            time,
+            what,
         });
     }
 }
@@ -45,6 +93,8 @@ pub struct Join {
     nanoseconds: bool,
     /// Time of the first sample or of the one before; 0 where there is none, as in perf.
     origin: u64,
+    /// The longest text of the column so far.
+    column: usize,
     joined: Vec<u8>,
 }
 
@@ -56,6 +106,7 @@ impl Join {
             clock,
             nanoseconds,
             origin: 0,
+            column: 0,
             joined: Vec::new(),
         }
     }
@@ -71,8 +122,16 @@ impl Join {
             let before = block.text.get(done..late.offset).unwrap_or_default();
             self.joined.extend_from_slice(before);
             done = late.offset;
-            let shown = self.since(late.time);
-            time(&mut self.joined, shown, self.nanoseconds);
+            match late.what {
+                What::Time(at) => {
+                    let shown = self.since(at);
+                    time(&mut self.joined, shown, self.nanoseconds);
+                }
+                What::Blanks(length) => {
+                    self.column = self.column.max(length);
+                    number::blanks(&mut self.joined, self.column - length);
+                }
+            }
         }
         self.joined
             .extend_from_slice(block.text.get(done..).unwrap_or_default());
@@ -121,6 +180,37 @@ mod tests {
             text += std::str::from_utf8(join.join(&block)).unwrap();
         }
         text.replace("    0.00000000", "")
+    }
+
+    #[test]
+    fn columns_grow_across_blocks() {
+        let mut join = Join::default();
+        let mut text = String::new();
+        for words in [&["ab", "a"][..], &["abc"], &["a", ""]] {
+            let mut block = Block::default();
+            for word in words {
+                block.put_column(word.as_bytes());
+                block.text.push(b'|');
+            }
+            text += std::str::from_utf8(join.join(&block)).unwrap();
+        }
+        assert_eq!(text, "ab|a |abc|a  |   |");
+    }
+
+    #[test]
+    fn times_of_day_go_both_ways_from_the_known_moment() {
+        let clock = TimeOfDay {
+            wall: 1_795_248_073_500_000_000,
+            clock: 2_000_000_000,
+            zone: |_| 3600,
+        };
+        let text = |time, nanoseconds| {
+            let mut out = Vec::new();
+            clock.write(time, nanoseconds, &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(text(2_000_001_999, false), "2026-11-21 09:01:13.500001 ");
+        assert_eq!(text(999_999_999, true), "2026-11-21 09:01:12.499999999 ");
     }
 
     #[test]

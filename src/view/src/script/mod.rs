@@ -1,11 +1,17 @@
 //! The text of `script`: one sample as a line, or as a line and its frames. Byte for byte that of perf 6.1.
 
+mod branch;
+mod data_source;
+mod details;
 mod late;
 mod number;
+mod registers;
 
 use rperf_lines::{Field, Fields, Line, Spot};
+use rperf_wire::Misc;
 
-pub use self::late::{Block, Clock, Join};
+pub use self::late::{Block, Clock, Join, TimeOfDay};
+pub use self::registers::Architecture;
 
 /// Columns of a comm that stands before a single line; with a callchain it isn't padded.
 const COMM_COLUMNS: usize = 16;
@@ -14,14 +20,34 @@ const ID_COLUMNS: usize = 5;
 /// Columns of an address.
 const ADDRESS_COLUMNS: usize = 16;
 
+/// Columns of a branch's kind, which only samples decoded from a hardware trace have.
+const FLAGS_COLUMNS: usize = 24;
+
+/// One event, as far as its samples are shown otherwise than those of others.
+#[derive(Debug, Clone, Copy)]
+pub struct Event<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// What is shown.
+    pub fields: Fields,
+    /// Whether its callchains are shown.
+    pub stacked: bool,
+    /// Whether weights consist of parts (`PERF_SAMPLE_WEIGHT_STRUCT`).
+    pub weight_parts: bool,
+    /// Whether its raw data are what a BPF program put out.
+    pub bpf_output: bool,
+}
+
 /// How the samples of one event are written.
 #[derive(Debug, Clone)]
 pub struct Layout {
     fields: Fields,
     /// Whether frames follow on lines of their own, which changes the line before them.
     stacked: bool,
+    weight_parts: bool,
+    bpf_output: bool,
     style: Style,
-    /// The event's name, padded, with what follows it.
+    /// The event's name, padded, with what follows it; empty where it is not shown.
     event: Vec<u8>,
 }
 
@@ -34,20 +60,32 @@ pub struct Style {
     pub nanoseconds: bool,
     /// What times count from.
     pub clock: Clock,
+    /// The time of day, if it is shown.
+    pub time_of_day: Option<TimeOfDay>,
+    /// Whose registers were recorded.
+    pub architecture: Architecture,
 }
 
 impl Layout {
-    /// The layout of an event called `name`, of which `fields` are shown; `stacked` where its callchains are.
+    /// The layout of an event.
     #[must_use]
-    pub fn new(name: &str, fields: Fields, stacked: bool, style: Style) -> Self {
-        let mut event = Vec::new();
-        number::right(&mut event, name.as_bytes(), style.name_columns);
-        event.extend_from_slice(b": ");
+    pub fn new(event: &Event<'_>, style: Style) -> Self {
+        let fields = event.fields;
+        let mut text = Vec::new();
+        if fields.has(Field::Event) {
+            number::right(&mut text, event.name.as_bytes(), style.name_columns);
+            text.extend_from_slice(b": ");
+        }
+        if fields.has(Field::Flags) {
+            number::blanks(&mut text, FLAGS_COLUMNS);
+        }
         Self {
             fields,
-            stacked: stacked && fields.has(Field::Ip),
+            stacked: event.stacked && fields.has(Field::Ip),
+            weight_parts: event.weight_parts,
+            bpf_output: event.bpf_output,
             style,
-            event,
+            event: text,
         }
     }
 
@@ -76,6 +114,14 @@ impl Layout {
         if has(Field::Cpu) {
             cpu(line.cpu, out);
         }
+        if has(Field::Misc) {
+            misc(line.misc, out);
+        }
+        if let Some(time_of_day) = &self.style.time_of_day
+            && has(Field::Tod)
+        {
+            time_of_day.write(line.time, self.style.nanoseconds, out);
+        }
         if has(Field::Time) {
             match self.style.clock {
                 Clock::Recorded => late::time(out, line.time, self.style.nanoseconds),
@@ -87,9 +133,7 @@ impl Layout {
             number::decimal(out, line.period, 10);
             out.push(b' ');
         }
-        if has(Field::Event) {
-            out.extend_from_slice(&self.event);
-        }
+        out.extend_from_slice(&self.event);
     }
 
     /// Appends the sample's data address.
@@ -135,23 +179,43 @@ impl Layout {
     fn names(&self, spot: &Spot<'_>, out: &mut Vec<u8>) {
         if self.fields.has(Field::Sym) {
             out.push(b' ');
-            match &spot.symbol {
-                Some(symbol) => {
-                    out.extend_from_slice(symbol.name.as_bytes());
-                    if self.fields.has(Field::Symoff) {
-                        out.extend_from_slice(b"+0x");
-                        number::hexadecimal(out, symbol.offset, 0);
-                    }
-                }
-                None => out.extend_from_slice(b"[unknown]"),
-            }
+            Self::symbol(spot, self.fields.has(Field::Symoff), out);
         }
         if self.fields.has(Field::Dso) {
-            out.extend_from_slice(b" (");
-            out.extend_from_slice(spot.object.unwrap_or("[unknown]").as_bytes());
-            out.push(b')');
+            out.push(b' ');
+            Self::object(spot, out);
         }
     }
+
+    /// `symbol+0xoffset`.
+    fn symbol(spot: &Spot<'_>, with_offset: bool, out: &mut Vec<u8>) {
+        let Some(symbol) = &spot.symbol else {
+            return out.extend_from_slice(b"[unknown]");
+        };
+        out.extend_from_slice(symbol.name.as_bytes());
+        if with_offset {
+            out.extend_from_slice(b"+0x");
+            number::hexadecimal(out, symbol.offset, 0);
+        }
+    }
+
+    /// `(object)`.
+    fn object(spot: &Spot<'_>, out: &mut Vec<u8>) {
+        out.push(b'(');
+        out.extend_from_slice(spot.object.unwrap_or("[unknown]").as_bytes());
+        out.push(b')');
+    }
+}
+
+/// The mode in letters, in six columns. As in perf, letters stand for bits of the mode's number: a hypervisor is `KUH`.
+fn misc(misc: Misc, out: &mut Vec<u8>) {
+    let start = out.len();
+    for (bits, letter) in [(1, b'K'), (2, b'U'), (3, b'H'), (4, b'G'), (5, b'g')] {
+        if misc.contains(Misc(bits)) {
+            out.push(letter);
+        }
+    }
+    number::blanks(out, 6_usize.saturating_sub(out.len() - start));
 }
 
 /// `[%03d] `; a sample without CPU has -1.

@@ -2,7 +2,7 @@ use rperf_lines::Named;
 
 use super::*;
 
-const DEFAULT: Fields = Fields::of(&[
+const DEFAULT: [Field; 10] = [
     Field::Comm,
     Field::Tid,
     Field::Cpu,
@@ -13,12 +13,14 @@ const DEFAULT: Fields = Fields::of(&[
     Field::Symoff,
     Field::Dso,
     Field::Period,
-]);
+];
 
 const STYLE: Style = Style {
     name_columns: 16,
     nanoseconds: false,
     clock: Clock::Recorded,
+    time_of_day: None,
+    architecture: Architecture::X86,
 };
 
 fn line() -> Line<'static> {
@@ -29,6 +31,7 @@ fn line() -> Line<'static> {
         cpu: 1,
         time: 2_859_727_373_999,
         period: 1_001_001,
+        misc: Misc(2),
     }
 }
 
@@ -51,6 +54,22 @@ const NOWHERE: Spot<'static> = Spot {
     object: None,
 };
 
+fn layout(name: &str, fields: &[Field], stacked: bool) -> Layout {
+    styled(name, fields, stacked, STYLE)
+}
+
+fn styled(name: &str, fields: &[Field], stacked: bool, style: Style) -> Layout {
+    let fields = Fields::of(fields);
+    let event = Event {
+        name,
+        fields,
+        stacked,
+        weight_parts: false,
+        bpf_output: false,
+    };
+    Layout::new(&event, style)
+}
+
 fn text(layout: &Layout, line: &Line<'_>) -> String {
     let mut block = Block::default();
     layout.start(line, &mut block);
@@ -68,7 +87,7 @@ fn text(layout: &Layout, line: &Line<'_>) -> String {
 
 #[test]
 fn a_single_line_has_the_runtime_address() {
-    let layout = Layout::new("cpu-clock:ppp", DEFAULT, false, STYLE);
+    let layout = layout("cpu-clock:ppp", &DEFAULT, false);
     assert_eq!(
         text(&layout, &line()),
         "            calc   856 [001]  2859.727373:    1001001    cpu-clock:ppp:      55ffb9700157 leaf+0x1e (/opt/demo/calc)\n"
@@ -77,7 +96,7 @@ fn a_single_line_has_the_runtime_address() {
 
 #[test]
 fn a_stack_has_the_address_in_the_object() {
-    let layout = Layout::new("cpu-clock:ppp", DEFAULT, true, STYLE);
+    let layout = layout("cpu-clock:ppp", &DEFAULT, true);
     assert_eq!(
         text(&layout, &line()),
         "calc   856 [001]  2859.727373:    1001001    cpu-clock:ppp: \n\
@@ -88,8 +107,7 @@ fn a_stack_has_the_address_in_the_object() {
 
 #[test]
 fn fields_fall_away_one_by_one() {
-    let only =
-        |fields: &[Field]| text(&Layout::new("cs", Fields::of(fields), true, STYLE), &line());
+    let only = |fields: &[Field]| text(&layout("cs", fields, true), &line());
     assert_eq!(
         only(&[Field::Comm, Field::Pid, Field::Tid]),
         "            calc   855/856   \n"
@@ -119,6 +137,7 @@ fn values_that_are_missing_print_as_perf_prints_them() {
         cpu: u32::MAX,
         time: u64::MAX,
         period: 0,
+        misc: Misc(0),
     };
     let fields = [
         Field::Comm,
@@ -128,7 +147,7 @@ fn values_that_are_missing_print_as_perf_prints_them() {
         Field::Time,
         Field::Period,
     ];
-    let layout = Layout::new("cs", Fields::of(&fields), false, STYLE);
+    let layout = layout("cs", &fields, false);
     assert_eq!(
         text(&layout, &line),
         " a comm of 15 ch    -1/1234567 [-01] 18446744073.709551:          0 \n"
@@ -141,6 +160,6 @@ fn nanoseconds_have_nine_digits() {
         nanoseconds: true,
         ..STYLE
     };
-    let layout = Layout::new("cs", Fields::of(&[Field::Time]), false, style);
+    let layout = styled("cs", &[Field::Time], false, style);
     assert_eq!(text(&layout, &line()), " 2859.727373999: \n");
 }

@@ -1,0 +1,71 @@
+//! One entry of a branch stack: `struct perf_branch_entry` of linux/perf_event.h.
+
+use super::number;
+
+/// What ends an entry: `/M/-/-/0/COND `. Entries that say nothing about their kind have none there.
+pub(super) fn flags(flags: u64, out: &mut Vec<u8>) {
+    let has = |bit: u32| flags >> bit & 1 == 1;
+    let predicted = match (has(0), has(1)) {
+        (_, true) => b'P',
+        (true, false) => b'M',
+        (false, false) => b'-',
+    };
+    let in_transaction = if has(2) { b'X' } else { b'-' };
+    let aborted = if has(3) { b'A' } else { b'-' };
+    for letter in [predicted, in_transaction, aborted] {
+        out.extend_from_slice(&[b'/', letter]);
+    }
+    out.push(b'/');
+    number::decimal(out, flags >> 4 & 0xffff, 0);
+    out.push(b'/');
+    out.extend_from_slice(kind(flags >> 20 & 0xf, flags >> 26 & 0xf).as_bytes());
+    out.push(b' ');
+}
+
+/// `PERF_BR_*`, and `PERF_BR_NEW_*` where the first says that it goes on there.
+fn kind(kind: u64, more: u64) -> &'static str {
+    match (kind, more) {
+        (1, _) => "COND",
+        (2, _) => "UNCOND",
+        (3, _) => "IND",
+        (4, _) => "CALL",
+        (5, _) => "IND_CALL",
+        (6, _) => "RET",
+        (7, _) => "SYSCALL",
+        (8, _) => "SYSRET",
+        (9, _) => "COND_CALL",
+        (10, _) => "COND_RET",
+        (11, _) => "ERET",
+        (12, _) => "IRQ",
+        (13, _) => "SERROR",
+        (14, _) => "NO_TX",
+        (15, 0) => "FAULT_ALGN",
+        (15, 1) => "FAULT_DATA",
+        (15, 2) => "FAULT_INST",
+        (15, 3) => "ARCH_1",
+        (15, 4) => "ARCH_2",
+        (15, 5) => "ARCH_3",
+        (15, 6) => "ARCH_4",
+        (15, 7) => "ARCH_5",
+        // What perf's C library prints for a name that is missing.
+        (15, _) => "(null)",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn flags_by_letter() {
+        let text = |flags| {
+            let mut out = Vec::new();
+            super::flags(flags, &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(text(0), "/-/-/-/0/ ");
+        assert_eq!(text(1), "/M/-/-/0/ ");
+        assert_eq!(text(2 | 4 | 8 | 77 << 4 | 6 << 20), "/P/X/A/77/RET ");
+        assert_eq!(text(15 << 20 | 2 << 26), "/-/-/-/0/FAULT_INST ");
+        assert_eq!(text(u64::MAX), "/P/X/A/65535/(null) ");
+    }
+}
