@@ -173,7 +173,18 @@ fn samples_before_exec_are_of_perf_exec() {
         );
     };
     let scratch = Scratch::new();
-    let words = ["record", "-q", "-a", "-e", "page-faults", "-c", "1", "true"];
+    let words = [
+        "record",
+        "-q",
+        "-o",
+        "perf.data",
+        "-a",
+        "-e",
+        "page-faults",
+        "-c",
+        "1",
+        "true",
+    ];
     let ours = rperf_in(&scratch, &words).finish().expect("rperf starts");
     assert_eq!((ours.status, ours.stderr.as_str()), (0, ""));
     let comms = perf_in(&perf, &scratch, &["script", "-F", "comm"]).stdout;
@@ -200,6 +211,8 @@ fn losses_are_told_as_perf_tells_them() {
     let scratch = Scratch::new();
     let words = [
         "record",
+        "-o",
+        "perf.data",
         "-a",
         "-g",
         "-m",
