@@ -3,6 +3,7 @@
 //! Text is compared line by line. What differs on purpose stands in docs/compatibility.md and is normalised here, nowhere else.
 
 mod compare;
+mod fixtures;
 mod recordings;
 mod report;
 mod tracepoints;

@@ -55,6 +55,9 @@ impl Guest {
             .map(|name| source.join(self.machine).join(name))
             .collect();
         files.extend([source.join("run.sh"), self.rperf.clone()]);
+        if bless() {
+            files.push(source.join(self.machine).join("fixtures"));
+        }
         // Made only where its source was at hand.
         let counters = self.made.join("fakepmu.ko");
         files.extend(counters.exists().then_some(counters));
@@ -91,6 +94,25 @@ impl Guest {
 
 fn variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).map(PathBuf::from)
+}
+
+/// Whether the fixtures are to be recorded anew.
+fn bless() -> bool {
+    variable("RPERF_BLESS").is_some()
+}
+
+/// Takes over what the guest recorded as fixtures.
+fn take_fixtures(machine: &str, out: &Path) {
+    let fixtures = root().join("tests/fixtures").join(machine);
+    let recorded = out.join("fixtures");
+    let taken = run(Command::new("cp").arg("-rT").args([&recorded, &fixtures]));
+    assert!(taken, "{} cannot be copied", recorded.display());
+    for entry in fs::read_dir(&fixtures).expect("the folder of the fixtures") {
+        let path = entry.expect("a fixture").path();
+        if path.extension() == Some("said".as_ref()) {
+            fs::remove_file(path).expect("what the recorder said");
+        }
+    }
 }
 
 fn run(command: &mut Command) -> bool {
@@ -137,6 +159,9 @@ fn compare(test: &str, machine: &'static str) {
     };
     let scratch = Scratch::new();
     let out = guest.run(&scratch);
+    if bless() {
+        take_fixtures(machine, &out);
+    }
     let mut found = Vec::new();
     let cases = text(&root().join("tests/guest").join(machine).join("cases"));
     for case in cases.lines().filter_map(|line| line.split(' ').next()) {

@@ -3,6 +3,7 @@
 # tools and reads both recordings with both, into /out:
 #   NAME.RECORDER.data, NAME.RECORDER.said and .status of the recorder, NAME.RECORDER.READER and .READER.said of
 #   script, NAME.RECORDER.report.READER of report, NAME.RECORDER.attrs of perf evlist -v
+# Lines of `fixtures` are recorded by perf alone: NAME.data.
 PATH=/payload:$PATH
 if [ -e fakepmu.ko ]; then insmod ./fakepmu.ko || exit 1; fi
 if [ -e prepare.sh ]; then . ./prepare.sh; fi
@@ -21,3 +22,10 @@ while read -r name words; do
         perf evlist -v -i "$base.data" >"$base.attrs" 2>&1
     done
 done <cases
+
+if [ ! -e fixtures ]; then exit 0; fi
+mkdir /out/fixtures
+while read -r name words; do
+    # shellcheck disable=SC2086 # a list of words
+    timeout 60 perf record -o "/out/fixtures/$name.data" $words -- ./load 60 >"/out/fixtures/$name.said" 2>&1 </dev/null
+done <fixtures
