@@ -89,6 +89,18 @@ impl RecordHeader {
         })
     }
 
+    /// Size of the whole record in bytes. simpleperf's own types take the place of `misc` for the upper
+    /// half of a size of 32 bits.
+    #[inline]
+    #[must_use]
+    pub fn record_size(&self) -> usize {
+        if self.kind.is_simpleperf() {
+            usize::from(self.misc.0) << 16 | usize::from(self.size)
+        } else {
+            usize::from(self.size)
+        }
+    }
+
     /// Appends the eight bytes.
     pub fn encode(&self, to: &mut Encoder<'_>) {
         to.u32(self.kind.0);
@@ -115,16 +127,32 @@ impl<'a> RawRecord<'a> {
     #[must_use]
     pub fn split(bytes: &'a [u8], endian: Endian) -> Option<(Self, usize)> {
         let header = RecordHeader::decode(bytes, endian).ok()?;
-        let size = usize::from(header.size);
+        let size = header.record_size();
         let body = bytes.get(RecordHeader::SIZE..size)?;
-        Some((
-            Self {
-                kind: header.kind,
-                misc: header.misc,
-                body,
-            },
-            size,
-        ))
+        let (kind, mut misc) = (header.kind, header.misc);
+        if kind.is_simpleperf() {
+            misc = Misc::default();
+        }
+        Some((Self { kind, misc, body }, size))
+    }
+
+    /// Appends the record with its header, as [`RawRecord::split`] would take it apart. A body that is too
+    /// long for the header to say appends nothing.
+    pub fn encode(&self, endian: Endian, out: &mut Vec<u8>) {
+        let size = RecordHeader::SIZE + self.body.len();
+        let upper = u16::try_from(size >> 16).ok();
+        let misc = match upper {
+            Some(0) if !self.kind.is_simpleperf() => self.misc,
+            Some(upper) if self.kind.is_simpleperf() => Misc(upper),
+            _ => return,
+        };
+        let header = RecordHeader {
+            kind: self.kind,
+            misc,
+            size: u16::try_from(size & 0xffff).unwrap_or_default(),
+        };
+        header.encode(&mut Encoder::new(out, endian));
+        out.extend_from_slice(self.body);
     }
 }
 
@@ -158,5 +186,21 @@ mod tests {
             None,
             "smaller than its header"
         );
+    }
+
+    #[test]
+    fn records_of_simpleperf_may_be_larger_than_16_bits_can_say() {
+        let mut bytes = Vec::new();
+        let header = RecordHeader {
+            kind: RecordKind::SIMPLEPERF_TRACING_DATA,
+            misc: Misc(1),
+            size: 16,
+        };
+        header.encode(&mut Encoder::new(&mut bytes, Endian::Little));
+        bytes.resize((1 << 16) + 16, 7);
+        let (record, size) = RawRecord::split(&bytes, Endian::Little).unwrap();
+        assert_eq!((record.misc, size), (Misc(0), bytes.len()));
+        let cut = &bytes[..bytes.len() - 1];
+        assert_eq!(RawRecord::split(cut, Endian::Little), None);
     }
 }

@@ -110,11 +110,45 @@ kinds! {
     COMPRESSED2 = 83;
     /// BPF metadata.
     BPF_METADATA = 84;
+    /// The last schedule statistics of a CPU.
+    SCHEDSTAT_CPU = 85;
+    /// The schedule statistics of a domain of a CPU.
+    SCHEDSTAT_DOMAIN = 86;
+    /// simpleperf: symbols of the kernel, as kallsyms has them.
+    SIMPLEPERF_KERNEL_SYMBOL = 32769;
+    /// simpleperf: a file and its number.
+    SIMPLEPERF_DSO = 32770;
+    /// simpleperf: a symbol of a file.
+    SIMPLEPERF_SYMBOL = 32771;
+    /// simpleperf: part of a record that is longer than 65535 bytes.
+    SIMPLEPERF_SPLIT = 32772;
+    /// simpleperf: the parts before this one make up a record.
+    SIMPLEPERF_SPLIT_END = 32773;
+    /// simpleperf: ids and their events.
+    SIMPLEPERF_EVENT_ID = 32774;
+    /// simpleperf: a callchain that was unwound or joined afterwards.
+    SIMPLEPERF_CALLCHAIN = 32775;
+    /// simpleperf: how unwinding of a stack ended.
+    SIMPLEPERF_UNWINDING_RESULT = 32776;
+    /// simpleperf: tracing data inside the record.
+    SIMPLEPERF_TRACING_DATA = 32777;
+    /// simpleperf: a text.
+    SIMPLEPERF_DEBUG = 32778;
 }
 
 impl RecordKind {
     /// First number of perf's own record types (`PERF_RECORD_USER_TYPE_START`).
     pub const USER_TYPE_START: u32 = 64;
+
+    /// First number of simpleperf's own record types (`SIMPLE_PERF_RECORD_TYPE_START`).
+    pub const SIMPLEPERF_START: u32 = 32768;
+
+    /// Whether it is a type of Android's simpleperf.
+    #[inline]
+    #[must_use]
+    pub fn is_simpleperf(self) -> bool {
+        self.0 >= Self::SIMPLEPERF_START
+    }
 
     /// Whether perf's user space made it; such records have no sample id trailer.
     #[must_use]
