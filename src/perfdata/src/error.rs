@@ -2,7 +2,7 @@
 
 use rperf_wire::{DecodeError, RecordKind};
 
-use crate::FeatureId;
+use crate::{FeatureId, ZstdError};
 
 /// Why bytes are not a perf.data file that can be read. All offsets count from the file's start.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -101,6 +101,40 @@ pub enum Error {
         offset: u64,
         /// What it says.
         size: u16,
+    },
+    /// A compressed record cannot be decompressed.
+    #[error("compressed record at offset {offset}: {source}")]
+    Zstd {
+        /// Where the record begins.
+        offset: u64,
+        /// Why.
+        source: ZstdError,
+    },
+    /// Compressed records say that they are far more than a recording can be.
+    #[error(
+        "compressed record at offset {offset}: the records so far would be {size} bytes long; at most {most} are taken for their size"
+    )]
+    Ratio {
+        /// Where the record begins.
+        offset: u64,
+        /// Bytes of all records up to this one.
+        size: u64,
+        /// Bytes that are taken.
+        most: u64,
+    },
+    /// The last of the compressed records is not whole.
+    #[error("the compressed records end inside a record: {left} bytes of it are there")]
+    CompressedCut {
+        /// Bytes of it.
+        left: u64,
+    },
+    /// A part of a directory cannot be read to its end.
+    #[error("part {part}: {source}")]
+    Part {
+        /// Which, counted from 1.
+        part: u32,
+        /// Why; offsets are those of the part.
+        source: Box<Error>,
     },
     /// The last record is not whole.
     #[error("record at offset {offset} needs {need} bytes, {have} are left")]

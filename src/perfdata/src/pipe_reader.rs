@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Read};
 use rperf_wire::{Endian, RawRecord, RecordHeader};
 
 use crate::records::{has_payload, payload_size};
-use crate::{Error, FileHeader, PipeHead, RecordAt, Records};
+use crate::{Error, Expander, FileHeader, PipeHead, RecordAt, Records};
 
 /// Where a stream comes from.
 pub trait Source: Read {
@@ -23,7 +23,8 @@ impl Source for &[u8] {
 }
 
 /// Reads records one after the other and keeps their bytes until they are [released], so that what
-/// must wait for its turn needs no copy.
+/// must wait for its turn needs no copy. Compressed ones are replaced by what is in them, and all offsets
+/// count as if they had never been compressed.
 ///
 /// [released]: PipeReader::release
 #[derive(Debug)]
@@ -38,6 +39,19 @@ pub struct PipeReader<R> {
     /// Offset in the stream of the next record.
     next: u64,
     ended: bool,
+    /// From the first compressed record on.
+    packed: Option<Packed>,
+}
+
+/// What came and is not part of the stream of records yet.
+#[derive(Debug)]
+struct Packed {
+    expander: Expander,
+    bytes: Vec<u8>,
+    /// Offset in the input of the first of `bytes`.
+    offset: u64,
+    /// Why nothing more comes, if not for the end of the input.
+    end: Option<Error>,
 }
 
 /// Bytes asked for with one read.
@@ -65,6 +79,7 @@ impl<R: Source> PipeReader<R> {
             base: 0,
             next: header.data.offset,
             ended: false,
+            packed: None,
         })
     }
 
@@ -108,7 +123,9 @@ impl<R: Source> PipeReader<R> {
         let bytes = self.buffer.get(start..self.filled).unwrap_or_default();
         let mut records = Records::new(bytes, self.next, self.endian);
         let Some(record) = records.next() else {
-            return Ok(None);
+            // Decompressed records are whole: what ended them comes behind the last one.
+            let end = self.packed.as_mut().and_then(|packed| packed.end.take());
+            return end.map_or(Ok(None), Err);
         };
         let noted = record.and_then(|record| {
             if PipeHead::wants(record.raw.kind) {
@@ -158,7 +175,7 @@ impl<R: Source> PipeReader<R> {
         let Ok(header) = RecordHeader::decode(rest, self.endian) else {
             return RecordHeader::SIZE as u64;
         };
-        let size = u64::from(header.size);
+        let size = header.record_size() as u64;
         match RawRecord::split(rest, self.endian) {
             Some((raw, _)) if has_payload(raw.kind) => {
                 size.saturating_add(payload_size(&raw, self.endian))
@@ -172,7 +189,11 @@ impl<R: Source> PipeReader<R> {
         while !self.ended {
             let need = self.need();
             if need <= self.rest().len() as u64 {
-                return Ok(());
+                if self.packed.is_some() || !self.is_compressed() {
+                    return Ok(());
+                }
+                self.unpack();
+                continue;
             }
             let most = MOST_PAYLOAD;
             if need > most {
@@ -184,7 +205,61 @@ impl<R: Source> PipeReader<R> {
         Ok(())
     }
 
+    /// Whether the next record, all of which has come, is compressed.
+    fn is_compressed(&self) -> bool {
+        let header = RecordHeader::decode(self.rest(), self.endian);
+        header.is_ok_and(|header| Expander::wants(header.kind))
+    }
+
+    /// Begins to decompress: what has come from the next record on is taken out of the stream.
+    fn unpack(&mut self) {
+        let bytes = self.rest().to_vec();
+        self.filled = self.offset(self.next).min(self.filled);
+        self.packed = Some(Packed {
+            expander: Expander::new(self.endian),
+            bytes,
+            offset: self.next,
+            end: None,
+        });
+        self.expand();
+    }
+
+    /// Decompresses the whole records that have come, and the last of them at the end of the input.
+    fn expand(&mut self) {
+        let Some(packed) = &mut self.packed else {
+            return;
+        };
+        self.buffer.truncate(self.filled);
+        let expanded = packed.expand(self.ended, self.endian, &mut self.buffer);
+        if let Err(error) = expanded {
+            // What waits behind the damage is given; that it ends there is known already.
+            drop(packed.expander.finish(packed.offset, &mut self.buffer));
+            packed.end = Some(error);
+            self.ended = true;
+        }
+        self.filled = self.buffer.len();
+    }
+
     fn read(&mut self) -> Result<(), Error> {
+        let Some(packed) = &mut self.packed else {
+            return self.read_records();
+        };
+        let mut room = vec![0; READ];
+        match self.input.read(&mut room) {
+            Ok(0) => self.ended = true,
+            Ok(count) => packed.bytes.extend(room.iter().take(count)),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => {
+                let offset = packed.offset + packed.bytes.len() as u64;
+                let kind = error.kind();
+                return Err(Error::Read { offset, kind });
+            }
+        }
+        self.expand();
+        Ok(())
+    }
+
+    fn read_records(&mut self) -> Result<(), Error> {
         if self.buffer.len() < self.filled + READ {
             self.buffer.resize(self.filled + READ, 0);
         }
@@ -206,5 +281,33 @@ impl<R: Source> PipeReader<R> {
     fn stop(&mut self) {
         self.ended = true;
         self.filled = self.offset(self.next).min(self.filled);
+    }
+}
+
+impl Packed {
+    /// Appends to `out` the records that can be given: all of them at the end.
+    fn expand(&mut self, ended: bool, endian: Endian, out: &mut Vec<u8>) -> Result<(), Error> {
+        let mut records = Records::new(&self.bytes, self.offset, endian);
+        let mut next = self.offset;
+        let mut end = Ok(());
+        while let Some(record) = records.next() {
+            match record {
+                Ok(record) => self.expander.push(&record, out)?,
+                Err(Error::Truncated { .. }) if !ended => break,
+                Err(error) => {
+                    end = Err(error);
+                    break;
+                }
+            }
+            next = records.position();
+        }
+        let gone = usize::try_from(next - self.offset).unwrap_or(usize::MAX);
+        self.bytes.drain(..gone.min(self.bytes.len()));
+        self.offset = next;
+        if ended {
+            let finished = self.expander.finish(next, out);
+            return end.and(finished);
+        }
+        end
     }
 }

@@ -12,9 +12,10 @@ pub struct PerfData<'a> {
     header: FileHeader,
     events: Vec<EventDesc>,
     features: Features<'a>,
-    data: &'a [u8],
+    pub(crate) data: &'a [u8],
     updates: Vec<EventUpdate>,
     findings: Vec<Finding>,
+    pub(crate) end: Option<Error>,
 }
 
 impl<'a> PerfData<'a> {
@@ -61,6 +62,7 @@ impl<'a> PerfData<'a> {
             data,
             updates: Vec::new(),
             findings,
+            end: None,
         })
     }
 
@@ -78,6 +80,7 @@ impl<'a> PerfData<'a> {
             data,
             updates,
             findings,
+            end: None,
         })
     }
 

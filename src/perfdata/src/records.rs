@@ -41,6 +41,12 @@ impl<'a> Records<'a> {
         self.position
     }
 
+    /// Byte order of the records.
+    #[must_use]
+    pub fn endian(&self) -> Endian {
+        self.endian
+    }
+
     #[inline]
     fn advance(&mut self, size: usize) {
         self.rest = self.rest.get(size..).unwrap_or_default();
@@ -54,13 +60,13 @@ impl<'a> Records<'a> {
         let header = RecordHeader::decode(self.rest, self.endian);
         self.rest = &[];
         match header {
-            Ok(header) if usize::from(header.size) < RecordHeader::SIZE => Error::RecordSize {
+            Ok(header) if header.record_size() < RecordHeader::SIZE => Error::RecordSize {
                 offset,
                 size: header.size,
             },
             Ok(header) => Error::Truncated {
                 offset,
-                need: u64::from(header.size),
+                need: header.record_size() as u64,
                 have,
             },
             Err(_) => Error::Truncated {

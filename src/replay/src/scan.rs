@@ -80,6 +80,8 @@ pub(crate) fn scan(data: &PerfData<'_>, events: &EventTable) -> Result<Scan, Err
             Err(error) => scanner.tally.found.end = Some(error),
         }
     }
+    let end = &mut scanner.tally.found.end;
+    *end = end.take().or_else(|| data.end().cloned());
     Ok(scanner.finish(data))
 }
 

@@ -1,0 +1,247 @@
+//! The zstd stream that runs through the COMPRESSED records of a recording.
+//!
+//! A recorder flushes the stream at the end of what it puts into records, but never ends it, and a block
+//! may begin in one record and end in the next. So whole blocks are decoded as they come. The decoder keeps
+//! a window of its last output to itself until the stream ends; how much it has decoded altogether is
+//! known all the same, because each window is filled with zeros beforehand that are taken away again.
+
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+
+/// First bytes of a frame (RFC 8878).
+const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// The last three of the first four bytes of what decoders pass over.
+const SKIPPABLE: [u8; 3] = [0x2a, 0x4d, 0x18];
+/// Longest block, decompressed.
+const MOST_BLOCK: u64 = 128 << 10;
+/// Largest window that is taken: that of level 20. It bounds the memory that a few bytes can ask for.
+const MOST_WINDOW: u64 = 32 << 20;
+/// An empty block that says it is the last one.
+const END: [u8; 3] = [1, 0, 0];
+
+/// Why a stream cannot be decoded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ZstdError {
+    /// It does not begin as one.
+    #[error("the compressed bytes do not begin as a zstd frame")]
+    Magic,
+    /// Reading it takes more memory than is granted.
+    #[error("the zstd frame needs a window of {window} bytes; at most {most} are taken")]
+    Window {
+        /// What it needs.
+        window: u64,
+        /// What is granted.
+        most: u64,
+    },
+    /// The decoder says so.
+    #[error("zstd: {0}")]
+    Damaged(String),
+}
+
+/// A frame being decoded.
+struct Frame {
+    /// Bytes of zeros put in front.
+    filled: u64,
+    /// Bytes taken out, those zeros among them.
+    taken: u64,
+    checksum: bool,
+}
+
+/// Decodes a stream piece by piece.
+pub(crate) struct Zstd {
+    decoder: FrameDecoder,
+    frame: Option<Frame>,
+    /// Compressed bytes that wait for the rest of their block.
+    waiting: Vec<u8>,
+    /// Bytes that the frames before this one gave.
+    finished: u64,
+}
+
+impl std::fmt::Debug for Zstd {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Zstd")
+            .field("produced", &self.produced())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Zstd {
+    pub(crate) fn new() -> Self {
+        Self {
+            decoder: FrameDecoder::new(),
+            frame: None,
+            waiting: Vec::new(),
+            finished: 0,
+        }
+    }
+
+    /// Bytes decoded so far, those that the decoder still keeps among them.
+    pub(crate) fn produced(&self) -> u64 {
+        let frame = self
+            .frame
+            .as_ref()
+            .map_or(0, |frame| frame.taken + self.decoder.can_collect() as u64);
+        self.finished + frame
+    }
+
+    /// Decodes what is whole of `bytes` and what came before, and appends to `out` what the decoder
+    /// lets go.
+    pub(crate) fn feed(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), ZstdError> {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.extend_from_slice(bytes);
+        let mut rest = waiting.as_slice();
+        loop {
+            let used = match &self.frame {
+                None => self.begin(rest)?,
+                Some(frame) => match block_size(rest, frame.checksum) {
+                    Some(size) => self.block(rest.get(..size).unwrap_or_default(), out)?,
+                    None => 0,
+                },
+            };
+            if used == 0 {
+                break;
+            }
+            rest = rest.get(used..).unwrap_or_default();
+        }
+        self.waiting = rest.to_vec();
+        Ok(())
+    }
+
+    /// Appends to `out` what the decoder has kept: the stream goes no further.
+    pub(crate) fn finish(&mut self, out: &mut Vec<u8>) -> Result<(), ZstdError> {
+        if let Some(frame) = &self.frame {
+            let mut end = END.to_vec();
+            end.resize(END.len() + if frame.checksum { 4 } else { 0 }, 0);
+            self.block(&end, out)?;
+        }
+        Ok(())
+    }
+
+    /// The header of a frame, or one to be passed over; 0 where it is not whole.
+    fn begin(&mut self, bytes: &[u8]) -> Result<usize, ZstdError> {
+        let Some(magic) = bytes.first_chunk::<4>() else {
+            return Ok(0);
+        };
+        if magic[1..] == SKIPPABLE && magic[0] & 0xf0 == 0x50 {
+            let size = bytes.get(4..).and_then(<[u8]>::first_chunk);
+            let size = size.map_or(0, |size| 8 + u32::from_le_bytes(*size) as usize);
+            return Ok(if size <= bytes.len() { size } else { 0 });
+        }
+        if *magic != MAGIC {
+            return Err(ZstdError::Magic);
+        }
+        let Some(header) = Header::decode(bytes) else {
+            return Ok(0);
+        };
+        if header.window > MOST_WINDOW {
+            let (window, most) = (header.window, MOST_WINDOW);
+            return Err(ZstdError::Window { window, most });
+        }
+        let bytes = bytes.get(..header.size).unwrap_or_default();
+        self.decoder.reset(bytes).map_err(damaged)?;
+        self.fill(header.window)?;
+        self.frame = Some(Frame {
+            filled: header.window,
+            taken: 0,
+            checksum: header.checksum,
+        });
+        Ok(header.size)
+    }
+
+    /// Fills the window with zeros, by blocks that say "so many of this byte".
+    fn fill(&mut self, window: u64) -> Result<(), ZstdError> {
+        let mut left = window;
+        while left > 0 {
+            let size = left.min(MOST_BLOCK);
+            let header = u32::try_from(size << 3 | 1 << 1).unwrap_or_default();
+            let [low, middle, high, _] = header.to_le_bytes();
+            self.decode(&[low, middle, high, 0])?;
+            left -= size;
+        }
+        Ok(())
+    }
+
+    fn decode(&mut self, block: &[u8]) -> Result<(), ZstdError> {
+        let one = BlockDecodingStrategy::UptoBlocks(1);
+        let decoded = self.decoder.decode_blocks(block, one);
+        decoded.map(drop).map_err(damaged)
+    }
+
+    /// Decodes one block and takes what the decoder lets go.
+    fn block(&mut self, block: &[u8], out: &mut Vec<u8>) -> Result<usize, ZstdError> {
+        self.decode(block)?;
+        let ended = self.decoder.is_finished();
+        let Some(frame) = &mut self.frame else {
+            return Ok(block.len());
+        };
+        let zeros = frame.filled.saturating_sub(frame.taken);
+        let start = out.len();
+        let taken = self.decoder.collect_to_writer(&mut *out);
+        let taken = taken.map_err(|error| ZstdError::Damaged(error.to_string()))? as u64;
+        let zeros = usize::try_from(zeros.min(taken)).unwrap_or(usize::MAX);
+        out.drain(start..start + zeros);
+        frame.taken += taken;
+        if ended {
+            self.finished += frame.taken.saturating_sub(frame.filled);
+            self.frame = None;
+        }
+        Ok(block.len())
+    }
+}
+
+fn damaged(error: impl std::fmt::Display) -> ZstdError {
+    ZstdError::Damaged(error.to_string())
+}
+
+/// Bytes of the block at the front with its header, and with the checksum behind the last one of a frame;
+/// `None` where not all of them are there.
+fn block_size(bytes: &[u8], checksum: bool) -> Option<usize> {
+    const HEADER: usize = 3;
+    const REPEATED: u32 = 1;
+    let [low, middle, high] = *bytes.first_chunk::<HEADER>()?;
+    let header = u32::from_le_bytes([low, middle, high, 0]);
+    let (last, kind, size) = (header & 1 == 1, header >> 1 & 3, header >> 3);
+    let content = if kind == REPEATED { 1 } else { size as usize };
+    let check = if last && checksum { 4 } else { 0 };
+    let size = HEADER + content + check;
+    (size <= bytes.len()).then_some(size)
+}
+
+/// What is needed of a frame's header.
+struct Header {
+    size: usize,
+    window: u64,
+    checksum: bool,
+}
+
+impl Header {
+    /// `None` where not all of it is there. `bytes` begin with the magic.
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let descriptor = *bytes.get(4)?;
+        let single = descriptor >> 5 & 1 == 1;
+        let dictionary = [0, 1, 2, 4].get(usize::from(descriptor & 3))?;
+        let content = match descriptor >> 6 {
+            0 => usize::from(single),
+            wide => 1 << wide,
+        };
+        let fixed = if single { 5 } else { 6 };
+        let size = fixed + dictionary + content;
+        let whole = bytes.get(..size)?;
+        let window = if single {
+            let field = whole.get(fixed + dictionary..)?;
+            let number = field.iter().rev();
+            let number = number.fold(0, |sum: u64, byte| sum << 8 | u64::from(*byte));
+            // Two bytes say what is beyond that which one byte can say.
+            if content == 2 { number + 256 } else { number }
+        } else {
+            let window = *whole.get(5)?;
+            let base = 1_u64 << (10 + (window >> 3));
+            base + base / 8 * u64::from(window & 7)
+        };
+        Some(Self {
+            size,
+            window,
+            checksum: descriptor >> 2 & 1 == 1,
+        })
+    }
+}

@@ -1,0 +1,303 @@
+//! Compressed recordings: the records that were meant come out, each at its place, however they were cut.
+
+use std::io;
+
+use proptest::prelude::*;
+use rperf_perfdata::{
+    Error, EventDesc, FeatureSet, PerfData, PipeReader, PipeWriter, Source, ZstdError,
+};
+use rperf_wire::{Attr, Endian, Misc, RawRecord, RecordKind};
+
+/// What a recorder does.
+#[derive(Debug, Clone)]
+enum Step {
+    /// Puts a record with so many bytes into the buffer to be compressed.
+    Buffer(u8),
+    /// Compresses this part (of 256) of the buffer, in records that are cut behind this part (of 256) of
+    /// the compressed bytes.
+    Flush(u8, u8),
+    /// Writes a record past the buffer.
+    Write(u8),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        4 => any::<u8>().prop_map(Step::Buffer),
+        2 => (any::<u8>(), any::<u8>()).prop_map(|(part, cut)| Step::Flush(part, cut)),
+        1 => any::<u8>().prop_map(Step::Write),
+    ];
+    prop::collection::vec(step, 0..60)
+}
+
+/// How compressed bytes look.
+#[derive(Debug, Clone, Copy)]
+enum Form {
+    /// Blocks of one frame that never ends, with a window of 1 KiB, in records of this kind.
+    Blocks(RecordKind),
+    /// A whole frame each time.
+    Frames,
+}
+
+fn forms() -> impl Strategy<Value = Form> {
+    prop_oneof![
+        Just(Form::Blocks(RecordKind::COMPRESSED)),
+        Just(Form::Blocks(RecordKind::COMPRESSED2)),
+        Just(Form::Frames),
+    ]
+}
+
+/// The stream as recorded, and the records in the order in which a reader should see them.
+struct Recorder {
+    endian: Endian,
+    form: Form,
+    number: u8,
+    buffer: Vec<u8>,
+    begun: bool,
+    recorded: Vec<u8>,
+    /// Decompressed bytes that are no whole record yet.
+    seen: Vec<u8>,
+    meant: Vec<u8>,
+}
+
+impl Recorder {
+    fn record(&mut self, length: u8) -> Vec<u8> {
+        self.number = self.number.wrapping_add(1);
+        let body = vec![self.number; usize::from(length)];
+        let raw = RawRecord {
+            kind: RecordKind::SAMPLE,
+            misc: Misc(2),
+            body: &body,
+        };
+        let mut bytes = Vec::new();
+        raw.encode(self.endian, &mut bytes);
+        bytes
+    }
+
+    fn compressed(&mut self, bytes: &[u8]) -> Vec<u8> {
+        if matches!(self.form, Form::Frames) {
+            let level = ruzstd::encoding::CompressionLevel::Fastest;
+            return ruzstd::encoding::compress_to_vec(bytes, level);
+        }
+        let mut out = Vec::new();
+        if !self.begun {
+            out.extend([0x28, 0xb5, 0x2f, 0xfd, 0, 0]);
+            self.begun = true;
+        }
+        for block in bytes.chunks(1024) {
+            let header = u32::try_from(block.len() << 3).unwrap().to_le_bytes();
+            out.extend(&header[..3]);
+            out.extend(block);
+        }
+        out
+    }
+
+    fn write_compressed(&mut self, bytes: &[u8]) {
+        let kind = match self.form {
+            Form::Blocks(kind) => kind,
+            Form::Frames => RecordKind::COMPRESSED,
+        };
+        let mut body = Vec::new();
+        if kind == RecordKind::COMPRESSED2 {
+            let size = bytes.len() as u64;
+            body.extend(match self.endian {
+                Endian::Little => size.to_le_bytes(),
+                Endian::Big => size.to_be_bytes(),
+            });
+        }
+        body.extend(bytes);
+        if kind == RecordKind::COMPRESSED2 {
+            body.resize(body.len().next_multiple_of(8), 0xee);
+        }
+        let misc = Misc(0);
+        let raw = RawRecord {
+            kind,
+            misc,
+            body: &body,
+        };
+        raw.encode(self.endian, &mut self.recorded);
+    }
+
+    fn step(&mut self, step: &Step) {
+        match *step {
+            Step::Buffer(length) => {
+                let record = self.record(length);
+                self.buffer.extend(record);
+            }
+            Step::Write(length) => {
+                let record = self.record(length);
+                self.recorded.extend(&record);
+                self.meant.extend(record);
+            }
+            Step::Flush(part, cut) => {
+                let count = self.buffer.len() * usize::from(part) / 255;
+                let bytes: Vec<u8> = self.buffer.drain(..count).collect();
+                let compressed = self.compressed(&bytes);
+                let (first, second) =
+                    compressed.split_at(compressed.len() * usize::from(cut) / 255);
+                self.write_compressed(first);
+                self.write_compressed(second);
+                self.seen.extend(bytes);
+                while let Some((_, size)) = RawRecord::split(&self.seen, self.endian) {
+                    self.meant.extend(self.seen.drain(..size));
+                }
+            }
+        }
+    }
+}
+
+fn record(steps: &[Step], form: Form, endian: Endian) -> Recorder {
+    let mut recorder = Recorder {
+        endian,
+        form,
+        number: 0,
+        buffer: Vec::new(),
+        begun: false,
+        recorded: Vec::new(),
+        seen: Vec::new(),
+        meant: Vec::new(),
+    };
+    for step in steps {
+        recorder.step(step);
+    }
+    recorder.step(&Step::Flush(255, 128));
+    recorder
+}
+
+/// A stream of pipe mode with these records.
+fn stream(records: &[u8], endian: Endian) -> Vec<u8> {
+    let events = [EventDesc::new(Attr::default(), vec![7])];
+    let features = FeatureSet::new(endian);
+    let mut bytes = Vec::new();
+    let mut writer = PipeWriter::with_endian(&mut bytes, &events, &features, endian).unwrap();
+    writer.write_data(records).unwrap();
+    bytes
+}
+
+/// Gives three bytes at a time.
+struct Trickle<'a>(&'a [u8]);
+
+impl io::Read for Trickle<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let room = into.len().min(3);
+        self.0.read(&mut into[..room])
+    }
+}
+
+impl Source for Trickle<'_> {
+    fn is_ready(&self) -> bool {
+        true
+    }
+}
+
+/// The records that come out of a stream, without those that describe it, and what ended it.
+fn streamed(bytes: &[u8], endian: Endian) -> (Vec<u8>, Option<Error>) {
+    let (first, rest) = bytes.split_at(16);
+    let mut reader = PipeReader::new(first.to_vec(), Trickle(rest)).unwrap();
+    let mut records = Vec::new();
+    loop {
+        match reader.next_record() {
+            Ok(Some(record)) if record.raw.kind == RecordKind::SAMPLE => {
+                record.raw.encode(endian, &mut records);
+            }
+            Ok(Some(record)) => assert_ne!(record.raw.kind, RecordKind::COMPRESSED),
+            Ok(None) => return (records, None),
+            Err(error) => return (records, Some(error)),
+        }
+    }
+}
+
+fn unpacked(bytes: &[u8]) -> (Vec<u8>, Option<Error>) {
+    let data = PerfData::parse(bytes).unwrap();
+    let mut records = Vec::new();
+    let end = data.unpack(&[], &mut records).unwrap();
+    let data = data.with_records(&records, end);
+    let samples = data.records().map(|record| record.unwrap().raw);
+    let mut found = Vec::new();
+    samples
+        .filter(|raw| raw.kind == RecordKind::SAMPLE)
+        .for_each(|raw| raw.encode(data.endian(), &mut found));
+    (found, data.end().cloned())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn records_come_out_where_they_became_whole(steps in steps(), form in forms(), big in any::<bool>()) {
+        let endian = if big { Endian::Big } else { Endian::Little };
+        let recorder = record(&steps, form, endian);
+        prop_assert!(recorder.seen.is_empty());
+        let bytes = stream(&recorder.recorded, endian);
+        prop_assert_eq!(&unpacked(&bytes), &(recorder.meant.clone(), None));
+        prop_assert_eq!(&streamed(&bytes, endian), &(recorder.meant, None));
+    }
+
+    /// What was whole before the damage comes out, and only that.
+    #[test]
+    fn a_cut_stream_gives_what_was_whole(steps in steps(), form in forms(), part in any::<u8>()) {
+        let endian = Endian::Little;
+        let recorder = record(&steps, form, endian);
+        let bytes = stream(&recorder.recorded, endian);
+        let least = bytes.len() - recorder.recorded.len();
+        let end = least + recorder.recorded.len() * usize::from(part) / 255;
+        let (whole, _) = unpacked(&bytes[..end]);
+        let (flowing, _) = streamed(&bytes[..end], endian);
+        prop_assert!(recorder.meant.starts_with(&whole));
+        prop_assert_eq!(whole, flowing);
+    }
+}
+
+/// One compressed record with these bytes.
+fn with_compressed(body: &[u8]) -> Vec<u8> {
+    let mut records = Vec::new();
+    let raw = RawRecord {
+        kind: RecordKind::COMPRESSED,
+        misc: Misc(0),
+        body,
+    };
+    raw.encode(Endian::Little, &mut records);
+    stream(&records, Endian::Little)
+}
+
+#[test]
+fn what_is_no_zstd_is_said_with_its_offset() {
+    let bytes = with_compressed(b"not zstd at all");
+    let offset = (bytes.len() - 15 - 8) as u64;
+    let (records, end) = unpacked(&bytes);
+    let source = ZstdError::Magic;
+    assert!(records.is_empty());
+    assert_eq!(end, Some(Error::Zstd { offset, source }));
+    assert_eq!(streamed(&bytes, Endian::Little).1, end);
+}
+
+#[test]
+fn a_window_that_is_too_large_is_refused() {
+    let bytes = with_compressed(&[0x28, 0xb5, 0x2f, 0xfd, 0, 17 << 3]);
+    let (window, most) = (128 << 20, 32 << 20);
+    let source = ZstdError::Window { window, most };
+    assert!(
+        matches!(unpacked(&bytes).1, Some(Error::Zstd { source: found, .. }) if found == source)
+    );
+}
+
+#[test]
+fn a_bomb_is_defused() {
+    let mut body = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 0];
+    for _ in 0..1000 {
+        // 128 KiB of one byte.
+        body.extend([2, 0, 0x10, 0]);
+    }
+    let (_, end) = unpacked(&with_compressed(&body));
+    assert!(
+        matches!(end, Some(Error::Ratio { size, most, .. }) if size > most),
+        "{end:?}"
+    );
+}
+
+#[test]
+fn a_record_that_never_ends_is_said() {
+    let bytes = with_compressed(&[0x28, 0xb5, 0x2f, 0xfd, 0, 0, 3 << 3, 0, 0, 9, 0, 0]);
+    let (records, end) = unpacked(&bytes);
+    assert!(records.is_empty());
+    assert_eq!(end, Some(Error::CompressedCut { left: 3 }));
+}
