@@ -2,6 +2,7 @@
 
 mod commands;
 mod differential;
+mod forms;
 mod guest;
 mod kernel;
 mod tidy;

@@ -1,19 +1,21 @@
 //! The recording that a reading command is given: found, checked for its owner, brought into memory.
 
+use std::cell::OnceCell;
 use std::fs;
 use std::io;
-use std::ops::Deref;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
 use rperf_perfdata::PerfData;
-use rperf_sys::{MappedFile, effective_user};
+use rperf_sys::effective_user;
 
 use super::context::Context;
 use super::error::CliError;
 use super::options::flag;
+use super::spool::Bytes;
 use super::stream::{Pipe, Stream};
+use super::unpacked::{HEADER, Part, Unpacked};
 
 /// The name of a recording where none is given.
 pub(crate) const DEFAULT: &str = "perf.data";
@@ -29,25 +31,10 @@ pub(crate) struct Input {
     pub(crate) changed: i64,
     /// Its bytes; never empty.
     pub(crate) bytes: Bytes,
-}
-
-/// The bytes of a recording.
-pub(crate) enum Bytes {
-    /// A file's, mapped.
-    Mapped(MappedFile),
-    /// A stream's, as they came.
-    Read(Vec<u8>),
-}
-
-impl Deref for Bytes {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        match self {
-            Self::Mapped(bytes) => bytes,
-            Self::Read(bytes) => bytes,
-        }
-    }
+    /// The other files of a directory.
+    parts: Vec<Part>,
+    /// Its records, where they do not stand in `bytes` as they are.
+    unpacked: OnceCell<Unpacked>,
 }
 
 /// A recording that has an end, or one that is still being written.
@@ -59,6 +46,17 @@ pub(crate) enum Opened {
 }
 
 impl Input {
+    /// A recording of one file.
+    pub(super) fn new(path: PathBuf, changed: i64, bytes: Bytes) -> Self {
+        Self {
+            path,
+            changed,
+            bytes,
+            parts: Vec::new(),
+            unpacked: OnceCell::new(),
+        }
+    }
+
     /// Opens what `-i` names, or perf.data. Uses the options `input` and `force` of the command. A pipe
     /// is read to its end first.
     ///
@@ -82,7 +80,17 @@ impl Input {
         for finding in data.findings() {
             context.warn(format_args!("{}: {finding}", self.path.display()));
         }
-        Ok(data)
+        if self.parts.is_empty() && !data.is_compressed() {
+            return Ok(data);
+        }
+        let unpacked = match self.unpacked.get() {
+            Some(unpacked) => unpacked,
+            None => {
+                let fresh = Unpacked::new(&data, &self.parts, context)?;
+                self.unpacked.get_or_init(|| fresh)
+            }
+        };
+        Ok(data.with_records(&unpacked.records, unpacked.end.clone()))
     }
 }
 
@@ -104,7 +112,16 @@ impl Opened {
         }
         let path = given.unwrap_or_else(|| PathBuf::from(DEFAULT));
         let failed = |error: &io::Error| unreadable(context, &path, default, error);
-        let metadata = fs::metadata(&path).map_err(|error| failed(&error))?;
+        let mut metadata = fs::metadata(&path).map_err(|error| failed(&error))?;
+        let directory = metadata.is_dir();
+        let file = if directory {
+            path.join(HEADER)
+        } else {
+            path.clone()
+        };
+        if directory {
+            metadata = fs::metadata(&file).map_err(|error| no_header(&path, &error))?;
+        }
         check(&path, &metadata, flag(matches, "force") == Some(true))?;
         if metadata.file_type().is_fifo() {
             return Pipe::open(&path)
@@ -112,12 +129,14 @@ impl Opened {
                 .map_err(|error| failed(&error))?
                 .open(context);
         }
-        let bytes = rperf_sys::map_file(&path).map_err(|error| failed(&error))?;
-        Ok(Self::Whole(Input {
-            changed: metadata.mtime(),
-            bytes: Bytes::Mapped(bytes),
-            path,
-        }))
+        let bytes = rperf_sys::map_file(&file).map_err(|error| failed(&error))?;
+        let parts = if directory {
+            Part::of_directory(&path).map_err(|error| failed(&error))?
+        } else {
+            Vec::new()
+        };
+        let input = Input::new(path, metadata.mtime(), Bytes::Mapped(bytes));
+        Ok(Self::Whole(Input { parts, ..input }))
     }
 }
 
@@ -125,12 +144,6 @@ impl Opened {
 fn check(path: &Path, metadata: &fs::Metadata, force: bool) -> Result<(), CliError> {
     let shown = path.display();
     let kind = metadata.file_type();
-    if kind.is_dir() {
-        return Err(CliError::message(
-            255,
-            format!("{shown} is a directory: recordings in that form are not read yet"),
-        ));
-    }
     let owner = metadata.uid();
     if owner != 0 && owner != effective_user() && !force {
         return Err(CliError::message(
@@ -146,6 +159,22 @@ fn check(path: &Path, metadata: &fs::Metadata, force: bool) -> Result<(), CliErr
     Ok(())
 }
 
+fn no_header(path: &Path, error: &io::Error) -> CliError {
+    let cause = cause(error);
+    let shown = path.display();
+    let message = format!("{shown} is a directory: {shown}/{HEADER}: {cause}");
+    CliError::message(255, message)
+}
+
+/// What the system says, without the number.
+fn cause(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error")
+        .next()
+        .unwrap_or_default()
+        .to_owned()
+}
+
 /// What is said of a file that is no recording, or a damaged one.
 pub(crate) fn foreign(path: &Path, cause: &rperf_perfdata::Error) -> CliError {
     let shown = path.display();
@@ -158,8 +187,7 @@ fn stdin_is_pipe() -> bool {
 }
 
 fn unreadable(context: &Context, path: &Path, default: bool, error: &io::Error) -> CliError {
-    let cause = error.to_string();
-    let cause = cause.split(" (os error").next().unwrap_or_default();
+    let cause = cause(error);
     let program = context.program;
     let advice = if default {
         format!("  (try '{program} record' first)")

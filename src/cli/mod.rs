@@ -18,9 +18,11 @@ mod options;
 mod output;
 mod pager;
 mod payloads;
+mod spool;
 mod stream;
 mod symbols;
 mod tracefs;
+mod unpacked;
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write as _;

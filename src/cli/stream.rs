@@ -1,20 +1,21 @@
 //! A recording that comes through a pipe: read as it comes, or gathered for the commands that need all
 //! of it.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use rperf_perfdata::{Error, FileHeader, PipeReader, Source};
 
 use super::context::Context;
 use super::error::CliError;
-use super::input::{Bytes, Input, Opened, foreign};
+use super::input::{Input, Opened, foreign};
+use super::spool::Spool;
 
-/// Bytes of a stream that are gathered in memory; longer ones go to a temporary file.
-const IN_MEMORY: usize = 64 << 20;
+/// Bytes that are gathered with one read.
+const CHUNK: u64 = 1 << 20;
 
 /// The reading end of a pipe, or what stands in its place.
 pub(crate) struct Pipe(File);
@@ -97,61 +98,21 @@ impl Stream {
     /// Status 255: reading fails, or there is no room for a long stream.
     pub(super) fn spool(mut self, context: &Context) -> Result<Input, CliError> {
         let shown = self.path.display();
-        let failed = |what: &str, error: io::Error| {
-            CliError::failure(255, anyhow::Error::new(error).context(what.to_owned()))
+        let failed = |what: String, error: io::Error| {
+            CliError::failure(255, anyhow::Error::new(error).context(what))
         };
-        let mut bytes = self.first;
-        let most = (IN_MEMORY - bytes.len()) as u64;
-        let read = (&mut self.input).take(most).read_to_end(&mut bytes);
-        read.map_err(|error| failed(&format!("failed to read {shown}"), error))?;
-        let bytes = if bytes.len() < IN_MEMORY {
-            Bytes::Read(bytes)
-        } else {
-            let directory = context.var("TMPDIR").map_or("/tmp".into(), PathBuf::from);
-            let what = format!("failed to store {shown} in {}", directory.display());
-            let file = nameless(&directory).and_then(|mut file| {
-                file.write_all(&bytes)?;
-                drop(bytes);
-                io::copy(&mut self.input.0, &mut file)?;
-                Ok(file)
-            });
-            let mapped = file.and_then(|file| rperf_sys::map(&file));
-            Bytes::Mapped(mapped.map_err(|error| failed(&what, error))?)
-        };
-        Ok(Input {
-            path: self.path,
-            changed: self.changed,
-            bytes,
-        })
-    }
-}
-
-/// A file that has no name and goes with this process.
-fn nameless(directory: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).mode(0o600);
-    let mut unnamed = options.clone();
-    unnamed.custom_flags(libc::O_TMPFILE);
-    if let Ok(file) = unnamed.open(directory) {
-        return Ok(file);
-    }
-    // File systems without O_TMPFILE: named for a moment.
-    let path = directory.join(format!("rperf-{}.stream", std::process::id()));
-    let file = options.create_new(true).open(&path)?;
-    fs::remove_file(&path)?;
-    Ok(file)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_nameless_file_can_be_written_and_mapped() {
-        let directory = std::env::temp_dir();
-        let mut file = nameless(&directory).unwrap();
-        file.write_all(b"gone").unwrap();
-        assert_eq!(&*rperf_sys::map(&file).unwrap(), b"gone");
-        assert_eq!(file.metadata().unwrap().nlink(), 0);
+        let mut spool = Spool::new(context);
+        let directory = spool.directory().display().to_string();
+        let unstored = |error| failed(format!("failed to store {shown} in {directory}"), error);
+        let mut chunk = self.first;
+        while !chunk.is_empty() {
+            spool.write_all(&chunk).map_err(unstored)?;
+            chunk.clear();
+            let mut next = (&mut self.input).take(CHUNK);
+            let read = next.read_to_end(&mut chunk);
+            read.map_err(|error| failed(format!("failed to read {shown}"), error))?;
+        }
+        let bytes = spool.finish().map_err(unstored)?;
+        Ok(Input::new(self.path, self.changed, bytes))
     }
 }
