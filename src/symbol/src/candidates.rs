@@ -36,16 +36,7 @@ pub(crate) fn of_user_object(
         found.push(with_suffix.into());
         found.push(join_below(&root, path));
     }
-    if let Some(id) = id {
-        let (first, rest) = split(id);
-        for root in roots() {
-            found.push(
-                root.join(".build-id")
-                    .join(&first)
-                    .join(format!("{rest}.debug")),
-            );
-        }
-    }
+    found.extend(id.into_iter().flat_map(|id| installed_by_id(paths, id)));
     found.push(paths.under_symfs(path));
     if let (Some(dir), Some(file)) = (path.parent(), path.file_name()) {
         found.push(paths.under_symfs(&dir.join(".debug").join(file)));
@@ -56,6 +47,16 @@ pub(crate) fn of_user_object(
         found.extend(roots().map(|root| join_below(&root, below_usr)));
     }
     found
+}
+
+/// The installed debug files for `id`: `/usr/lib/debug/.build-id/xx/yyyy….debug`.
+pub(crate) fn installed_by_id(paths: &SearchPaths, id: &BuildId) -> impl Iterator<Item = PathBuf> {
+    let (first, rest) = split(id);
+    let roots = paths.debug_dirs.iter().map(|root| paths.under_symfs(root));
+    roots.map(move |root| {
+        let folder = root.join(".build-id").join(&first);
+        folder.join(format!("{rest}.debug"))
+    })
 }
 
 /// The cache's copies of an object and of its debug file.

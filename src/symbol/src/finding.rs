@@ -86,6 +86,14 @@ pub enum Finding {
         /// The perf map.
         path: PathBuf,
     },
+    /// Split DWARF whose `.dwo` files are gone.
+    #[error("{}: not found, so that lines are known and inlined functions are not, in {count} units", path.display())]
+    MissingSplit {
+        /// The first of them, as the object names it.
+        path: PathBuf,
+        /// How many units lack theirs.
+        count: usize,
+    },
     /// A form that is not read yet, such as a compressed kernel module.
     #[error("{}: {what} is not supported", path.display())]
     Unsupported {

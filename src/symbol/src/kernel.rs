@@ -9,8 +9,9 @@ use object::elf::ET_REL;
 use crate::build_id::{build_id_of_image, build_id_of_notes};
 use crate::builder::TableBuilder;
 use crate::candidates;
+use crate::dwarf::{AddressMap, DebugSource};
 use crate::elf::{Adjust, Image, SymbolSource, load_symbols};
-use crate::files::Files;
+use crate::files::{FileBytes, Files};
 use crate::finding::Finding;
 use crate::kallsyms::{self, Kallsyms};
 use crate::load::{Loaded, unreadable};
@@ -41,6 +42,7 @@ pub(crate) fn load_kernel(
         table: listing.kernel,
         source: path,
         findings,
+        debug: None,
         modules: listing.modules,
     }
 }
@@ -79,6 +81,7 @@ pub(crate) fn load_module(
             table: module.table,
             source: path,
             findings,
+            debug: None,
             modules: Vec::new(),
         },
         None => {
@@ -169,7 +172,7 @@ fn load_vmlinux(
 /// Reads vmlinux or an uncompressed module, at run-time addresses.
 fn read_kernel_image(
     path: &Path,
-    bytes: &[u8],
+    bytes: &FileBytes,
     request: &ObjectRequest<'_>,
 ) -> Result<Loaded, Finding> {
     let path = path.to_owned();
@@ -199,14 +202,26 @@ fn read_kernel_image(
         };
         load_symbols(&source, &mut builder)
     };
+    let mut debug = None;
     let read = if image.kind == ET_REL {
+        // Lines of a module would take the relocation of its debug sections.
         read(Adjust::ModuleText(request.map_start))
     } else {
         let moved = request.relocation.map_or(Some(0), |(name, recorded)| {
             Some(recorded.wrapping_sub(image.symbol_value(name)?))
         });
         match moved {
-            Some(distance) => read(Adjust::Shift(distance)),
+            Some(distance) => {
+                debug = Some(DebugSource {
+                    object: request.path.to_owned(),
+                    kind: request.kind,
+                    build_id: request.build_id.copied(),
+                    path: path.clone(),
+                    bytes: bytes.clone(),
+                    addresses: AddressMap::Shift(distance),
+                });
+                read(Adjust::Shift(distance))
+            }
             None => Err("it lacks the symbol that tells where the kernel was loaded".to_owned()),
         }
     };
@@ -217,6 +232,7 @@ fn read_kernel_image(
         table: builder.finish(AddressSpace::Runtime),
         source: path,
         findings: Vec::new(),
+        debug,
         modules: Vec::new(),
     })
 }

@@ -11,6 +11,7 @@ mod builder;
 mod candidates;
 mod choice;
 pub mod demangle;
+pub mod dwarf;
 mod elf;
 mod files;
 mod finding;
@@ -24,6 +25,7 @@ mod tree;
 
 pub use build_id::{BuildId, build_id_of_elf, build_id_of_notes};
 pub use candidates::cache_entry;
+pub use dwarf::{Budget, DebugSource, Lines, SourceFrame};
 pub use files::{FileBytes, Files, MemoryFiles};
 pub use finding::Finding;
 pub use load::{Loaded, load};

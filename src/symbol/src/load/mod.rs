@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::build_id::{BuildId, build_id_of_image};
 use crate::builder::TableBuilder;
 use crate::candidates;
+use crate::dwarf::{AddressMap, DebugSource};
 use crate::elf::{Adjust, Image, SymbolSource, load_symbols};
 use crate::files::{FileBytes, Files};
 use crate::finding::Finding;
@@ -24,6 +25,8 @@ pub struct Loaded {
     pub source: PathBuf,
     /// What is worth telling the user.
     pub findings: Vec<Finding>,
+    /// Where lines and inlined functions may be; `None` for what has no file of its own.
+    pub debug: Option<DebugSource>,
     /// With [`ObjectKind::Kernel`] out of kallsyms: the symbols of modules, which the same listing has.
     pub modules: Vec<ModuleSymbols>,
 }
@@ -34,6 +37,7 @@ impl Loaded {
             table: SymbolTable::empty(space),
             source: PathBuf::new(),
             findings,
+            debug: None,
             modules: Vec::new(),
         }
     }
@@ -73,6 +77,7 @@ fn load_perf_map(files: &dyn Files, path: &Path) -> Loaded {
         table: map.table,
         source: path.to_owned(),
         findings: Vec::from_iter(bad),
+        debug: None,
         modules: Vec::new(),
     }
 }
@@ -131,7 +136,8 @@ fn load_object(files: &dyn Files, paths: &SearchPaths, request: &ObjectRequest<'
         }
         return Loaded::nothing(AddressSpace::FileOffset, findings);
     };
-    read_tables(&names, runtime.as_ref(), paths.demangle, findings)
+    let found = Found { names, runtime, id };
+    read_tables(request, &found, paths.demangle, findings)
 }
 
 /// Keeps `candidate` for what is still missing. One file may serve as both.
@@ -152,18 +158,35 @@ fn place(candidate: Candidate, names: &mut Option<Candidate>, runtime: &mut Opti
     }
 }
 
+/// The files of one object.
+struct Found {
+    names: Candidate,
+    /// Where it isn't the same one.
+    runtime: Option<Candidate>,
+    id: Option<BuildId>,
+}
+
 fn read_tables(
-    names: &Candidate,
-    runtime: Option<&Candidate>,
+    request: &ObjectRequest<'_>,
+    found: &Found,
     demangle: bool,
     mut findings: Vec<Finding>,
 ) -> Loaded {
+    let names = &found.names;
     let damaged = |reason| Finding::Damaged {
         path: names.path.clone(),
         reason,
     };
-    let images = Image::parse(&names.bytes)
-        .and_then(|image| Ok((image, runtime.map(|r| Image::parse(&r.bytes)).transpose()?)));
+    let images = Image::parse(&names.bytes).and_then(|image| {
+        Ok((
+            image,
+            found
+                .runtime
+                .as_ref()
+                .map(|r| Image::parse(&r.bytes))
+                .transpose()?,
+        ))
+    });
     let (symbols, runtime) = match images {
         Ok(images) => images,
         Err(reason) => {
@@ -185,10 +208,19 @@ fn read_tables(
             path: names.path.clone(),
         });
     }
+    let debug = DebugSource {
+        object: request.path.to_owned(),
+        kind: request.kind,
+        build_id: found.id,
+        path: names.path.clone(),
+        bytes: names.bytes.clone(),
+        addresses: AddressMap::of_object(source.runtime),
+    };
     Loaded {
         table: builder.finish(AddressSpace::FileOffset),
         source: names.path.clone(),
         findings,
+        debug: Some(debug),
         modules: Vec::new(),
     }
 }

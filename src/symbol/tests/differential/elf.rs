@@ -48,7 +48,7 @@ fn objects_of_the_system() {
 }
 
 /// Runs `program` and says whether it could do what it was asked.
-fn run(program: &str, arguments: &[&str]) -> bool {
+pub(crate) fn run(program: &str, arguments: &[&str]) -> bool {
     match Command::new(program).args(arguments).output() {
         Ok(output) if output.status.success() => true,
         Ok(output) => {

@@ -4,6 +4,7 @@
 
 mod elf;
 mod kernel;
+mod lines;
 mod perf_data;
 mod perf_map;
 mod vdso;

@@ -1,0 +1,258 @@
+//! The functions of one unit and what is inlined into them, as a flat table: each address has one innermost function,
+//! each inlined function has the place it is called from.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use gimli::{Abbreviation, AttributeValue, EntriesRaw, UnitOffset, UnitRef};
+
+use super::ranges::{Attributes, for_each_range};
+use super::sections::Slice;
+
+/// Marks the addresses that no function covers, and functions without a caller in the same code.
+const NONE: u32 = u32::MAX;
+
+/// A function's code, or one copy of an inlined function's.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Function {
+    /// Where its entry is in the unit.
+    pub(super) entry: UnitOffset,
+    /// The function that this one is inlined into; [`NONE`] for one with code of its own.
+    caller: u32,
+    /// Position in the unit's table of files, and the line, of the call.
+    pub(super) call_file: u32,
+    pub(super) call_line: u32,
+}
+
+/// The functions of one unit.
+#[derive(Debug, Default)]
+pub(super) struct Functions {
+    functions: Vec<Function>,
+    /// The first address of each stretch of code, rising, and its innermost function or [`NONE`].
+    stretches: Vec<(u64, u32)>,
+}
+
+/// One range of addresses of one function.
+#[derive(Debug, Clone, Copy)]
+struct Cover {
+    start: u64,
+    end: u64,
+    /// How many functions are around it.
+    depth: u32,
+    function: u32,
+}
+
+impl Functions {
+    /// Walks the entries of `unit`. What comes before damage is kept.
+    pub(super) fn read(unit: UnitRef<'_, Slice<'_>>) -> Self {
+        let mut walk = Walk {
+            unit,
+            functions: Vec::new(),
+            covers: Vec::new(),
+            open: Vec::new(),
+        };
+        if let Ok(mut entries) = unit.entries_raw(None) {
+            while !entries.is_empty() && walk.step(&mut entries).is_ok() {}
+        }
+        let mut functions = walk.functions;
+        functions.shrink_to_fit();
+        Self {
+            functions,
+            stretches: flatten(walk.covers),
+        }
+    }
+
+    /// The functions whose code is at `address`, innermost first; the last of them is not inlined.
+    pub(super) fn find(&self, address: u64) -> impl Iterator<Item = &Function> {
+        let after = self
+            .stretches
+            .partition_point(|&(start, _)| start <= address);
+        let innermost = after
+            .checked_sub(1)
+            .and_then(|index| self.stretches.get(index));
+        let innermost = innermost.and_then(|&(_, function)| self.function(function));
+        std::iter::successors(innermost, |function| self.function(function.caller))
+    }
+
+    /// `None` for [`NONE`]. Callers stand before what is inlined into them, so following them ends.
+    fn function(&self, number: u32) -> Option<&Function> {
+        self.functions.get(number as usize)
+    }
+
+    /// Bytes of memory.
+    pub(super) fn size(&self) -> usize {
+        self.functions.capacity() * size_of::<Function>()
+            + self.stretches.capacity() * size_of::<(u64, u32)>()
+    }
+}
+
+/// Progress through a unit's entries.
+struct Walk<'u, 'a> {
+    unit: UnitRef<'u, Slice<'a>>,
+    functions: Vec<Function>,
+    covers: Vec<Cover>,
+    /// The functions around the next entry, with the depths of their own entries.
+    open: Vec<(isize, u32)>,
+}
+
+impl<'a> Walk<'_, 'a> {
+    /// Reads one entry.
+    fn step(&mut self, entries: &mut EntriesRaw<'_, Slice<'a>>) -> gimli::Result<()> {
+        let offset = entries.next_offset();
+        let depth = entries.next_depth();
+        let Some(abbreviation) = entries.read_abbreviation()? else {
+            return Ok(());
+        };
+        while self.open.pop_if(|(opened, _)| *opened >= depth).is_some() {}
+        let inlined = match abbreviation.tag() {
+            gimli::DW_TAG_subprogram => false,
+            gimli::DW_TAG_inlined_subroutine => true,
+            _ => return entries.skip_attributes(abbreviation.attributes()),
+        };
+        let number = u32::try_from(self.functions.len()).unwrap_or(NONE);
+        let around = self.open.last().map(|&(_, function)| function);
+        let function = Function {
+            entry: offset,
+            caller: around.filter(|_| inlined).unwrap_or(NONE),
+            call_file: 0,
+            call_line: 0,
+        };
+        self.function(entries, abbreviation, function, number)?;
+        if abbreviation.has_children() {
+            self.open.push((depth, number));
+        }
+        Ok(())
+    }
+
+    fn function(
+        &mut self,
+        entries: &mut EntriesRaw<'_, Slice<'a>>,
+        abbreviation: &Abbreviation,
+        mut function: Function,
+        number: u32,
+    ) -> gimli::Result<()> {
+        let mut attributes = Attributes::default();
+        for &spec in abbreviation.attributes() {
+            let attribute = entries.read_attribute(spec)?;
+            match attribute.name() {
+                gimli::DW_AT_call_file => {
+                    if let AttributeValue::FileIndex(file) = attribute.value() {
+                        function.call_file = u32::try_from(file).unwrap_or(NONE);
+                    }
+                }
+                gimli::DW_AT_call_line => {
+                    let line = attribute.udata_value().unwrap_or(0);
+                    function.call_line = u32::try_from(line).unwrap_or(0);
+                }
+                name => attributes.take(self.unit, name, attribute.value())?,
+            }
+        }
+        self.functions.push(function);
+        let depth = u32::try_from(self.open.len()).unwrap_or(NONE);
+        for_each_range(self.unit, &attributes, |start, end| {
+            self.covers.push(Cover {
+                start,
+                end,
+                depth,
+                function: number,
+            });
+        })
+    }
+}
+
+/// The innermost of the functions that cover an address, by stretches. Where damage or folded code makes functions of
+/// one depth overlap, the shorter range counts, then the later one.
+fn flatten(mut covers: Vec<Cover>) -> Vec<(u64, u32)> {
+    covers.sort_unstable_by_key(|cover| (cover.start, cover.depth, cover.function));
+    let mut stretches = Stretches::default();
+    for cover in covers {
+        stretches.advance(cover.start);
+        let rank = (
+            cover.depth,
+            Reverse(cover.end - cover.start),
+            cover.function,
+        );
+        stretches.active.push((rank, cover.end));
+        stretches.mark(cover.start);
+    }
+    stretches.advance(u64::MAX);
+    stretches.done.shrink_to_fit();
+    stretches.done
+}
+
+/// What decides between functions that cover the same address: depth, length, number.
+type Rank = (u32, Reverse<u64>, u32);
+
+/// A sweep over addresses.
+#[derive(Default)]
+struct Stretches {
+    done: Vec<(u64, u32)>,
+    /// What covers the current address, and perhaps some that ended; with their ends.
+    active: BinaryHeap<(Rank, u64)>,
+}
+
+impl Stretches {
+    /// Ends what ends before or at `address`.
+    fn advance(&mut self, address: u64) {
+        while let Some(&(_, end)) = self.active.peek()
+            && end <= address
+        {
+            while self.active.peek().is_some_and(|&(_, other)| other <= end) {
+                self.active.pop();
+            }
+            self.mark(end);
+        }
+    }
+
+    /// From `address` on, the innermost of the active ones counts.
+    fn mark(&mut self, address: u64) {
+        let function = self
+            .active
+            .peek()
+            .map_or(NONE, |&((_, _, function), _)| function);
+        match self.done.last_mut() {
+            Some(last) if last.0 == address => last.1 = function,
+            Some(last) if last.1 == function => {}
+            _ => self.done.push((address, function)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The innermost function at `address`, looked for one after the other.
+    fn naive(covers: &[Cover], address: u64) -> u32 {
+        let inside = covers
+            .iter()
+            .filter(|c| (c.start..c.end).contains(&address));
+        let best = inside.max_by_key(|c| (c.depth, Reverse(c.end - c.start), c.function));
+        best.map_or(NONE, |cover| cover.function)
+    }
+
+    proptest! {
+        #[test]
+        fn stretches_say_what_a_search_says(raw in prop::collection::vec((0u64..60, 1u64..40, 0u32..4), 0..24)) {
+            let covers: Vec<Cover> = raw
+                .iter()
+                .enumerate()
+                .map(|(number, &(start, len, depth))| Cover {
+                    start,
+                    end: start + len,
+                    depth,
+                    function: number as u32,
+                })
+                .collect();
+            let stretches = flatten(covers.clone());
+            prop_assert!(stretches.windows(2).all(|pair| pair[0].0 < pair[1].0));
+            for address in 0..110 {
+                let after = stretches.partition_point(|&(start, _)| start <= address);
+                let found = after.checked_sub(1).map_or(NONE, |index| stretches[index].1);
+                prop_assert_eq!(found, naive(&covers, address), "address {}", address);
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Texts that are kept once and named by a number. Reading takes no lock.
+
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use rustc_hash::FxHashMap;
+
+/// Numbers of texts below this are in the first block; each further block is twice as long as the one before.
+const FIRST_BLOCK: u32 = 64;
+/// Enough blocks for all 32-bit numbers.
+const BLOCKS: usize = 27;
+
+/// A growing list of distinct texts. They stay where they are until the list is dropped.
+#[derive(Debug, Default)]
+pub(super) struct Interner {
+    blocks: [OnceLock<Box<[OnceLock<Text>]>>; BLOCKS],
+    numbers: Mutex<FxHashMap<Box<str>, u32>>,
+}
+
+/// A text with the form in which it is shown, if that is another one.
+#[derive(Debug)]
+struct Text {
+    raw: Box<str>,
+    shown: Option<Box<str>>,
+}
+
+impl Interner {
+    /// The number of `text`. `show` makes its other form when the text is new. `None` when all numbers are taken.
+    pub(super) fn intern(
+        &self,
+        text: &str,
+        show: impl FnOnce(&str) -> Option<String>,
+    ) -> Option<u32> {
+        let mut numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&number) = numbers.get(text) {
+            return Some(number);
+        }
+        let number = u32::try_from(numbers.len()).ok()?;
+        let (block, len, index) = place(number);
+        let block = self.blocks.get(block)?;
+        let block = block.get_or_init(|| (0..len).map(|_| OnceLock::new()).collect());
+        let text = Text {
+            raw: text.into(),
+            shown: show(text).map(String::into_boxed_str),
+        };
+        numbers.insert(text.raw.clone(), number);
+        block.get(index)?.set(text).ok()?;
+        Some(number)
+    }
+
+    /// The text as it was given.
+    pub(super) fn raw(&self, number: u32) -> Option<&str> {
+        self.get(number).map(|text| &*text.raw)
+    }
+
+    /// The text as it is shown.
+    pub(super) fn shown(&self, number: u32) -> Option<&str> {
+        let text = self.get(number)?;
+        Some(text.shown.as_ref().unwrap_or(&text.raw))
+    }
+
+    fn get(&self, number: u32) -> Option<&Text> {
+        let (block, _, index) = place(number);
+        self.blocks.get(block)?.get()?.get(index)?.get()
+    }
+}
+
+/// The block of a number, the block's length, and the place in it.
+fn place(number: u32) -> (usize, u32, usize) {
+    let from_first = u64::from(number) + u64::from(FIRST_BLOCK);
+    let len = 1 << from_first.ilog2();
+    let block = len / u64::from(FIRST_BLOCK);
+    (
+        block.ilog2() as usize,
+        u32::try_from(len).unwrap_or(u32::MAX),
+        (from_first - len) as usize,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_kept_once_and_stay() {
+        let interner = Interner::default();
+        let number =
+            |text: &str| interner.intern(text, |text| text.strip_prefix("_").map(str::to_owned));
+        let first = number("_first").unwrap();
+        let kept = interner.raw(first).unwrap();
+        for n in 0..1000 {
+            assert_eq!(number(&n.to_string()), Some(n + 1));
+        }
+        assert_eq!(number("_first"), Some(first));
+        assert_eq!((kept, interner.shown(first)), ("_first", Some("first")));
+        assert_eq!(interner.shown(1000), Some("999"));
+        assert_eq!(interner.shown(1001), None);
+    }
+
+    #[test]
+    fn blocks_follow_each_other() {
+        assert_eq!(place(0), (0, 64, 0));
+        assert_eq!(place(63), (0, 64, 63));
+        assert_eq!(place(64), (1, 128, 0));
+        assert_eq!(place(191), (1, 128, 127));
+        assert_eq!(place(u32::MAX).0, BLOCKS - 1);
+    }
+}

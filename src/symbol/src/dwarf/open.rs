@@ -1,0 +1,112 @@
+//! From a loaded object to its debug information: which of its files have some.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use super::answers::Answers;
+use super::interner::Interner;
+use super::sections::{DebugFile, Flavour};
+use super::source::DebugSource;
+use super::units::Object;
+use super::{Budget, Findings, Lines, Slots};
+use crate::build_id::{BuildId, build_id_of_elf};
+use crate::candidates;
+use crate::files::Files;
+use crate::finding::Finding;
+use crate::request::{ObjectKind, SearchPaths};
+
+impl Lines {
+    /// The debug information of an object: that of the file its symbols came from, else of the first of its files with
+    /// the right build-id that has any. `None` where no file has.
+    pub fn open(
+        files: &dyn Files,
+        paths: &SearchPaths,
+        source: &DebugSource,
+        budget: &Arc<Budget>,
+    ) -> Option<Self> {
+        let mut findings = Findings::default();
+        let main = find_main(files, paths, source, &mut findings)?;
+        let alternate = find_alternate(files, paths, &main);
+        let package = find_package(files, &main.path);
+        let path = main.path.clone();
+        let (object, damage) = Object::new(main, alternate, package);
+        if let Some(error) = damage {
+            let reason = format!("damaged debug information: {error}");
+            findings.damage = Some(Finding::Damaged { path, reason });
+        }
+        Some(Self {
+            units: Slots::new(budget, object.index.len()),
+            object,
+            addresses: source.addresses.clone(),
+            functions: Interner::default(),
+            files: Interner::default(),
+            demangle: match source.kind {
+                ObjectKind::Kernel | ObjectKind::KernelModule => paths.demangle_kernel,
+                _ => paths.demangle,
+            },
+            answers: Answers::default(),
+            findings: Mutex::new(findings),
+        })
+    }
+}
+
+fn find_main(
+    files: &dyn Files,
+    paths: &SearchPaths,
+    source: &DebugSource,
+    findings: &mut Findings,
+) -> Option<DebugFile> {
+    let mut take = |path: &Path, bytes| match DebugFile::parse(path, bytes, Flavour::Main) {
+        Ok(file) => Some(file).filter(DebugFile::has_units),
+        Err(reason) => {
+            let path = path.to_owned();
+            findings
+                .damage
+                .get_or_insert(Finding::Damaged { path, reason });
+            None
+        }
+    };
+    if let Some(file) = take(&source.path, source.bytes.clone()) {
+        return Some(file);
+    }
+    if source.kind != ObjectKind::User {
+        return None;
+    }
+    // Without a build-id, nothing says that another file belongs to this one.
+    let id = source.build_id.as_ref()?;
+    let others = candidates::of_user_object(files, paths, &source.object, Some(id), source.kind);
+    others
+        .into_iter()
+        .filter(|path| *path != source.path)
+        .find_map(|path| {
+            let bytes = files.read(&path).ok()?;
+            let same = build_id_of_elf(&bytes).is_some_and(|found| found.matches(id));
+            take(&path, bytes).filter(|_| same)
+        })
+}
+
+/// The file that `.gnu_debugaltlink` names, by build-id or by path, which may be relative to the file that says so.
+fn find_alternate(files: &dyn Files, paths: &SearchPaths, main: &DebugFile) -> Option<DebugFile> {
+    let (link, id) = main.alternate.as_ref()?;
+    let wanted = BuildId::from_bytes(id);
+    let beside = main.path.parent().unwrap_or(Path::new(""));
+    let by_id = wanted
+        .iter()
+        .flat_map(|id| candidates::installed_by_id(paths, id));
+    let by_path = [beside.join(link), paths.under_symfs(link)];
+    by_id.chain(by_path).find_map(|path| {
+        let bytes = files.read(&path).ok()?;
+        let found = build_id_of_elf(&bytes);
+        let same = wanted.is_none_or(|wanted| found.is_some_and(|found| found.matches(&wanted)));
+        let file = DebugFile::parse(&path, bytes, Flavour::Main).ok()?;
+        Some(file).filter(|_| same)
+    })
+}
+
+fn find_package(files: &dyn Files, object: &Path) -> Option<DebugFile> {
+    let mut path = object.as_os_str().to_owned();
+    path.push(".dwp");
+    let path = PathBuf::from(path);
+    let bytes = files.read(&path).ok()?;
+    DebugFile::parse(&path, bytes, Flavour::Split).ok()
+}

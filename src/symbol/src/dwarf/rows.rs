@@ -1,0 +1,169 @@
+//! The line table of one unit: which line of which file an instruction comes from.
+
+use gimli::{IncompleteLineProgram, LineProgramHeader, UnitRef};
+
+use super::sections::Slice;
+
+/// The first address of a run of instructions that come from one line.
+#[derive(Debug, Clone, Copy)]
+struct Row {
+    address: u64,
+    /// Position in the unit's table of files.
+    file: u32,
+    /// 0 for code that belongs to no line.
+    line: u32,
+}
+
+/// Rows that follow each other without a gap, up to `end`.
+#[derive(Debug)]
+struct Sequence {
+    start: u64,
+    end: u64,
+    first: usize,
+    /// Behind the last row.
+    last: usize,
+}
+
+/// All rows of one unit.
+#[derive(Debug, Default)]
+pub(super) struct Rows {
+    rows: Vec<Row>,
+    /// By start.
+    sequences: Vec<Sequence>,
+}
+
+impl Rows {
+    /// Runs a line program. What comes before damage is kept.
+    pub(super) fn read(program: IncompleteLineProgram<Slice<'_>>) -> Self {
+        let mut table = Self::default();
+        let mut first = 0;
+        let mut machine = program.rows();
+        while let Ok(Some((_, row))) = machine.next_row() {
+            if row.end_sequence() {
+                table.end_sequence(first, row.address());
+                first = table.rows.len();
+                continue;
+            }
+            let new = Row {
+                address: row.address(),
+                file: u32::try_from(row.file_index()).unwrap_or(u32::MAX),
+                line: row
+                    .line()
+                    .map_or(0, |line| u32::try_from(line.get()).unwrap_or(0)),
+            };
+            // Of several rows at one address the last counts.
+            match table.rows.get_mut(first..).and_then(|rows| rows.last_mut()) {
+                Some(last) if last.address == new.address => *last = new,
+                _ => table.rows.push(new),
+            }
+        }
+        table.rows.truncate(first);
+        table
+            .sequences
+            .sort_unstable_by_key(|sequence| (sequence.start, sequence.end));
+        table.rows.shrink_to_fit();
+        table
+    }
+
+    fn end_sequence(&mut self, first: usize, end: u64) {
+        let rows = self.rows.get_mut(first..).unwrap_or_default();
+        rows.sort_by_key(|row| row.address);
+        let Some(start) = rows
+            .first()
+            .map(|row| row.address)
+            .filter(|&start| start < end)
+        else {
+            self.rows.truncate(first);
+            return;
+        };
+        self.sequences.push(Sequence {
+            start,
+            end,
+            first,
+            last: self.rows.len(),
+        });
+    }
+
+    /// File and line of the instruction at `address`.
+    pub(super) fn find(&self, address: u64) -> Option<(u32, u32)> {
+        let after = self
+            .sequences
+            .partition_point(|sequence| sequence.start <= address);
+        let sequence = self.sequences.get(after.checked_sub(1)?)?;
+        if address >= sequence.end {
+            return None;
+        }
+        let rows = self.rows.get(sequence.first..sequence.last)?;
+        let after = rows.partition_point(|row| row.address <= address);
+        let row = rows.get(after.checked_sub(1)?)?;
+        Some((row.file, row.line))
+    }
+
+    /// Bytes of memory.
+    pub(super) fn size(&self) -> usize {
+        self.rows.capacity() * size_of::<Row>() + self.sequences.capacity() * size_of::<Sequence>()
+    }
+}
+
+/// The addresses that a line program covers.
+pub(super) fn sequences(program: IncompleteLineProgram<Slice<'_>>) -> Vec<(u64, u64)> {
+    let rows = Rows::read(program);
+    let ranges = rows
+        .sequences
+        .iter()
+        .map(|sequence| (sequence.start, sequence.end));
+    ranges.collect()
+}
+
+/// The paths of the files that a unit's rows and calls refer to, by position.
+pub(super) fn files(unit: UnitRef<'_, Slice<'_>>) -> Vec<String> {
+    let Some(program) = &unit.line_program else {
+        return Vec::new();
+    };
+    let header = program.header();
+    let mut files: Vec<_> = (0..)
+        .map(|index| header.file(index))
+        // Before DWARF 5 there may be no file 0.
+        .enumerate()
+        .take_while(|(index, file)| *index == 0 || file.is_some())
+        .map(|(_, file)| file.map_or_else(String::new, |file| path(unit, header, file)))
+        .collect();
+    files.shrink_to_fit();
+    files
+}
+
+/// A file's path: below its directory, which is below the directory of the compilation, unless it is absolute itself.
+fn path<'a>(
+    unit: UnitRef<'_, Slice<'a>>,
+    header: &LineProgramHeader<Slice<'a>>,
+    file: &gimli::FileEntry<Slice<'a>>,
+) -> String {
+    let text = |value| {
+        let text = unit.attr_string(value);
+        text.map_or_else(
+            |_| String::new(),
+            |text| text.to_string_lossy().into_owned(),
+        )
+    };
+    let name = text(file.path_name());
+    if name.starts_with('/') {
+        return name;
+    }
+    let compilation = unit.comp_dir.map(|dir| dir.to_string_lossy().into_owned());
+    // Directory 0 is that of the compilation, whether it is listed or not.
+    let directory = match file.directory_index() {
+        0 => None,
+        _ => file.directory(header).map(text),
+    };
+    let mut path = match &directory {
+        Some(directory) if directory.starts_with('/') => String::new(),
+        _ => compilation.unwrap_or_default(),
+    };
+    for part in directory.iter().chain([&name]) {
+        if !path.is_empty() && !path.ends_with('/') {
+            path.push('/');
+        }
+        path.push_str(part);
+    }
+    path
+}

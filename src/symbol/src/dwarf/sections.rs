@@ -1,0 +1,227 @@
+//! The debug sections of one file, found and unpacked once, lent to gimli as slices.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use gimli::{Dwarf, DwarfPackage, EndianSlice, RunTimeEndian, SectionId};
+use object::elf::{
+    CompressionHeader32, CompressionHeader64, ELFCOMPRESS_ZLIB, ELFCOMPRESS_ZSTD, SHF_COMPRESSED,
+};
+use object::read::elf::CompressionHeader;
+use object::{CompressedData, CompressionFormat, Endianness};
+
+use crate::elf::{Image, Section};
+use crate::files::FileBytes;
+
+/// What gimli reads from: bytes of a section, in the file's byte order.
+pub(super) type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
+
+/// The sections that names, lines and inlined functions are in.
+const WANTED: [SectionId; 12] = [
+    SectionId::DebugAbbrev,
+    SectionId::DebugAddr,
+    SectionId::DebugAranges,
+    SectionId::DebugCuIndex,
+    SectionId::DebugInfo,
+    SectionId::DebugLine,
+    SectionId::DebugLineStr,
+    SectionId::DebugRanges,
+    SectionId::DebugRngLists,
+    SectionId::DebugStr,
+    SectionId::DebugStrOffsets,
+    SectionId::DebugTuIndex,
+];
+
+/// Nothing is read of these, but the index of a package gives each unit its part of them, too.
+const PACKAGED: [SectionId; 5] = [
+    SectionId::DebugLoc,
+    SectionId::DebugLocLists,
+    SectionId::DebugMacinfo,
+    SectionId::DebugMacro,
+    SectionId::DebugTypes,
+];
+
+/// No compression of debug sections gets beyond this factor; a header that says so is damaged.
+const MAX_EXPANSION: u64 = 1 << 11;
+
+/// Whether a file has ordinary sections, or those of split DWARF with `.dwo` behind their names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flavour {
+    Main,
+    Split,
+}
+
+/// Where a section's bytes are.
+#[derive(Debug)]
+enum Part {
+    InFile(Range<usize>),
+    Unpacked(Vec<u8>),
+}
+
+/// A file with debug information.
+#[derive(Debug)]
+pub(super) struct DebugFile {
+    pub(super) path: PathBuf,
+    bytes: FileBytes,
+    endian: RunTimeEndian,
+    parts: Vec<(SectionId, Part)>,
+    /// `.gnu_debugaltlink`: the path and the build-id of the file that shares what several others have in common.
+    pub(super) alternate: Option<(PathBuf, Vec<u8>)>,
+}
+
+impl DebugFile {
+    /// Finds the debug sections of the ELF file `bytes`. `Err` says what is wrong with it.
+    pub(super) fn parse(path: &Path, bytes: FileBytes, flavour: Flavour) -> Result<Self, String> {
+        let image = Image::parse(&bytes)?;
+        let mut parts = Vec::new();
+        let packaged = PACKAGED.iter().filter(|_| flavour == Flavour::Split);
+        for &id in WANTED.iter().chain(packaged) {
+            let name = match flavour {
+                Flavour::Main => Some(id.name()),
+                Flavour::Split => id.dwo_name(),
+            };
+            let Some(name) = name else { continue };
+            if let Some(part) = find(&image, name)? {
+                parts.push((id, part));
+            }
+        }
+        let alternate = alternate_link(&image);
+        let endian = match image.endian {
+            Endianness::Little => RunTimeEndian::Little,
+            Endianness::Big => RunTimeEndian::Big,
+        };
+        Ok(Self {
+            path: path.to_owned(),
+            endian,
+            parts,
+            alternate,
+            bytes: bytes.clone(),
+        })
+    }
+
+    /// Whether there is anything to look up.
+    pub(super) fn has_units(&self) -> bool {
+        !self.section(SectionId::DebugInfo).is_empty()
+    }
+
+    /// Bytes of memory that unpacked sections take.
+    pub(super) fn unpacked_len(&self) -> usize {
+        let unpacked = self.parts.iter().map(|(_, part)| match part {
+            Part::InFile(_) => 0,
+            Part::Unpacked(bytes) => bytes.len(),
+        });
+        unpacked.sum()
+    }
+
+    fn section(&self, wanted: SectionId) -> Slice<'_> {
+        let part = self.parts.iter().find(|(id, _)| *id == wanted);
+        let bytes = match part {
+            Some((_, Part::InFile(range))) => self.bytes.get(range.clone()).unwrap_or_default(),
+            Some((_, Part::Unpacked(bytes))) => bytes,
+            None => &[],
+        };
+        EndianSlice::new(bytes, self.endian)
+    }
+
+    /// The sections as gimli wants them. Reads nothing, so it costs next to nothing.
+    pub(super) fn dwarf<'a>(&'a self, alternate: Option<&'a Self>) -> Dwarf<Slice<'a>> {
+        let load = |file: &'a Self| {
+            let sections = gimli::DwarfSections::load(|id| Ok::<_, ()>(file.section(id)));
+            sections.unwrap_or_default().borrow(|&section| section)
+        };
+        let mut dwarf = load(self);
+        dwarf.sup = alternate.map(|file| Arc::new(load(file)));
+        dwarf
+    }
+
+    /// The same of a `.dwp` file.
+    pub(super) fn package(&self) -> gimli::Result<DwarfPackage<Slice<'_>>> {
+        let empty = EndianSlice::new(&[], self.endian);
+        DwarfPackage::load(|id| Ok(self.section(id)), empty)
+    }
+}
+
+/// The section called `name`, or its old compressed form `.zdebug_…`.
+fn find(image: &Image<'_>, name: &str) -> Result<Option<Part>, String> {
+    if let Some((_, section)) = image.section_by_name(name.as_bytes()) {
+        let Some(data) = image.section_data(section) else {
+            return Ok(None);
+        };
+        if section.flags & u64::from(SHF_COMPRESSED) == 0 {
+            let start = usize::try_from(section.offset).unwrap_or(usize::MAX);
+            return Ok(Some(Part::InFile(start..start.saturating_add(data.len()))));
+        }
+        let unpacked = compressed(image, data).and_then(|packed| unpack(packed));
+        return unpacked
+            .map(|bytes| Some(Part::Unpacked(bytes)))
+            .ok_or_else(|| damaged(section));
+    }
+    let old = name.replacen(".debug_", ".zdebug_", 1);
+    let Some((_, section)) = image.section_by_name(old.as_bytes()) else {
+        return Ok(None);
+    };
+    let packed = image.section_data(section).and_then(old_compressed);
+    let unpacked = packed.and_then(unpack).ok_or_else(|| damaged(section))?;
+    Ok(Some(Part::Unpacked(unpacked)))
+}
+
+fn damaged(section: &Section<'_>) -> String {
+    let name = String::from_utf8_lossy(section.name);
+    format!("the compressed section {name} is damaged")
+}
+
+/// The content of an `SHF_COMPRESSED` section: a header, and the packed bytes.
+fn compressed<'a>(image: &Image<'_>, data: &'a [u8]) -> Option<CompressedData<'a>> {
+    fn parts<'a, C>(data: &'a [u8], endian: Endianness) -> Option<CompressedData<'a>>
+    where
+        C: CompressionHeader<Endian = Endianness>,
+    {
+        let (header, packed) = object::pod::from_bytes::<C>(data).ok()?;
+        Some(CompressedData {
+            format: match header.ch_type(endian) {
+                ELFCOMPRESS_ZLIB => CompressionFormat::Zlib,
+                ELFCOMPRESS_ZSTD => CompressionFormat::Zstandard,
+                _ => return None,
+            },
+            data: packed,
+            uncompressed_size: header.ch_size(endian).into(),
+        })
+    }
+    if image.is_64 {
+        parts::<CompressionHeader64<Endianness>>(data, image.endian)
+    } else {
+        parts::<CompressionHeader32<Endianness>>(data, image.endian)
+    }
+}
+
+/// The content of a `.zdebug_…` section: `ZLIB`, the size in big-endian order, and the packed bytes.
+fn old_compressed(data: &[u8]) -> Option<CompressedData<'_>> {
+    let (size, packed) = data.strip_prefix(b"ZLIB")?.split_first_chunk::<8>()?;
+    Some(CompressedData {
+        format: CompressionFormat::Zlib,
+        data: packed,
+        uncompressed_size: u64::from_be_bytes(*size),
+    })
+}
+
+fn unpack(packed: CompressedData<'_>) -> Option<Vec<u8>> {
+    let limit = (packed.data.len() as u64).saturating_mul(MAX_EXPANSION);
+    if packed.uncompressed_size > limit {
+        return None;
+    }
+    packed.decompress().ok().map(Cow::into_owned)
+}
+
+/// What `.gnu_debugaltlink` says: a path, zero-terminated, and a build-id.
+fn alternate_link(image: &Image<'_>) -> Option<(PathBuf, Vec<u8>)> {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let (_, section) = image.section_by_name(b".gnu_debugaltlink")?;
+    let data = image.section_data(section)?;
+    let end = data.iter().position(|&byte| byte == 0)?;
+    let (path, id) = data.split_at_checked(end)?;
+    let path = PathBuf::from(std::ffi::OsStr::from_bytes(path));
+    Some((path, id.get(1..)?.to_vec()))
+}

@@ -1,0 +1,117 @@
+//! Split DWARF: the entries of a unit in a `.dwo` file of their own, or in a package of such files.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use gimli::{Dwarf, DwoId, Unit};
+
+use super::sections::{DebugFile, Flavour, Slice};
+use super::units::{Object, Units};
+use crate::files::Files;
+
+/// Where the entries of a skeleton unit are.
+#[derive(Debug, Clone)]
+pub(super) enum Split {
+    Package(DwoId),
+    File(DwoId, Arc<DebugFile>),
+}
+
+impl Split {
+    /// Finds the entries of `skeleton`: in the package beside the object, else in the `.dwo` file, at the place where the
+    /// compiler wrote it or beside the object. `Err` names the file that is missing.
+    pub(super) fn find(
+        files: &dyn Files,
+        object: &Object,
+        units: &Units<'_, '_>,
+        skeleton: &Unit<Slice<'_>>,
+        id: DwoId,
+    ) -> Result<Self, PathBuf> {
+        if let Some(package) = object.package.as_ref().and_then(|file| file.package().ok())
+            && let Ok(Some(_)) = package.find_cu(id, &units.main)
+        {
+            return Ok(Self::Package(id));
+        }
+        let name = path(units, skeleton);
+        for candidate in candidates(&object.main.path, skeleton, &name) {
+            let Ok(bytes) = files.read(&candidate) else {
+                continue;
+            };
+            let Ok(file) = DebugFile::parse(&candidate, bytes, Flavour::Split) else {
+                continue;
+            };
+            let found = Self::File(id, Arc::new(file));
+            if found.open(object, &units.main).is_some() {
+                return Ok(found);
+            }
+        }
+        Err(name)
+    }
+
+    /// The sections that the entries are in.
+    pub(super) fn dwarf<'a>(
+        &'a self,
+        object: &'a Object,
+        main: &Dwarf<Slice<'a>>,
+    ) -> Option<Dwarf<Slice<'a>>> {
+        match self {
+            Self::Package(id) => {
+                let package = object.package.as_ref()?.package().ok()?;
+                package.find_cu(*id, main).ok()?
+            }
+            Self::File(_, file) => {
+                let mut dwarf = file.dwarf(None);
+                dwarf.make_dwo(main);
+                Some(dwarf)
+            }
+        }
+    }
+
+    /// Sections and unit of the entries.
+    pub(super) fn open<'a>(
+        &'a self,
+        object: &'a Object,
+        main: &Dwarf<Slice<'a>>,
+    ) -> Option<(Dwarf<Slice<'a>>, Unit<Slice<'a>>)> {
+        let dwarf = self.dwarf(object, main)?;
+        let (Self::Package(id) | Self::File(id, _)) = self;
+        let mut headers = dwarf.units();
+        while let Ok(Some(header)) = headers.next() {
+            if let Ok(unit) = dwarf.unit(header)
+                && unit.dwo_id == Some(*id)
+            {
+                return Some((dwarf, unit));
+            }
+        }
+        None
+    }
+
+    /// Bytes of memory that the file's unpacked sections take.
+    pub(super) fn size(&self) -> usize {
+        match self {
+            Self::Package(_) => 0,
+            Self::File(_, file) => file.unpacked_len(),
+        }
+    }
+}
+
+/// The path in `DW_AT_dwo_name`.
+fn path(units: &Units<'_, '_>, skeleton: &Unit<Slice<'_>>) -> PathBuf {
+    let name = skeleton.dwo_name().ok().flatten();
+    let name = name.and_then(|name| units.main.attr_string(skeleton, name).ok());
+    name.map_or_else(PathBuf::new, |name| to_path(name))
+}
+
+fn candidates(object: &Path, skeleton: &Unit<Slice<'_>>, name: &Path) -> Vec<PathBuf> {
+    let compiled_in = skeleton.comp_dir.map(to_path).unwrap_or_default();
+    let beside = object.parent().zip(name.file_name());
+    [compiled_in.join(name)]
+        .into_iter()
+        .chain(beside.map(|(dir, file)| dir.join(file)))
+        .collect()
+}
+
+fn to_path(text: Slice<'_>) -> PathBuf {
+    PathBuf::from(OsStr::from_bytes(text.slice()))
+}

@@ -1,0 +1,40 @@
+//! What needs no compiler: objects without debug information, and addresses before, in and behind segments.
+
+use std::path::Path;
+
+use super::*;
+use crate::elf::Segment;
+use crate::elf::tiny::Tiny;
+use crate::{FileBytes, MemoryFiles, ObjectKind, ObjectRequest, SearchPaths, load};
+
+#[test]
+fn an_object_without_debug_information_has_no_lines() {
+    let path = Path::new("/tiny");
+    let mut files = MemoryFiles::new();
+    files.insert(path, FileBytes::from(Tiny::default().build()));
+    let paths = SearchPaths::new(None);
+    let loaded = load(&files, &paths, &ObjectRequest::new(path, ObjectKind::User));
+    let debug = loaded.debug.expect("it has a file");
+    assert_eq!(debug.path(), path);
+    let budget = Budget::new(1 << 20);
+    assert!(Lines::open(&files, &paths, &debug, &budget).is_none());
+}
+
+#[test]
+fn offsets_become_addresses_by_segment() {
+    let segment = |offset, address, memory_size| Segment {
+        address,
+        offset,
+        memory_size,
+    };
+    // Data whose zeroed end reaches, in terms of the file, over the text that follows.
+    let map = AddressMap::Segments(vec![
+        segment(0, 0x1000, 0x300),
+        segment(0x200, 0x5200, 0x100),
+    ]);
+    assert_eq!(map.in_file(0x10), 0x1010);
+    assert_eq!(map.in_file(0x250), 0x5250);
+    assert_eq!(map.in_file(0x900), 0x900);
+    assert_eq!(AddressMap::Shift(0x1000).in_file(0x1234), 0x234);
+    assert_eq!(AddressMap::Shift(0x10).in_file(0), 0u64.wrapping_sub(0x10));
+}

@@ -1,0 +1,413 @@
+//! Lines and inlined functions against binutils' addr2line, for programs built on the spot.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use object::read::{Object as _, ObjectSegment as _};
+use rperf_symbol::{
+    Budget, FileBytes, Lines, Loaded, MemoryFiles, ObjectKind, ObjectRequest, SearchPaths, load,
+};
+
+use crate::elf::run;
+use crate::{Disk, scratch};
+
+const CPP: &str = include_str!("inlines.cpp");
+const RUST: &str = include_str!("inlines_program.rs");
+
+/// Name, file without its folders, line.
+type Frame = (String, String, u32);
+
+fn loaded(object: &Path) -> Loaded {
+    let mut paths = SearchPaths::new(None);
+    paths.demangle = false;
+    load(&Disk, &paths, &ObjectRequest::new(object, ObjectKind::User))
+}
+
+fn open(loaded: &Loaded, budget: &Arc<Budget>) -> Option<Lines> {
+    let mut paths = SearchPaths::new(None);
+    paths.demangle = false;
+    Lines::open(&Disk, &paths, loaded.debug.as_ref()?, budget)
+}
+
+fn ours(lines: &Lines, address: u64) -> Vec<Frame> {
+    let mut frames = Vec::new();
+    lines.frames(&Disk, address, &mut frames);
+    let text = |file: Option<&str>| {
+        let file = file.unwrap_or("??");
+        file.rsplit('/').next().unwrap_or(file).to_owned()
+    };
+    let frames = frames.into_iter().map(|frame| {
+        let name = frame
+            .function
+            .map_or("??", |name| lines.raw_function_name(name));
+        let file = text(frame.file.map(|file| lines.file(file)));
+        (name.to_owned(), file, frame.line)
+    });
+    frames.collect()
+}
+
+/// Addresses in all functions of the object: those of its table, and those in its file.
+fn addresses(object: &Path, loaded: &Loaded) -> Vec<(u64, u64)> {
+    let bytes = std::fs::read(object).expect("the object");
+    let elf = object::File::parse(&*bytes).expect("an ELF file");
+    let in_file = |offset: u64| {
+        let mut segments = elf
+            .segments()
+            .map(|segment| (segment.file_range(), segment.address()));
+        let found = segments.find(|((start, len), _)| (*start..start + len).contains(&offset));
+        found.map(|((start, _), address)| offset - start + address)
+    };
+    let functions = loaded.table.iter().filter(|(_, symbol)| symbol.is_function);
+    let inside = functions.flat_map(|(_, symbol)| (symbol.start..symbol.end).step_by(5));
+    inside
+        .filter_map(|offset| Some((offset, in_file(offset)?)))
+        .collect()
+}
+
+/// What addr2line says. It is asked everything twice: asked for the first time about a function without a linkage name,
+/// binutils 2.40 gives it the name of the symbol around it.
+fn theirs(object: &Path, addresses: &[(u64, u64)]) -> Option<Vec<Vec<Frame>>> {
+    let mut command = Command::new("addr2line");
+    command.args(["-a", "-i", "-f", "-e"]).arg(object);
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .ok()?;
+    let mut input = child.stdin.take()?;
+    let asked: String = addresses
+        .iter()
+        .map(|(_, address)| format!("{address:x}\n"))
+        .collect();
+    let writer = std::thread::spawn(move || {
+        drop(input.write_all(asked.repeat(2).as_bytes()));
+    });
+    let output = child.wait_with_output().ok()?;
+    writer.join().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut answers: Vec<Vec<Frame>> = Vec::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if line.starts_with("0x") {
+            answers.push(Vec::new());
+            continue;
+        }
+        let place = lines.next()?.split(" (discriminator").next()?;
+        let (file, number) = place.rsplit_once(':')?;
+        let file = file.rsplit('/').next()?.to_owned();
+        answers
+            .last_mut()?
+            .push((line.to_owned(), file, number.parse().unwrap_or(0)));
+    }
+    Some(answers.split_off(addresses.len()))
+}
+
+/// Whether only the outermost name differs: addr2line takes that of the symbol where the debug information has none, as
+/// our callers do.
+fn is_outer_name(ours: &[Frame], theirs: &[Frame]) -> bool {
+    let Some(((_, _, line), their_inner)) = theirs.split_last() else {
+        return false;
+    };
+    match ours.split_last() {
+        Some(((name, _, own_line), inner)) => {
+            name == "??" && own_line == line && inner == their_inner
+        }
+        None => *line == 0 && their_inner.is_empty(),
+    }
+}
+
+/// Whether only the file of the first frame differs: binutils 2.40 counts files from 1 in DWARF 5, too, for rows before
+/// the first that sets a file, and so takes them for rows of the unit's own.
+fn is_first_file(ours: &[Frame], theirs: &[Frame]) -> bool {
+    let ([first, callers @ ..], [their_first, their_callers @ ..]) = (ours, theirs) else {
+        return false;
+    };
+    callers == their_callers
+        && (&first.0, first.2) == (&their_first.0, their_first.2)
+        && (their_first.1.starts_with("inlines.") || their_first.1 == "<artificial>")
+}
+
+/// Compares all frames of an object, of which `dwarf` has the debug information.
+fn compare(object: &Path, dwarf: &Path) {
+    let loaded = loaded(object);
+    let budget = Budget::new(Budget::DEFAULT_BYTES);
+    let lines = open(&loaded, &budget).expect("debug information");
+    let addresses = addresses(object, &loaded);
+    let Some(theirs) = theirs(dwarf, &addresses) else {
+        eprintln!("skipped: no addr2line");
+        return;
+    };
+    let (mut frames, mut inlined) = (0, 0);
+    let mut different = Vec::new();
+    for ((address, in_file), theirs) in addresses.iter().zip(&theirs) {
+        let ours = ours(&lines, *address);
+        frames += theirs.len();
+        inlined += theirs.len() - 1;
+        if ours != *theirs && !is_outer_name(&ours, theirs) && !is_first_file(&ours, theirs) {
+            different.push(format!("{in_file:#x}: ours {ours:?}, theirs {theirs:?}"));
+        }
+    }
+    let what = object.display();
+    assert_eq!(lines.findings(), [], "{what}");
+    assert!(
+        inlined > 100 && frames > 1000,
+        "{what}: {inlined} of {frames} frames are inlined"
+    );
+    assert!(
+        different.len() * 1000 <= frames,
+        "{what}: {} of {frames} differ:\n{}",
+        different.len(),
+        different
+            .iter()
+            .take(10)
+            .cloned()
+            .collect::<Vec<_>>()
+            .join("\n")
+    );
+}
+
+/// Builds the C++ program in `dir`.
+fn build(dir: &Path, name: &str, flags: &[&str]) -> Option<PathBuf> {
+    let (source, object) = (dir.join("inlines.cpp"), dir.join(name));
+    std::fs::write(&source, CPP).expect("the source is written");
+    let mut arguments = vec![
+        "-O2",
+        "-Wl,--build-id",
+        "-o",
+        object.to_str()?,
+        source.to_str()?,
+    ];
+    arguments.extend(flags);
+    run("g++", &arguments).then_some(object)
+}
+
+#[test]
+fn all_versions_of_dwarf() {
+    let dir = scratch("lines-versions");
+    for flag in [
+        "-gdwarf-2",
+        "-gdwarf-3",
+        "-gdwarf-4",
+        "-gdwarf-5",
+        "-gdwarf-5 -flto",
+        "-gdwarf-5 -m32",
+    ] {
+        let flags: Vec<_> = flag.split(' ').collect();
+        let name = flag.replace([' ', '-'], "");
+        if let Some(object) = build(&dir, &name, &flags) {
+            compare(&object, &object);
+        }
+    }
+}
+
+#[test]
+fn compressed_sections() {
+    let dir = scratch("lines-compressed");
+    let Some(object) = build(&dir, "plain", &["-g"]) else {
+        return;
+    };
+    for how in ["zlib", "zlib-gnu", "zstd"] {
+        let packed = dir.join(how);
+        let flag = format!("--compress-debug-sections={how}");
+        let (from, to) = (
+            object.to_str().expect("a path"),
+            packed.to_str().expect("a path"),
+        );
+        if run("objcopy", &[&flag, from, to]) {
+            compare(&packed, &object);
+        }
+    }
+}
+
+#[test]
+fn debug_files_of_their_own() {
+    let dir = scratch("lines-separate");
+    let Some(object) = build(&dir, "program", &["-g"]) else {
+        return;
+    };
+    let name = object.to_str().expect("a path");
+    let whole = dir.join("whole");
+    std::fs::copy(&object, &whole).expect("a copy");
+    let debug = format!("{name}.debug");
+    let link = format!("--add-gnu-debuglink={debug}");
+    if run("objcopy", &["--only-keep-debug", name, &debug])
+        && run("strip", &[name])
+        && run("objcopy", &[&link, name])
+    {
+        compare(&object, &whole);
+    }
+}
+
+#[test]
+fn split_dwarf() {
+    for version in ["-gdwarf-4", "-gdwarf-5"] {
+        let dir = scratch(&format!("lines-split{version}"));
+        let Some(object) = build(&dir, "program", &["-gsplit-dwarf", version]) else {
+            return;
+        };
+        let name = object.to_str().expect("a path");
+        let whole = dir.join("whole");
+        std::fs::copy(&object, &whole).expect("a copy");
+        // addr2line of binutils finds no .dwo files in a package, so it is asked about the same code without any.
+        let Some(plain) = build(&dir, "plain", &["-g", version]) else {
+            return;
+        };
+        compare(&object, &plain);
+        if run("dwp", &["-e", name, "-o", &format!("{name}.dwp")]) {
+            remove_dwo(&dir);
+            compare(&object, &plain);
+            std::fs::remove_file(dir.join("program.dwp")).expect("the package is removed");
+        }
+        remove_dwo(&dir);
+        let loaded = loaded(&object);
+        let lines = open(&loaded, &Budget::new(Budget::DEFAULT_BYTES)).expect("debug information");
+        let known = addresses(&object, &loaded).iter().any(|&(address, _)| {
+            let frames = ours(&lines, address);
+            assert!(frames.len() < 2, "nothing is known of what is inlined");
+            frames
+                .iter()
+                .any(|(_, file, line)| file == "inlines.cpp" && *line > 0)
+        });
+        assert!(known, "lines are known");
+        assert!(lines.findings()[0].to_string().contains(".dwo: not found"));
+    }
+}
+
+fn remove_dwo(dir: &Path) {
+    for entry in std::fs::read_dir(dir).expect("the folder").flatten() {
+        if entry
+            .path()
+            .extension()
+            .is_some_and(|extension| extension == "dwo")
+        {
+            std::fs::remove_file(entry.path()).expect("the .dwo file is removed");
+        }
+    }
+}
+
+#[test]
+fn programs_in_rust() {
+    let dir = scratch("lines-rust");
+    let (source, object) = (dir.join("inlines.rs"), dir.join("program"));
+    std::fs::write(&source, RUST).expect("the source is written");
+    let (from, to) = (
+        source.to_str().expect("a path"),
+        object.to_str().expect("a path"),
+    );
+    if run("rustc", &["--edition=2024", "-O", "-g", "-o", to, from]) {
+        compare(&object, &object);
+    }
+}
+
+#[test]
+fn memory_is_bounded_and_shared_between_threads() {
+    let dir = scratch("lines-memory");
+    let Some(object) = build(&dir, "program", &["-g"]) else {
+        return;
+    };
+    let loaded = loaded(&object);
+    let addresses = addresses(&object, &loaded);
+    let roomy = Budget::new(Budget::DEFAULT_BYTES);
+    let lines = open(&loaded, &roomy).expect("debug information");
+    let expected: Vec<_> = addresses
+        .iter()
+        .map(|&(address, _)| ours(&lines, address))
+        .collect();
+    assert!(roomy.used() > 0);
+    let tight = Budget::new(roomy.used() / 2);
+    let small = open(&loaded, &tight).expect("debug information");
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for (&(address, _), expected) in addresses.iter().zip(&expected) {
+                    assert_eq!(ours(&small, address), *expected);
+                }
+            });
+        }
+    });
+    assert!(
+        tight.used() <= roomy.used() / 2,
+        "{} of {}",
+        tight.used(),
+        roomy.used()
+    );
+    drop((small, lines));
+    assert_eq!((tight.used(), roomy.used()), (0, 0));
+}
+
+/// A xorshift generator: the same damage in every run.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % limit as u64) as usize
+    }
+}
+
+#[test]
+fn damage_stops_nothing() {
+    use object::read::ObjectSection as _;
+
+    let dir = scratch("lines-damage");
+    let source = dir.join("small.c");
+    let code = "static inline int a(int x) { return x * x; } int b(int x) { return a(x) + a(x + 1); }\n\
+                int main(int n, char **v) { return b(n) + a(n); }\n";
+    std::fs::write(&source, code).expect("the source is written");
+    let mut dice = Dice(0x5eed_cafe_f00d);
+    for version in ["-gdwarf-4", "-gdwarf-5"] {
+        let object = dir.join(version);
+        let (from, to) = (
+            source.to_str().expect("a path"),
+            object.to_str().expect("a path"),
+        );
+        if !run("gcc", &["-O2", version, "-o", to, from]) {
+            return;
+        }
+        let bytes = std::fs::read(&object).expect("the object");
+        let elf = object::File::parse(&*bytes).expect("an ELF file");
+        let debug = elf
+            .sections()
+            .filter(|s| s.name().is_ok_and(|name| name.starts_with(".debug")));
+        let places: Vec<_> = debug.filter_map(|section| section.file_range()).collect();
+        for _ in 0..500 {
+            let mut damaged = bytes.clone();
+            for _ in 0..=dice.below(6) {
+                let (start, len) = places[dice.below(places.len())];
+                let at = start as usize + dice.below(len as usize);
+                damaged[at] = [0, 1, 0x7f, 0x80, 0xff, dice.below(256) as u8][dice.below(6)];
+            }
+            look_everywhere(damaged);
+        }
+        for len in (0..bytes.len()).step_by(397) {
+            look_everywhere(bytes[..len].to_vec());
+        }
+    }
+}
+
+/// Asks for every few bytes of a small program; the answers don't matter.
+fn look_everywhere(bytes: Vec<u8>) {
+    let path = Path::new("/damaged");
+    let mut files = MemoryFiles::new();
+    files.insert(path, FileBytes::from(bytes));
+    let paths = SearchPaths::new(None);
+    let loaded = load(&files, &paths, &ObjectRequest::new(path, ObjectKind::User));
+    let budget = Budget::new(Budget::DEFAULT_BYTES);
+    let lines = loaded
+        .debug
+        .and_then(|debug| Lines::open(&files, &paths, &debug, &budget));
+    let Some(lines) = lines else { return };
+    let mut frames = Vec::new();
+    for address in (0x1000..0x1300).step_by(7) {
+        lines.frames(&files, address, &mut frames);
+    }
+    for frame in frames {
+        frame.function.map(|name| lines.function_name(name).len());
+        frame.file.map(|file| lines.file(file).len());
+    }
+    drop(lines.findings());
+}
