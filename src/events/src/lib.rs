@@ -23,5 +23,7 @@ pub use error::{Fault, ParseError};
 pub use filter::{Filter, FilterError};
 pub use nearest::{by_distance, nearest};
 pub use parse::parse;
-pub use record_attr::{RecordEvent, RecordOptions, Sampling, Target, record_events};
+pub use record_attr::{
+    DEFAULT_FREQUENCY, RecordEvent, RecordOptions, Sampling, Target, record_events,
+};
 pub use spec::{EventSpec, TracepointName, default_event, fallback_to_cpu_clock, user_only};

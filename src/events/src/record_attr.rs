@@ -7,7 +7,7 @@ use crate::details::{CallGraph, Details, Side};
 use crate::spec::DUMMY;
 
 /// Samples per second where nobody says otherwise.
-const DEFAULT_FREQUENCY: u64 = 4000;
+pub const DEFAULT_FREQUENCY: u64 = 4000;
 
 /// Whom a recording follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,8 +25,9 @@ pub enum Target {
 /// When the kernel takes a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sampling {
-    /// What the event itself prefers, usually 4000 Hz.
-    Default,
+    /// What the event itself prefers, and otherwise this frequency: usually
+    /// [`DEFAULT_FREQUENCY`], less where the kernel allows less.
+    Default(u64),
     /// Samples per second of an event's counting (`-F`).
     Frequency(u64),
     /// One sample for this many events (`-c`).
@@ -131,9 +132,8 @@ fn record_attr(spec: &EventSpec, tracking: bool, options: &RecordOptions) -> Att
 /// period all the time, so each sample must tell its own.
 fn set_rate(attr: &mut Attr, sampling: Sampling) {
     let frequency = match sampling {
-        Sampling::Default if attr.sample_period != 0 => return,
-        Sampling::Default => DEFAULT_FREQUENCY,
-        Sampling::Frequency(frequency) => frequency,
+        Sampling::Default(_) if attr.sample_period != 0 => return,
+        Sampling::Default(frequency) | Sampling::Frequency(frequency) => frequency,
         Sampling::Period(period) => {
             attr.sample_period = period;
             return;
@@ -179,5 +179,26 @@ fn identify(events: &mut [RecordEvent], always: bool) {
         *sample_type = sample_type
             .with(SampleType::ID, !mixed)
             .with(SampleType::IDENTIFIER, mixed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lowered_default_leaves_an_events_own_period_alone() {
+        let mut own = Attr {
+            sample_period: 1,
+            ..Attr::default()
+        };
+        set_rate(&mut own, Sampling::Default(1750));
+        assert_eq!(own.sample_period, 1);
+        assert!(!own.flags.contains(AttrFlags::FREQ));
+
+        let mut clock = Attr::default();
+        set_rate(&mut clock, Sampling::Default(1750));
+        assert_eq!(clock.sample_period, 1750);
+        assert!(clock.flags.contains(AttrFlags::FREQ));
     }
 }

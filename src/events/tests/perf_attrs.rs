@@ -67,7 +67,7 @@ fn case(events: &'static str, words: &'static str, target: Target) -> Case {
     let sampling = match (number("-F"), number("-c")) {
         (Some(frequency), _) => Sampling::Frequency(frequency),
         (_, Some(period)) => Sampling::Period(period),
-        _ => Sampling::Default,
+        _ => Sampling::Default(rperf_events::DEFAULT_FREQUENCY),
     };
     Case {
         events,

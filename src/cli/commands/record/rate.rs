@@ -1,7 +1,7 @@
 //! `-F` and `-c`: how often samples are taken.
 
 use clap::ArgMatches;
-use rperf_events::Sampling;
+use rperf_events::{DEFAULT_FREQUENCY, Sampling};
 use rperf_sys::Sysctl;
 
 use crate::cli::context::Context;
@@ -9,8 +9,6 @@ use crate::cli::error::CliError;
 
 /// perf's exit status for a rate that can't be (`-EINVAL`).
 const BAD_RATE: u8 = 234;
-/// Samples per second where nobody says otherwise.
-const DEFAULT: u64 = 4000;
 /// The file that bounds the rate.
 const LIMIT: &str = "/proc/sys/kernel/perf_event_max_sample_rate";
 
@@ -24,11 +22,11 @@ pub(super) fn sampling(
     let period = matches.get_one::<u64>("count").copied();
     let Some(word) = matches.get_one::<String>("freq") else {
         return Ok(match period {
-            Some(0) | None if limit < DEFAULT => {
-                context.warn(format_args!("the sampling rate is lowered from {DEFAULT} Hz to {limit} Hz, the limit in {LIMIT}"));
-                Sampling::Frequency(limit)
+            Some(0) | None if limit < DEFAULT_FREQUENCY => {
+                context.warn(format_args!("the sampling rate is lowered from {DEFAULT_FREQUENCY} Hz to {limit} Hz, the limit in {LIMIT}"));
+                Sampling::Default(limit)
             }
-            Some(0) | None => Sampling::Default,
+            Some(0) | None => Sampling::Default(DEFAULT_FREQUENCY),
             Some(period) => Sampling::Period(period),
         });
     };
