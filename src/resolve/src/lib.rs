@@ -8,9 +8,11 @@
 
 mod chain;
 mod frame;
+mod inline;
 mod object;
 mod resolver;
 
 pub use chain::Split;
 pub use frame::{Frame, Level, Place, SymbolId};
+pub use inline::{Call, SourceLine};
 pub use resolver::{Finding, Known, Resolver};

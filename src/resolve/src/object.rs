@@ -5,11 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use rperf_replay::{Dso, DsoKind};
+use rperf_symbol::dwarf::FunctionId;
 use rperf_symbol::kallsyms::ModuleSymbols;
 use rperf_symbol::{
-    BuildId, FileBytes, Files, Finding, ObjectKind, ObjectRequest, SearchPaths, SymbolIndex,
-    SymbolTable, perf_map,
+    BuildId, DebugSource, FileBytes, Files, Finding, ObjectKind, ObjectRequest, SearchPaths,
+    Symbol, SymbolIndex, SymbolTable, perf_map,
 };
+
+use crate::inline::{Inlines, Reading};
 
 /// A name in source form, once it was asked for; `None` inside where the name stands as it is.
 type Name = OnceLock<Option<Box<str>>>;
@@ -20,6 +23,9 @@ pub(crate) struct Object {
     pub(crate) source: PathBuf,
     pub(crate) findings: Vec<Finding>,
     modules: Vec<ModuleSymbols>,
+    debug: Option<DebugSource>,
+    /// Read when the first line or inlined function is asked for.
+    inlines: OnceLock<Option<Box<Inlines>>>,
     /// One for each symbol, made when the first name is asked for.
     names: OnceLock<Box<[Name]>>,
 }
@@ -31,11 +37,58 @@ impl Object {
             source,
             findings,
             modules: Vec::new(),
+            debug: None,
+            inlines: OnceLock::new(),
             names: OnceLock::new(),
         }
     }
 
+    /// Lines and inlined functions; `None` where the object has no debug information.
+    pub(crate) fn inlines(&self, reading: Reading<'_>) -> Option<&Inlines> {
+        let source = self.debug.as_ref()?;
+        let read = || Inlines::open(reading, source).map(Box::new);
+        self.inlines.get_or_init(read).as_deref()
+    }
+
+    /// Lines and inlined functions if they were asked for before.
+    pub(crate) fn read_inlines(&self) -> Option<&Inlines> {
+        self.inlines.get()?.as_deref()
+    }
+
+    /// The symbol that stands for the inlined function with this number.
+    pub(crate) fn inlined_symbol(&self, number: u32) -> Option<SymbolIndex> {
+        SymbolIndex::new(self.table.len().checked_add(number as usize)?)
+    }
+
+    /// The function that `index` stands for and the symbol around it, where it is an inlined one.
+    fn inlined(&self, index: SymbolIndex) -> Option<(&Inlines, FunctionId, SymbolIndex)> {
+        let number = index.as_usize().checked_sub(self.table.len())?;
+        let inlines = self.read_inlines()?;
+        let (function, base) = inlines.made(number)?;
+        Some((inlines, function, base))
+    }
+
+    /// Whether `index` stands for an inlined function.
+    pub(crate) fn is_inlined(&self, index: SymbolIndex) -> bool {
+        index.as_usize() >= self.table.len()
+    }
+
+    /// The symbol at `index`, or the one that it is inlined into.
+    pub(crate) fn symbol(&self, index: SymbolIndex) -> Option<&Symbol> {
+        let index = match self.inlined(index) {
+            Some((_, _, base)) => base,
+            None => index,
+        };
+        (index.as_usize() < self.table.len()).then(|| self.table.get(index))
+    }
+
     pub(crate) fn name(&self, index: SymbolIndex) -> &str {
+        if self.is_inlined(index) {
+            let known = self.inlined(index);
+            return known.map_or("", |(inlines, function, _)| {
+                inlines.lines.function_name(function)
+            });
+        }
         let names = self
             .names
             .get_or_init(|| (0..self.table.len()).map(|_| OnceLock::new()).collect());
@@ -100,6 +153,7 @@ impl Sources<'_> {
         let loaded = rperf_symbol::load(self.files, self.paths, &request);
         Object {
             modules: loaded.modules,
+            debug: loaded.debug,
             ..Object::new(loaded.table, loaded.source, loaded.findings)
         }
     }

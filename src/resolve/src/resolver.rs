@@ -1,14 +1,15 @@
 //! The [`Resolver`]: looks addresses up, loads what it needs for it.
 
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use rperf_replay::{Dso, DsoId, DsoKind, Machine, MappingId, World};
-use rperf_symbol::{FileBytes, Files, SearchPaths, Symbol, SymbolTable};
+use rperf_symbol::{Budget, FileBytes, Files, SearchPaths, SourceFrame, Symbol, SymbolTable};
 use rperf_wire::{CpuMode, U64s};
 
 use crate::chain::{self, Split};
 use crate::frame::{Frame, Level, Place, SymbolId};
+use crate::inline::{Call, Inlines, Reading, SourceLine};
 use crate::object::{Object, Sources};
 
 /// Addresses from here on are the kernel's, on every 64-bit machine that perf runs on.
@@ -34,6 +35,8 @@ pub struct Resolver<'w> {
 pub struct Known {
     paths: SearchPaths,
     vdso: Option<FileBytes>,
+    /// What debug information may take of memory.
+    budget: Arc<Budget>,
     /// The mapping of the host's kernel, among the first so many mappings.
     kernel: Option<MappingId>,
     mappings: usize,
@@ -48,6 +51,7 @@ impl<'w> Resolver<'w> {
         let known = Known {
             paths,
             vdso: None,
+            budget: Budget::new(Budget::DEFAULT_BYTES),
             kernel: None,
             mappings: 0,
             objects: Vec::new(),
@@ -199,8 +203,88 @@ impl<'w> Resolver<'w> {
     /// Start and end of a symbol, in the terms of [`Frame::address`]; `None` for an id that another resolver made.
     #[must_use]
     pub fn symbol(&self, symbol: SymbolId) -> Option<&Symbol> {
-        let table = &self.object(symbol.dso)?.table;
-        (symbol.index.as_usize() < table.len()).then(|| table.get(symbol.index))
+        self.object(symbol.dso)?.symbol(symbol.index)
+    }
+
+    /// Whether a symbol is a function inlined into another, made by [`Resolver::expand`]. Its start and end are those of the
+    /// function around it.
+    #[must_use]
+    pub fn is_inlined(&self, symbol: SymbolId) -> bool {
+        let object = self.object(symbol.dso);
+        object.is_some_and(|object| object.is_inlined(symbol.index))
+    }
+
+    /// Appends what the code at `frame` stands for: the functions inlined there, innermost first, and then `frame` itself,
+    /// with the places of the calls between them. Where nothing is known of that, or `frame` has no symbol, just `frame`.
+    ///
+    /// The outermost function goes by its symbol, whatever the debug information calls it.
+    pub fn expand<'r>(&'r self, frame: &Frame, calls: &mut Vec<Call<'r>>) {
+        let mut sources = Vec::new();
+        let Some((inlines, symbol)) = self.look_inside(frame, &mut sources) else {
+            calls.push(Call {
+                frame: *frame,
+                place: None,
+            });
+            return;
+        };
+        let outermost = sources.len().saturating_sub(1);
+        for (index, source) in sources.into_iter().enumerate() {
+            let inlined = source.function.filter(|_| index < outermost);
+            let made = inlined.and_then(|function| {
+                let number = inlines.number(function, symbol.index)?;
+                self.object(symbol.dso)?.inlined_symbol(number)
+            });
+            if index < outermost && made.is_none() {
+                continue;
+            }
+            let index = made.unwrap_or(symbol.index);
+            calls.push(Call {
+                frame: Frame {
+                    symbol: Some(SymbolId { index, ..symbol }),
+                    ..*frame
+                },
+                place: inlines.place(source),
+            });
+        }
+    }
+
+    /// The functions at a frame; at least one, if there is an answer.
+    fn look_inside(
+        &self,
+        frame: &Frame,
+        sources: &mut Vec<SourceFrame>,
+    ) -> Option<(&Inlines, SymbolId)> {
+        let symbol = frame.symbol?;
+        let inlines = self.object(symbol.dso)?.inlines(self.reading())?;
+        inlines.lines.frames(self.files, frame.address, sources);
+        (!sources.is_empty()).then_some((inlines, symbol))
+    }
+
+    /// The place in the source of the instruction at `frame`, in the innermost of the functions inlined there.
+    #[must_use]
+    pub fn source_line(&self, frame: &Frame) -> Option<SourceLine<'_>> {
+        let inlines = self.object(frame.dso?)?.inlines(self.reading())?;
+        let mut sources = Vec::new();
+        inlines
+            .lines
+            .frames(self.files, frame.address, &mut sources);
+        inlines.place(*sources.first()?)
+    }
+
+    fn reading(&self) -> Reading<'_> {
+        Reading {
+            files: self.files,
+            paths: &self.known.paths,
+            budget: &self.known.budget,
+        }
+    }
+
+    /// What there is to say about the debug information that was read so far.
+    #[must_use]
+    pub fn debug_findings(&self) -> Vec<rperf_symbol::Finding> {
+        let objects = self.known.objects.iter().filter_map(OnceLock::get);
+        let read = objects.filter_map(Object::read_inlines);
+        read.flat_map(|inlines| inlines.lines.findings()).collect()
     }
 
     /// The file that an object's symbols came from, if it was asked for any and has some.

@@ -19,6 +19,11 @@ pub enum AddressSpace {
 pub struct SymbolIndex(u32);
 
 impl SymbolIndex {
+    /// The position `number`. Positions behind the end of a table can stand for what its user adds to it.
+    pub fn new(number: usize) -> Option<Self> {
+        u32::try_from(number).ok().map(Self)
+    }
+
     /// The position as a number below [`SymbolTable::len`].
     pub fn as_usize(self) -> usize {
         self.0 as usize
