@@ -30,7 +30,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
 ];
 
 /// Folders of programs to be profiled, compiled by those who profile them.
-const WORKLOADS: &[&str] = &["tests/workloads", "tests/bench", "examples/first_profile"];
+const WORKLOADS: &[&str] = &[
+    "tests/workloads",
+    "tests/bench",
+    "examples/first_profile",
+    "src/symbol/tests/workloads",
+];
 
 /// The packages of the workspace, as cargo sees them.
 fn packages() -> Vec<Value> {

@@ -13,8 +13,8 @@ use rperf_symbol::{
 use crate::elf::run;
 use crate::{Disk, scratch};
 
-const CPP: &str = include_str!("inlines.cpp");
-const RUST: &str = include_str!("inlines_program.rs");
+const CPP: &str = include_str!("../workloads/inlines.cpp");
+const RUST: &str = include_str!("../workloads/inlines.rs");
 
 /// Name, file without its folders, line.
 type Frame = (String, String, u32);
