@@ -53,7 +53,11 @@ impl BuildIds for Elf {
     }
 
     fn of_notes(&self, notes: &[u8]) -> Option<Vec<u8>> {
-        let endian = if cfg!(target_endian = "big") { Endianness::Big } else { Endianness::Little };
+        let endian = if cfg!(target_endian = "big") {
+            Endianness::Big
+        } else {
+            Endianness::Little
+        };
         Some(build_id_of_notes(notes, endian)?.as_bytes().to_vec())
     }
 }

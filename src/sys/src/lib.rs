@@ -24,8 +24,8 @@ mod workload;
 pub use counter::{Counter, Observed, PERF_FLAG_FD_CLOEXEC, Reading};
 pub use cpu_list::{CpuList, CpuListError};
 pub use host::{
-    Uname, cpuid, effective_user, kernel_notes, module_notes, page_size, parallelism, uname, unix_time,
-    vdso_image,
+    Uname, cpuid, effective_user, kernel_notes, module_notes, page_size, parallelism, uname,
+    unix_time, vdso_image,
 };
 pub use kernel_map::{KernelText, Module};
 pub use limits::raise_open_files;

@@ -125,11 +125,11 @@ fn memory_and_branches() -> Vec<u8> {
         let count = at % 3;
         let mut body = plain(1_000_000_000 + at, 0x7000 * (at % 2)).u64(count);
         for branch in 0..count {
-            let flags = (at + branch) % 16 | at << 4 | KINDS[(at % 6) as usize] << 20;
+            let flags = ((at + branch) % 16) | (at << 4) | (KINDS[(at % 6) as usize] << 20);
             body = body.u64(0x0040_0000 + at).u64(0x0050_0000).u64(flags);
         }
         body = registers(body, at % 3, &USER_REGISTERS);
-        body = body.u64(at << 32 | 7 * at).u64(*source);
+        body = body.u64((at << 32) | (7 * at)).u64(*source);
         body = registers(body, at % 2 * 2, &OTHER_REGISTERS);
         body = body.u64(0x1000 * at).u64(SIZES[(at % 6) as usize]);
         body = body.u64(SIZES[(at / 6 % 6) as usize]);
