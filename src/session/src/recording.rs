@@ -66,7 +66,16 @@ pub fn record(
 ) -> Result<Summary, Error> {
     let held = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD];
     let signals = Signals::hold(&held).map_err(Error::system("hold signals back"))?;
-    let mut live = Live::set_up(request, &signals, ids, watch)?;
+    let mut live = match Live::set_up(request, &signals, ids, watch) {
+        Ok(live) => live,
+        Err(error) if is_reader_gone(request, &error) => {
+            return Ok(Summary {
+                signal: Some(libc::SIGPIPE),
+                ..Summary::default()
+            });
+        }
+        Err(error) => return Err(error),
+    };
     let outcome = match live.begin(request) {
         Ok(()) => live.observe(request, &signals),
         Err(error) if is_reader_gone(request, &error) => Err(error),

@@ -1,0 +1,127 @@
+//! `rperf record -o -`, and the recordings that come through pipes, to and from perf.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use rperf_testkit::{Outcome, Scratch, real_perf, skip};
+
+use crate::kernel::BUSY;
+
+const RPERF: &str = env!("CARGO_BIN_EXE_rperf");
+
+/// What one program says of the recording that another writes into the pipe between them.
+fn piped(scratch: &Scratch, writer: (&Path, &[&str]), reader: (&Path, &[&str])) -> Outcome {
+    let command = |(program, words): (&Path, &[&str])| {
+        let mut command = Command::new(program);
+        command.args(words).current_dir(scratch.path());
+        command
+            .env("HOME", scratch.path())
+            .env("PERF_CONFIG", "/dev/null");
+        command.stdin(Stdio::null());
+        command
+    };
+    let mut recording = command(writer)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the writer starts");
+    let pipe = recording.stdout.take().expect("a pipe");
+    let output = command(reader)
+        .stdin(pipe)
+        .output()
+        .expect("the reader starts");
+    let recorded = recording.wait().expect("a child");
+    assert!(recorded.success(), "{writer:?}");
+    Outcome {
+        status: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// The options of the recordings; the workload prints, which must not stand among the records.
+const RECORDINGS: &[&[&str]] = &[
+    &["-e", "cpu-clock"],
+    &["-g", "-e", "cpu-clock:u,page-faults", "-o", "-"],
+    &["-d", "--sample-cpu", "-e", "cpu-clock", "-o", "-"],
+];
+
+#[test]
+fn pipes_are_read_without_a_warning_in_both_directions() {
+    let test = "record_pipe::pipes_are_read_without_a_warning_in_both_directions";
+    let Some(perf) = real_perf() else {
+        return skip(test, "there is no perf");
+    };
+    let (perf, rperf) = (perf.as_path(), Path::new(RPERF));
+    let scratch = Scratch::new();
+    for options in RECORDINGS {
+        let work = format!("echo printed; {BUSY}");
+        let words = [&["record"], *options, &["--", "sh", "-c", &work]].concat();
+        for (writer, reader) in [(rperf, perf), (rperf, rperf), (perf, rperf)] {
+            for command in [
+                &["script", "-i", "-"][..],
+                &["report", "--stdio", "-i", "-"],
+            ] {
+                let outcome = piped(&scratch, (writer, &words), (reader, command));
+                assert_eq!(
+                    (outcome.status, outcome.stderr.as_str()),
+                    (0, ""),
+                    "{words:?} {reader:?}"
+                );
+                let samples = outcome.stdout.lines().filter(|line| line.contains("sh "));
+                assert!(samples.count() > 1, "{words:?} {}", outcome.stdout);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_reader_that_goes_ends_the_recording() {
+    let scratch = Scratch::new();
+    let mut recording = Command::new(RPERF)
+        .args(["record", "-e", "cpu-clock", "-o", "-", "sleep", "60"])
+        .current_dir(scratch.path())
+        .env("HOME", scratch.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("rperf starts");
+    drop(recording.stdout.take());
+    let status = recording.wait().expect("a child");
+    let signal = std::os::unix::process::ExitStatusExt::signal(&status);
+    assert_eq!((status.code(), signal), (None, Some(13)));
+}
+
+#[test]
+fn copies_of_stacks_are_read_by_perf_and_named_by_ours() {
+    let test = "record_pipe::copies_of_stacks_are_read_by_perf_and_named_by_ours";
+    let Some(perf) = real_perf() else {
+        return skip(test, "there is no perf");
+    };
+    let scratch = Scratch::new();
+    let words = [
+        "record",
+        "-o",
+        "-",
+        "-e",
+        "cpu-clock:u",
+        "--call-graph",
+        "dwarf,4096",
+        "sh",
+        "-c",
+        BUSY,
+    ];
+    let script = ["script", "-i", "-", "-F", "comm,ip,sym", "--no-inline"];
+    let unwound = piped(&scratch, (Path::new(RPERF), &words), (&perf, &script));
+    assert_eq!((unwound.status, unwound.stderr.as_str()), (0, ""));
+    assert!(unwound.stdout.contains("main"), "{}", unwound.stdout);
+    let ours = piped(
+        &scratch,
+        (Path::new(RPERF), &words),
+        (Path::new(RPERF), &script[..5]),
+    );
+    assert_eq!(
+        ours.stderr,
+        "-: user frames are left out of call graphs: copies of stacks (--call-graph dwarf) can't be unwound yet\n"
+    );
+}
