@@ -132,13 +132,14 @@ impl Counter {
         Ok(id)
     }
 
-    /// Reads the event, which was opened with `format` (without `GROUP`).
+    /// Reads the event, which was opened with `format`; with `GROUP` the leader of its group.
     ///
     /// # Errors
     /// What read(2) reports; [`io::ErrorKind::UnexpectedEof`] when the event is in error state or
     /// the kernel returned less than `format` asks for.
     pub fn read(&self, format: ReadFormat) -> io::Result<Reading> {
-        let mut bytes = [0_u8; 40];
+        // Room for a group of 600; larger ones fail with ENOSPC.
+        let mut bytes = [0_u8; 16 << 10];
         let size = read_fd(self.fd.as_fd(), &mut bytes)?;
         let mut at = Cursor::new(bytes.get(..size).unwrap_or_default(), Endian::NATIVE);
         let mut next = |wanted: bool| -> io::Result<Option<u64>> {
@@ -149,10 +150,15 @@ impl Counter {
             word.map(Some)
                 .map_err(|error| io::Error::new(io::ErrorKind::UnexpectedEof, error))
         };
+        let in_group = format.contains(ReadFormat::GROUP);
+        // A group's values begin with their number and come after the times.
+        let first = next(true)?.unwrap_or_default();
+        let enabled = next(format.contains(ReadFormat::TOTAL_TIME_ENABLED))?;
+        let running = next(format.contains(ReadFormat::TOTAL_TIME_RUNNING))?;
         Ok(Reading {
-            value: next(true)?.unwrap_or_default(),
-            enabled: next(format.contains(ReadFormat::TOTAL_TIME_ENABLED))?,
-            running: next(format.contains(ReadFormat::TOTAL_TIME_RUNNING))?,
+            value: next(in_group)?.unwrap_or(first),
+            enabled,
+            running,
             id: next(format.contains(ReadFormat::ID))?,
             lost: next(format.contains(ReadFormat::LOST))?,
         })

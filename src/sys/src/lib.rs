@@ -6,6 +6,7 @@
 //! Nothing here needs NSS or dlopen: it works in static binaries.
 #![expect(unsafe_code, reason = "system calls and memory shared with the kernel")]
 
+mod clock;
 mod counter;
 mod cpu_list;
 mod host;
@@ -21,6 +22,7 @@ mod time_zone;
 mod tracefs;
 mod workload;
 
+pub use clock::{clock_resolution, clock_time};
 pub use counter::{Counter, Observed, PERF_FLAG_FD_CLOEXEC, Reading};
 pub use cpu_list::{CpuList, CpuListError};
 pub use host::{

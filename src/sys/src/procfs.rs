@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// A proc file system at a root of the caller's choice.
@@ -90,6 +91,14 @@ impl Proc {
     pub fn process_of(&self, tid: u32) -> io::Result<u32> {
         let bytes = fs::read(self.path(format!("{tid}/status")))?;
         Ok(parse_status(&bytes).tgid)
+    }
+
+    /// The user that process `pid` belongs to.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`] when there is no such process.
+    pub fn owner(&self, pid: u32) -> io::Result<u32> {
+        fs::metadata(self.path(pid.to_string())).map(|metadata| metadata.uid())
     }
 
     /// The text of `/proc/PID/maps`; [`map_entries`] reads it.

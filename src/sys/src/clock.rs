@@ -1,0 +1,54 @@
+//! Clocks of `clock_gettime(2)`.
+
+#![expect(unsafe_code, reason = "clock_gettime(2) is a system call")]
+
+use std::io;
+
+/// Nanoseconds of clock `clockid` (`CLOCK_*`).
+///
+/// # Errors
+/// What clock_gettime(2) reports: `EINVAL` for a clock that is not there.
+pub fn clock_time(clockid: i32) -> io::Result<u64> {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the call writes to the structure it is given.
+    let result = unsafe { libc::clock_gettime(clockid, &raw mut time) };
+    nanoseconds(result, time)
+}
+
+/// The resolution of clock `clockid` in nanoseconds.
+///
+/// # Errors
+/// What clock_getres(2) reports: `EINVAL` for a clock that is not there.
+pub fn clock_resolution(clockid: i32) -> io::Result<u64> {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the call writes to the structure it is given.
+    let result = unsafe { libc::clock_getres(clockid, &raw mut time) };
+    nanoseconds(result, time)
+}
+
+fn nanoseconds(result: i32, time: libc::timespec) -> io::Result<u64> {
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let part = |number: i64| u64::try_from(number).unwrap_or_default();
+    Ok(part(time.tv_sec) * 1_000_000_000 + part(time.tv_nsec))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_go_on_and_unknown_ones_are_errors() {
+        let first = clock_time(libc::CLOCK_MONOTONIC).unwrap();
+        assert!(clock_time(libc::CLOCK_MONOTONIC).unwrap() >= first);
+        assert!(clock_resolution(libc::CLOCK_MONOTONIC).unwrap() > 0);
+        assert!(clock_time(1000).is_err());
+    }
+}
