@@ -87,6 +87,11 @@ pub(crate) fn optional(long: &'static str, name: &'static str, missing: &'static
         .default_missing_value(missing)
 }
 
+/// An option whose value may be missing and otherwise is attached (`--user-regs=ax`); no value reads as an empty one.
+pub(crate) fn attached(long: &'static str, name: &'static str) -> Arg {
+    optional(long, name, "").require_equals(true)
+}
+
 /// An option of perf that is refused by name. `instead` continues "… is not supported yet; " and may be empty.
 pub(crate) fn not_yet(long: &'static str, instead: impl Into<Str>) -> Arg {
     let instead: Str = instead.into();

@@ -5,12 +5,15 @@ mod call_graph;
 mod details;
 mod events;
 mod explain;
+mod masks;
 mod output;
 mod rate;
 mod request;
 mod ring_size;
 mod said;
 mod summary;
+mod timing;
+mod user;
 
 use std::path::Path;
 
@@ -22,6 +25,7 @@ use rperf_sys::Ended;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit};
 use crate::cli::files::DiskFiles;
+use crate::cli::options::flag;
 
 pub(super) use self::args::command;
 
@@ -29,6 +33,9 @@ pub(super) use self::args::command;
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
     args::check_old_spelling(matches, context)?;
     let request = request::build(matches, context)?;
+    if flag(matches, "dry-run") == Some(true) {
+        return Ok(Exit::Ok);
+    }
     let mut said = said::Said::new(context, matches);
     let recorded = rperf_session::record(&request, &Elf, &mut said);
     let recorded = recorded.map_err(|error| explain::explain(context, &request, error))?;

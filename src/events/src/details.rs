@@ -1,6 +1,6 @@
 //! What a recording adds to every event or takes from it: call graphs, further fields, one side of the machine.
 
-use rperf_wire::{Attr, AttrFlags, SampleType};
+use rperf_wire::{Attr, AttrFlags, BranchSampleType, ReadFormat, SampleType};
 
 use crate::EventSpec;
 
@@ -123,6 +123,32 @@ pub struct Details {
     pub identifier: bool,
     /// The period of each sample even where it is fixed (`-P`).
     pub period: bool,
+    /// The time of each sample even where nothing else needs it (`-T`).
+    pub time: bool,
+    /// Flags of transactions (`--transaction`).
+    pub transaction: bool,
+    /// Counts of each task when it ends, not summed up with those of its parent (`-s`).
+    pub stat: bool,
+    /// Reads tell how long the event was enabled and on a counter (`--running-time`).
+    pub running_time: bool,
+    /// One counter for each thread on all CPUs, children left out (`--per-thread`).
+    pub per_thread: bool,
+    /// Everything but the side-band starts later (`-D`).
+    pub delayed: bool,
+    /// Every record wakes the reader (`--no-buffering`).
+    pub no_buffering: bool,
+    /// No records of BPF programs (`--no-bpf-event`).
+    pub no_bpf_event: bool,
+    /// Records of context switches (`--switch-events`).
+    pub switch_events: bool,
+    /// Mask of user registers that samples hold (`--user-regs`), 0 for none.
+    pub user_regs: u64,
+    /// Mask of registers at the interrupt that samples hold (`--intr-regs`), 0 for none.
+    pub intr_regs: u64,
+    /// Branches that samples hold (`-b`, `-j`), empty for none.
+    pub branches: BranchSampleType,
+    /// Clock of all times (`-k`, a `CLOCK_*` number); `None` for the kernel's own.
+    pub clockid: Option<i32>,
 }
 
 impl Details {
@@ -139,19 +165,59 @@ impl Details {
             (WEIGHT, self.weight),
             (SampleType::CPU, self.cpu),
             (SampleType::PERIOD, self.period),
+            (SampleType::TRANSACTION, self.transaction),
+            (SampleType::BRANCH_STACK, !self.branches.is_empty()),
         ] {
             if on {
                 attr.sample_type |= fields;
             }
         }
-        if data && tracking {
-            attr.flags |= AttrFlags::MMAP_DATA;
+        attr.branch_sample_type = self.branches;
+        // One counter of one thread has its records in order: perf saves the time there.
+        if self.per_thread && !self.time {
+            attr.sample_type = attr.sample_type.with(SampleType::TIME, false);
         }
-        if self.no_inherit {
-            attr.flags = attr.flags.with(AttrFlags::INHERIT, false);
+        if self.stat || self.running_time {
+            attr.read_format |= ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
+        }
+        self.set_flags(data, tracking, attr);
+        if let Some(clockid) = self.clockid {
+            attr.clockid = clockid;
+        }
+        if self.no_buffering {
+            attr.wakeup = 1;
         }
         if self.no_samples {
             attr.sample_period = 0;
+        }
+    }
+
+    fn set_flags(&self, data: bool, tracking: bool, attr: &mut Attr) {
+        for (flag, on) in [
+            (AttrFlags::MMAP_DATA, data && tracking),
+            (AttrFlags::CONTEXT_SWITCH, self.switch_events && tracking),
+            (AttrFlags::INHERIT_STAT, self.stat),
+            (AttrFlags::USE_CLOCKID, self.clockid.is_some()),
+        ] {
+            attr.flags = attr.flags.with(flag, on);
+        }
+        for (flag, off) in [
+            (AttrFlags::INHERIT, self.no_inherit || self.per_thread),
+            (AttrFlags::BPF_EVENT, self.no_bpf_event),
+        ] {
+            attr.flags = attr.flags.with(flag, !off && attr.flags.contains(flag));
+        }
+    }
+
+    /// Registers besides those that stacks are unwound from; the side-band has none.
+    pub(crate) fn registers(&self, attr: &mut Attr) {
+        if self.user_regs != 0 {
+            attr.sample_type |= SampleType::REGS_USER;
+            attr.sample_regs_user |= self.user_regs;
+        }
+        if self.intr_regs != 0 {
+            attr.sample_type |= SampleType::REGS_INTR;
+            attr.sample_regs_intr = self.intr_regs;
         }
     }
 

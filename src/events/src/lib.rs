@@ -8,6 +8,7 @@ mod details;
 mod error;
 mod filter;
 mod glob;
+mod group;
 mod modifier;
 mod names;
 mod nearest;
@@ -21,6 +22,7 @@ pub use catalogue::{Catalogue, Tracepoints};
 pub use details::{CallGraph, Details, Side, StackSize, USER_REGISTERS};
 pub use error::{Fault, ParseError};
 pub use filter::{Filter, FilterError};
+pub use group::Group;
 pub use nearest::{by_distance, nearest};
 pub use parse::parse;
 pub use record_attr::{

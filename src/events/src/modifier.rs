@@ -2,6 +2,8 @@
 
 use rperf_wire::{Attr, AttrFlags};
 
+use crate::EventSpec;
+
 /// Letters that are modifiers.
 const LETTERS: &str = "ukhGHpPSDIWe";
 
@@ -76,11 +78,53 @@ impl Modifiers {
         ] {
             attr.flags = attr.flags.with(flag, on);
         }
+        attr.set_precise_ip(self.precision());
+    }
+
+    /// Sets the bits of an event that has its own modifiers: these are its group's. Whether a group is
+    /// pinned or exclusive is up to its leader.
+    pub(crate) fn add_to(&self, event: &mut EventSpec, leads: bool) {
+        let flags = &mut event.attr.flags;
+        let settled = AttrFlags::EXCLUDE_USER | AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV;
+        let modes = self.has('u') || self.has('k') || self.has('h');
+        if modes && (flags.0 & settled.0) == 0 {
+            *flags |= settled;
+        }
+        let machines = AttrFlags::EXCLUDE_GUEST | AttrFlags::EXCLUDE_HOST;
+        if (self.has('G') || self.has('H')) && !event.machines {
+            *flags |= machines;
+            event.machines = true;
+        }
+        if !event.machines && (self.has('u') || self.has('p')) {
+            *flags |= AttrFlags::EXCLUDE_GUEST;
+        }
+        for (letter, flag, on) in [
+            ('u', AttrFlags::EXCLUDE_USER, false),
+            ('k', AttrFlags::EXCLUDE_KERNEL, false),
+            ('h', AttrFlags::EXCLUDE_HV, false),
+            ('G', AttrFlags::EXCLUDE_GUEST, false),
+            ('H', AttrFlags::EXCLUDE_HOST, false),
+            ('D', AttrFlags::PINNED, leads),
+            ('I', AttrFlags::EXCLUDE_IDLE, true),
+            ('e', AttrFlags::EXCLUSIVE, leads),
+        ] {
+            if self.has(letter) {
+                *flags = flags.with(flag, on);
+            }
+        }
+        let precision = event.attr.precise_ip() + self.precision();
+        event.attr.set_precise_ip(precision.min(3));
+        event.precise_max |= self.has('P');
+        event.sample_read |= self.has('S');
+        event.weak |= self.has('W');
+    }
+
+    fn precision(&self) -> u8 {
         let precise = if self.has('P') {
             3
         } else {
             self.letters.matches('p').count()
         };
-        attr.set_precise_ip(u8::try_from(precise).unwrap_or(3));
+        u8::try_from(precise).unwrap_or(3)
     }
 }

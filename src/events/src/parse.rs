@@ -4,17 +4,18 @@ use std::ops::Range;
 
 use rperf_wire::{Attr, EventType};
 
+use crate::group::group;
 use crate::modifier::Modifiers;
 use crate::names::{TOOL_NAMES, all_names, is_cache_event, is_raw_code, known_event};
 use crate::select::{Missing, select};
 use crate::{Catalogue, EventSpec, Fault, ParseError, TracepointName, nearest};
 
-/// Parses a list such as `cycles:u,cs,sched:sched_process_*`. Order and duplicates are kept, a pattern
+/// Parses a list such as `cycles:u,{cs,page-faults}:S,sched:sched_process_*`. Order and duplicates are kept, a pattern
 /// gives one event for each tracepoint that it covers, and all faults of the text are found in one go.
 ///
 /// # Errors
 /// [`ParseError`] with every word that is no event, and every kind of event that is known but not
-/// available yet: PMU terms, raw codes, cache events, breakpoints and groups.
+/// available yet: PMU terms, raw codes, cache events and breakpoints.
 pub fn parse(text: &str, catalogue: &Catalogue<'_>) -> Result<Vec<EventSpec>, ParseError> {
     let mut events = Vec::new();
     let mut faults = Vec::new();
@@ -23,9 +24,13 @@ pub fn parse(text: &str, catalogue: &Catalogue<'_>) -> Result<Vec<EventSpec>, Pa
             text: text.get(position.clone()).unwrap_or_default(),
             position,
         };
-        match word.events(catalogue) {
+        let named = match word.text.contains(['{', '}']) {
+            true => group(&word, catalogue),
+            false => word.events(catalogue).map_err(|fault| vec![fault]),
+        };
+        match named {
             Ok(named) => events.extend(named),
-            Err(fault) => faults.push(fault),
+            Err(found) => faults.extend(found),
         }
     }
     if faults.is_empty() {
@@ -39,7 +44,7 @@ pub fn parse(text: &str, catalogue: &Catalogue<'_>) -> Result<Vec<EventSpec>, Pa
 }
 
 /// The words between commas that stand outside `{…}` and `/…/`. A breakpoint's one slash opens nothing.
-fn split(text: &str) -> Vec<Range<usize>> {
+pub(crate) fn split(text: &str) -> Vec<Range<usize>> {
     let mut words = Vec::new();
     let mut start = 0;
     let (mut braces, mut slashed) = (0_usize, false);
@@ -63,18 +68,17 @@ fn split(text: &str) -> Vec<Range<usize>> {
 }
 
 /// One word of the list.
-struct Word<'a> {
-    text: &'a str,
-    position: Range<usize>,
+pub(crate) struct Word<'a> {
+    pub(crate) text: &'a str,
+    /// Its bytes in the list.
+    pub(crate) position: Range<usize>,
 }
 
 impl Word<'_> {
-    fn events(&self, catalogue: &Catalogue<'_>) -> Result<Vec<EventSpec>, Fault> {
+    /// The events of a word without braces.
+    pub(crate) fn events(&self, catalogue: &Catalogue<'_>) -> Result<Vec<EventSpec>, Fault> {
         if self.text.is_empty() {
             return Err(self.fault(0, "expected the name of an event".to_owned()));
-        }
-        if self.text.contains(['{', '}']) {
-            return Err(self.braces());
         }
         let (name, letters) = match self.text.split_once(':') {
             Some((name, letters)) => (name, Some(letters)),
@@ -153,6 +157,7 @@ impl Word<'_> {
             precise_max: modifiers.has('P'),
             sample_read: modifiers.has('S'),
             weak: modifiers.has('W'),
+            machines: modifiers.has('G') || modifiers.has('H'),
             position: self.position.clone(),
             ..event
         }
@@ -187,30 +192,8 @@ impl Word<'_> {
             .then(|| format!("`{name}' is a clock of the counting commands and cannot be sampled"))
     }
 
-    fn braces(&self) -> Fault {
-        let count = |brace| self.text.matches(brace).count();
-        let brace = self.text.find(['{', '}']).unwrap_or_default();
-        if count('{') != count('}') {
-            return self.fault(brace, "this brace has no partner".to_owned());
-        }
-        let (name, group) = self.text.split_at_checked(brace).unwrap_or((self.text, ""));
-        if let Some(name) = name.strip_suffix(':') {
-            let letters = group.trim_matches(['{', '}']);
-            let each: Vec<String> = letters
-                .split(',')
-                .map(|letter| format!("{name}:{letter}"))
-                .collect();
-            let reason = format!("modifiers take no braces, write `{}'", each.join(","));
-            return self.fault(brace, reason);
-        }
-        self.fault(
-            brace,
-            format!("groups are not available yet: `{}'", self.text),
-        )
-    }
-
     /// A fault from `offset` in the word to its end.
-    fn fault(&self, offset: usize, reason: String) -> Fault {
+    pub(crate) fn fault(&self, offset: usize, reason: String) -> Fault {
         let start = (self.position.start + offset).min(self.position.end);
         Fault {
             position: start..self.position.end,

@@ -1,7 +1,7 @@
 use rperf_wire::{AttrFlags, EventType};
 
 use super::*;
-use crate::Tracepoints;
+use crate::{Group, Tracepoints};
 use std::io;
 use std::path::Path;
 
@@ -192,8 +192,6 @@ fn what_is_known_but_missing_is_refused_by_name() {
         ("r80a2:u", "raw event codes"),
         ("L1-dcache-load-misses", "cache events"),
         ("mem:0x1000/8:rw", "breakpoints"),
-        ("{cs,page-faults}", "groups"),
-        ("{cs,page-faults}:S", "groups"),
         ("msr/tsc/", "event terms between slashes"),
         ("cs/period=5,name=x/", "event terms between slashes"),
     ] {
@@ -209,6 +207,60 @@ fn what_is_known_but_missing_is_refused_by_name() {
     );
     assert_eq!(reasons("{cs,page-faults"), ["this brace has no partner"]);
     assert!(reasons("duration_time")[0].contains("cannot be sampled"));
+}
+
+#[test]
+fn groups_have_a_leader_and_modifiers_for_all() {
+    let events = parse("cs,g{cs:u,page-faults}:Sk,{faults},cs", &catalogue(&Listed)).unwrap();
+    let groups: Vec<&Group> = events.iter().map(|event| &event.group).collect();
+    let leader = |name: &str| Group::Leader {
+        name: name.to_owned(),
+    };
+    assert_eq!(
+        groups,
+        [
+            &Group::None,
+            &leader("g"),
+            &Group::Member,
+            &leader(""),
+            &Group::None
+        ]
+    );
+    let excluded = |event: &EventSpec| {
+        let flags = event.attr.flags;
+        let has = |flag| flags.contains(flag);
+        (
+            has(AttrFlags::EXCLUDE_USER),
+            has(AttrFlags::EXCLUDE_KERNEL),
+            event.sample_read,
+        )
+    };
+    assert_eq!(excluded(&events[1]), (false, false, true));
+    assert_eq!(excluded(&events[2]), (true, false, true));
+    assert_eq!(
+        (events[2].name.as_str(), events[2].position.clone()),
+        ("page-faults", 10..21)
+    );
+}
+
+#[test]
+fn what_is_wrong_in_groups_is_pointed_at() {
+    for (text, start, reason) in [
+        ("cs,{cs,nosuch}", 7, "unknown event `nosuch'"),
+        ("{cs,page-faults", 0, "this brace has no partner"),
+        ("cs,}cs{", 3, "this brace has no partner"),
+        ("{cs,{cs}}", 0, "groups hold events, no other groups"),
+        ("{cs}x", 4, "expected a colon with modifiers, or a comma"),
+        ("{cs}:z", 5, "unknown modifier `z'"),
+        ("{}", 1, "expected the name of an event"),
+        ("a.b{cs}", 0, "a group's name is made of letters and digits"),
+    ] {
+        let error = parse(text, &catalogue(&Listed)).unwrap_err();
+        let fault = &error.faults[0];
+        assert_eq!(fault.position.start, start, "{text}");
+        assert!(fault.reason.starts_with(reason), "{text}: {fault:?}");
+    }
+    assert_eq!(reasons("{nosuch1,cs,nosuch2},nosuch3").len(), 3);
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use rperf_wire::{Attr, AttrFlags, EventType, ReadFormat, SampleType, event_name};
 
-use crate::EventSpec;
 use crate::details::{CallGraph, Details, Side};
 use crate::spec::DUMMY;
+use crate::{EventSpec, Group};
 
 /// Samples per second where nobody says otherwise.
 pub const DEFAULT_FREQUENCY: u64 = 4000;
@@ -58,6 +58,8 @@ pub struct RecordEvent {
     pub attr: Attr,
     /// It carries the MMAP, COMM, FORK and EXIT records of the recording.
     pub tracking: bool,
+    /// Index of the leader of its group; `None` for leaders and where there is no group.
+    pub leader: Option<usize>,
 }
 
 /// The events that a recording opens, in order: those of the list, and for CPU targets a `dummy:HG`
@@ -69,22 +71,28 @@ pub fn record_events(specs: &[EventSpec], options: &RecordOptions) -> Vec<Record
     let on_cpus = options.target == Target::Cpus;
     let mut specs = specs.to_vec();
     let mut tracker = 0;
-    if on_cpus && !specs.first().is_some_and(EventSpec::is_dummy) {
+    if (on_cpus || options.details.delayed) && !specs.first().is_some_and(EventSpec::is_dummy) {
         tracker = specs.len();
         specs.push(side_band_dummy(options.details.side));
     }
-    let mut events: Vec<RecordEvent> = specs
-        .into_iter()
-        .enumerate()
-        .map(|(index, spec)| {
-            let tracking = index == tracker;
-            RecordEvent {
-                attr: record_attr(&spec, tracking, options),
-                spec,
-                tracking,
-            }
-        })
-        .collect();
+    let mut events: Vec<RecordEvent> = Vec::with_capacity(specs.len());
+    let mut leader = 0;
+    for (index, spec) in specs.into_iter().enumerate() {
+        let tracking = index == tracker;
+        let is_member = spec.group == Group::Member;
+        if !is_member {
+            leader = index;
+        }
+        events.push(RecordEvent {
+            attr: record_attr(&spec, tracking, options),
+            spec,
+            tracking,
+            leader: is_member.then_some(leader),
+        });
+    }
+    for group in events.chunk_by_mut(|_, next| next.leader.is_some()) {
+        join(group);
+    }
     identify(&mut events, options.details.identifier);
     events
 }
@@ -121,10 +129,13 @@ fn record_attr(spec: &EventSpec, tracking: bool, options: &RecordOptions) -> Att
         attr.sample_type |= SampleType::RAW | SampleType::CPU;
     }
     set_rate(&mut attr, options.sampling);
-    set_flags(&mut attr, tracking, options.target);
+    set_flags(&mut attr, tracking, options);
     options
         .details
         .apply(options.call_graph, tracking, &mut attr);
+    if !spec.is_dummy() {
+        options.details.registers(&mut attr);
+    }
     attr
 }
 
@@ -144,13 +155,19 @@ fn set_rate(attr: &mut Attr, sampling: Sampling) {
     attr.flags |= AttrFlags::FREQ;
 }
 
-fn set_flags(attr: &mut Attr, tracking: bool, target: Target) {
-    // The side-band of all CPUs runs from its opening on, or mappings made meanwhile are lost.
+fn set_flags(attr: &mut Attr, tracking: bool, options: &RecordOptions) {
+    let target = options.target;
+    // The side-band of all CPUs runs from its opening on, or mappings made meanwhile are lost. That of
+    // a recording with a delay starts with the program.
     let immediate = tracking && target == Target::Cpus;
+    let on_exec = match options.details.delayed {
+        true => tracking && !immediate,
+        false => target == Target::Workload,
+    };
     for (flag, on) in [
         (AttrFlags::DISABLED, !immediate),
         (AttrFlags::INHERIT, target != Target::Threads),
-        (AttrFlags::ENABLE_ON_EXEC, target == Target::Workload),
+        (AttrFlags::ENABLE_ON_EXEC, on_exec),
         (AttrFlags::SAMPLE_ID_ALL, true),
         (AttrFlags::MMAP, tracking),
         (AttrFlags::MMAP2, tracking),
@@ -161,6 +178,33 @@ fn set_flags(attr: &mut Attr, tracking: bool, target: Target) {
         (AttrFlags::BPF_EVENT, tracking),
     ] {
         attr.flags = attr.flags.with(flag, on);
+    }
+}
+
+/// What a leader and its members get beside what they have alone: members run when their leader runs.
+/// With `:S` the leader's samples alone are taken and hold the values of all, so that members have no
+/// rate and their samples, made from the leader's by readers, its layout; no child can inherit that.
+fn join(group: &mut [RecordEvent]) {
+    let Some((leader, members)) = group.split_first_mut() else {
+        return;
+    };
+    if members.is_empty() {
+        return;
+    }
+    for event in std::iter::once(&mut *leader).chain(members.iter_mut()) {
+        if event.spec.sample_read {
+            event.attr.read_format |= ReadFormat::GROUP;
+            event.attr.flags = event.attr.flags.with(AttrFlags::INHERIT, false);
+        }
+    }
+    for RecordEvent { attr, .. } in members {
+        let starts = AttrFlags::DISABLED | AttrFlags::ENABLE_ON_EXEC;
+        attr.flags = attr.flags.with(starts, false);
+        if leader.spec.sample_read {
+            attr.sample_type = leader.attr.sample_type;
+            attr.sample_period = 0;
+            attr.flags = attr.flags.with(AttrFlags::FREQ, false);
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::Group;
 use rperf_wire::{Attr, AttrFlags, EventType, event_name};
 
 /// `PERF_COUNT_HW_CPU_CYCLES`.
@@ -28,6 +29,10 @@ pub struct EventSpec {
     pub sample_read: bool,
     /// `:W`: the group may be broken up.
     pub weak: bool,
+    /// Whether `G` or `H` said which machines are seen.
+    pub(crate) machines: bool,
+    /// Its place in a group.
+    pub group: Group,
     /// Bytes of the selector's text where it stands; empty for events that nobody typed.
     pub position: Range<usize>,
     /// Its place in tracefs, for tracepoints.
@@ -55,6 +60,8 @@ impl EventSpec {
             precise_max: false,
             sample_read: false,
             weak: false,
+            machines: false,
+            group: Group::None,
             position: 0..0,
             tracepoint: None,
             filter: None,

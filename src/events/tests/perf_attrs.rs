@@ -4,13 +4,14 @@ use std::fs;
 use std::io;
 use std::path::Path;
 use std::process::Command;
+use std::thread;
 
 use rperf_events::{
     CallGraph, Catalogue, Details, EventSpec, RecordOptions, Sampling, Side, StackSize, Target,
-    Tracepoints, default_event, fallback_to_cpu_clock, parse, record_events,
+    Tracepoints, USER_REGISTERS, default_event, fallback_to_cpu_clock, parse, record_events,
 };
 use rperf_testkit::{Run, Scratch, real_perf, skip};
-use rperf_wire::{Attr, AttrText};
+use rperf_wire::{Attr, AttrText, BranchSampleType};
 
 const EVENTS: &str = "/sys/kernel/tracing/events";
 
@@ -93,6 +94,22 @@ fn case(events: &'static str, words: &'static str, target: Target) -> Case {
                 cpu: has("--sample-cpu"),
                 identifier: has("--sample-identifier"),
                 period: has("-P"),
+                time: has("-T"),
+                transaction: has("--transaction"),
+                stat: has("-s"),
+                running_time: has("--running-time"),
+                per_thread: has("--per-thread"),
+                delayed: has("-D"),
+                no_buffering: has("--no-buffering"),
+                no_bpf_event: has("--no-bpf-event"),
+                switch_events: has("--switch-events"),
+                user_regs: if has("--user-regs=ax,ip") { 0x101 } else { 0 },
+                intr_regs: match has("-I") {
+                    true => USER_REGISTERS.unwrap(),
+                    false => 0,
+                },
+                branches: BranchSampleType::default(),
+                clockid: has("monotonic").then_some(1),
             },
         },
     }
@@ -166,6 +183,10 @@ fn cases() -> Vec<Case> {
     cases.push(case("cs:S", "", Workload));
     cases.extend(stack_copies());
     cases.extend(details());
+    cases.extend(groups());
+    if cfg!(target_arch = "x86_64") {
+        cases.extend(registers());
+    }
     if Path::new(EVENTS).exists() {
         cases.extend(tracepoints());
     }
@@ -217,6 +238,46 @@ fn details() -> Vec<Case> {
         case("cs", "-T -P", Workload),
         case("cs", "-P -c 100", Workload),
         case("cs", "-a -P -c 100", Cpus),
+        case("cs", "-s", Workload),
+        case("cs,cpu-clock", "-a --transaction -s", Cpus),
+        case("cs", "--running-time", Workload),
+        case("cs:S", "--running-time", Workload),
+        case("cs,cpu-clock", "--per-thread", Workload),
+        case("cs", "--per-thread -T", Workload),
+        case("cs", "--per-thread -p SLEEPER -g", Processes),
+        case("cs,cpu-clock", "-D 10", Workload),
+        case("cs", "-a -D 10", Cpus),
+        case("cs", "-D 10 -p SLEEPER", Processes),
+        case("cs", "-k monotonic -a", Cpus),
+        case("cs", "-a --no-buffering --no-bpf-event", Cpus),
+        case("cs", "--no-bpf-event --switch-events", Workload),
+        case("cs", "-a --switch-events", Cpus),
+    ]
+}
+
+fn registers() -> Vec<Case> {
+    use Target::{Cpus, Workload};
+    vec![
+        case("cs", "--user-regs=ax,ip", Workload),
+        case("cs", "-a --user-regs=ax,ip -I", Cpus),
+        case("cs", "-a -I --call-graph dwarf", Cpus),
+    ]
+}
+
+fn groups() -> Vec<Case> {
+    use Target::{Cpus, Processes, Workload};
+    vec![
+        case("{cs,page-faults}", "", Workload),
+        case("{cs,page-faults},cpu-clock", "-a -g", Cpus),
+        case("{cs:k,cpu-clock,page-faults:GH}:u", "", Workload),
+        case("{cs,cpu-clock:H}:DI,{cs:G,page-faults}:k", "", Workload),
+        case("{cs,page-faults}:S", "", Workload),
+        case("{cs,page-faults:u}:Su,task-clock", "", Workload),
+        case("{cpu-clock,cs}:S", "-a -c 1000", Cpus),
+        case("{cpu-clock,cs}:S", "-p SLEEPER -g -d -W", Processes),
+        case("{cs,page-faults}:S", "-D 10 --call-graph dwarf", Workload),
+        case("{dummy,cs}:S", "", Workload),
+        case("{cs}", "-a", Cpus),
     ]
 }
 
@@ -233,6 +294,8 @@ fn tracepoints() -> Vec<Case> {
         case("sched:sched_switch", "-C 0 -F 99", Cpus),
         case("sched:sched_process_*", "", Workload),
         case("cs,sched:sched_switch", "-a --call-graph dwarf", Cpus),
+        case("{cs,sched:sched_switch}:S", "", Workload),
+        case("{sched:sched_switch,cs}:S,cs", "-a", Cpus),
         case("sched:sched_switch", "--call-graph dwarf", Workload),
         case("sched:sched_switch", "-d -n --all-user", Workload),
         case("sched:sched_switch,cs", "", Workload),
@@ -331,20 +394,38 @@ fn attrs_are_those_of_perf_bit_for_bit() {
     if let Some(reason) = obstacle() {
         return skip("attrs_are_those_of_perf_bit_for_bit", reason);
     }
-    let has_pmu = Path::new("/sys/bus/event_source/devices/cpu").exists();
     let scratch = Scratch::new();
-    let file = scratch.path().join("perf.data");
     let mut target = Command::new("sleep").arg("600").spawn().unwrap();
+    let cases = cases();
+    // Opening and closing events waits for the kernel most of the time.
+    let share = cases.len().div_ceil(WORKERS);
+    let wrong: Vec<String> = thread::scope(|scope| {
+        let compare = |(index, cases)| {
+            let file = scratch.path().join(format!("{index}.data"));
+            let sleeper = target.id();
+            scope.spawn(move || differences(cases, sleeper, &file))
+        };
+        let workers: Vec<_> = cases.chunks(share).enumerate().map(compare).collect();
+        let found = workers.into_iter().map(|worker| worker.join().unwrap());
+        found.flatten().collect()
+    });
+    target.kill().unwrap();
+    target.wait().unwrap();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+const WORKERS: usize = 6;
+
+fn differences(cases: &[Case], sleeper: u32, file: &Path) -> Vec<String> {
+    let has_pmu = Path::new("/sys/bus/event_source/devices/cpu").exists();
     let mut wrong = Vec::new();
-    for case in cases() {
-        let expected = theirs(&case, target.id(), &file);
-        let opened = ours(&case, has_pmu);
+    for case in cases {
+        let expected = theirs(case, sleeper, file);
+        let opened = ours(case, has_pmu);
         if opened != expected {
             let line = format!("record -e '{}' {}", case.events, case.words);
             wrong.push(format!("{line}\n perf {expected:#?}\n ours {opened:#?}"));
         }
     }
-    target.kill().unwrap();
-    target.wait().unwrap();
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    wrong
 }

@@ -7,12 +7,13 @@ use rperf_perfdata::WriteError;
 use rperf_ring::{Walker, drain};
 use rperf_sys::{Signals, Workload, poll};
 
-use crate::Error;
 use crate::medium::Medium;
 use crate::open::{OpenEvent, Placed};
 use crate::rings::Ring;
+use crate::schedule::Schedule;
 use crate::synthesize::Records;
 use crate::tally::Tally;
+use crate::{Error, Happened, Watch};
 
 /// Where records go, and what is learnt on the way.
 pub(crate) struct Sink {
@@ -114,6 +115,8 @@ pub(crate) enum Stopped {
     BySignal(i32),
     /// Nobody reads the pipe any more.
     ReaderGone,
+    /// The output has the size at which the recording was to end.
+    SizeReached,
 }
 
 /// What the loop waits for.
@@ -123,14 +126,17 @@ pub(crate) struct Waits<'a> {
     /// Whether the end of all observed tasks ends the recording; a workload's own end is told by its
     /// signal.
     pub(crate) until_tasks_end: bool,
+    pub(crate) schedule: Schedule<'a>,
+    /// Bytes of output that are enough.
+    pub(crate) max_size: Option<u64>,
 }
 
 /// Drains until something ends the recording; returns what, and how often it woke up.
 pub(crate) fn run(
     waits: &mut Waits<'_>,
     events: &[OpenEvent],
-    rings: &mut Rings,
-    sink: &mut Sink,
+    (rings, sink): (&mut Rings, &mut Sink),
+    watch: &mut dyn Watch,
 ) -> Result<(Stopped, u64), Error> {
     // All events of a CPU share one ring, so the first event's counters tell of them all; those of
     // tasks that have ended would report so for ever and are dropped.
@@ -147,13 +153,20 @@ pub(crate) fn run(
             .chain(watched.iter().map(|placed| placed.counter.as_fd()))
             .collect();
         let first = 1 + usize::from(reader.is_some());
-        let ready = poll(&fds, -1).map_err(Error::system("wait for the rings"))?;
+        let timeout = waits.schedule.timeout();
+        let ready = poll(&fds, timeout).map_err(Error::system("wait for the rings"))?;
         woken += 1;
+        waits.schedule.keep(events, watch)?;
         if first > 1 && ready.get(1).is_some_and(|state| state.closed) {
             return Ok((Stopped::ReaderGone, woken));
         }
         if rings.pass(sink).map_err(write_error)? {
             sink.checkpoint().map_err(write_error)?;
+        }
+        let bytes = sink.medium.bytes();
+        if waits.max_size.is_some_and(|enough| bytes >= enough) {
+            watch.tell(Happened::SizeReached { bytes });
+            return Ok((Stopped::SizeReached, woken));
         }
         if let Some(stopped) = waits.stopped()? {
             return Ok((stopped, woken));

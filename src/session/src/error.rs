@@ -12,6 +12,9 @@ pub enum Error {
     /// None of the processes or threads to observe exists.
     #[error("no such process or thread: {0}")]
     NoSuchTask(u32),
+    /// The user to observe has no processes.
+    #[error("user {0} has no processes")]
+    IdleUser(u32),
     /// CPUs that are not online.
     #[error("CPU {missing} is not online, online are {online}")]
     NoSuchCpu {
@@ -34,6 +37,8 @@ pub enum Error {
         user_only: bool,
         /// Whether it is a tracepoint, whose samples tell about the kernel's inside.
         tracepoint: bool,
+        /// Whether samples were to hold branches.
+        branches: bool,
         /// `perf_event_paranoid`, if it could be read.
         paranoid: Option<i64>,
     },
@@ -73,8 +78,8 @@ pub enum Error {
     Map {
         /// Data pages tried last.
         pages: usize,
-        /// The CPU.
-        cpu: u32,
+        /// The CPU, -1 for a ring of a task.
+        cpu: i32,
         /// The kernel's answer.
         #[source]
         cause: io::Error,

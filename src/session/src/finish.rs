@@ -5,7 +5,7 @@ use std::fs;
 use rperf_perfdata::EventDesc;
 use rperf_perfdata::feature::{BuildIdEntry, TracingDataBuilder};
 use rperf_sys::{Proc, kernel_notes, vdso_image};
-use rperf_wire::{Encoder, LostSamples, Misc, Record, SampleId, SampleIdLayout};
+use rperf_wire::{Encoder, LostSamples, Misc, ReadFormat, Record, SampleId, SampleIdLayout};
 
 use crate::cache::{Entry, store};
 use crate::drain::{Sink, write_error};
@@ -41,7 +41,7 @@ pub(crate) fn close(
         false => sink.records(&mut records).map_err(write_error),
     };
     let (build_ids, cache_failure) = closing.build_ids(&sink);
-    let mut set = features(closing.request, closing.descriptions);
+    let mut set = features(closing.request, closing.descriptions, closing.events);
     let (first, last) = sink.tally.times.unwrap_or_default();
     set.sample_time(first, last);
     if let Some(tracing_data) = &closing.tracing_data {
@@ -69,7 +69,12 @@ pub(crate) fn close(
 /// the sum. Counters of kernels that don't count tell nothing.
 fn lost_samples(events: &[OpenEvent], to: &mut Records) -> u64 {
     let mut sum = 0;
-    for event in events {
+    // With GROUP a read tells of the leader, who alone takes samples.
+    let samples = |event: &&OpenEvent| {
+        let attr = &event.event.attr;
+        event.event.leader.is_none() || !attr.read_format.contains(ReadFormat::GROUP)
+    };
+    for event in events.iter().filter(samples) {
         let attr = &event.event.attr;
         let layout = SampleIdLayout::new(attr.sample_type);
         for placed in &event.counters {
@@ -113,6 +118,9 @@ pub(crate) fn kernel_build_ids(
 impl Closing<'_> {
     /// The build-ids of all that was mapped, and what went wrong with the cache.
     fn build_ids(&self, sink: &Sink) -> (Vec<BuildIdEntry>, Option<String>) {
+        if !self.request.build_ids {
+            return (Vec::new(), None);
+        }
         let proc = Proc::new(&self.request.proc);
         let mut entries = kernel_build_ids(self.request, self.ids, self.kernel);
         let mut failure = None;

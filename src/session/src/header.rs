@@ -2,20 +2,23 @@
 
 use std::io;
 
+use rperf_events::Group;
 use rperf_perfdata::feature::{
-    Cache, CpuPlace, CpuTopology, MemoryNode, MemoryTopology, NrCpus, NumaNode, PmuMapping,
+    Cache, ClockData, CpuPlace, CpuTopology, GroupDesc, MemoryNode, MemoryTopology, NrCpus,
+    NumaNode, PmuMapping,
 };
 use rperf_perfdata::{EventDesc, FeatureSet};
-use rperf_sys::{CpuState, Proc, Sysfs, cpuid, uname};
+use rperf_sys::{CpuState, Proc, Sysfs, clock_resolution, clock_time, cpuid, uname};
 use rperf_wire::Endian;
 
 use crate::Request;
+use crate::open::OpenEvent;
 
 /// Lines of `/proc/cpuinfo` that name the processor, by architecture; the first that is there counts.
 const CPU_NAMES: [&str; 5] = ["model name", "Processor", "Hardware", "uarch", "cpu"];
 
 /// What is known of the machine and the command. What can't be read is left out of the file.
-pub(crate) fn features(request: &Request, events: &[EventDesc]) -> FeatureSet {
+pub(crate) fn features(request: &Request, events: &[EventDesc], open: &[OpenEvent]) -> FeatureSet {
     let (proc, sysfs) = (Proc::new(&request.proc), Sysfs::new(&request.sysfs));
     let mut set = FeatureSet::new(Endian::NATIVE);
     set.version(&request.version)
@@ -35,6 +38,13 @@ pub(crate) fn features(request: &Request, events: &[EventDesc]) -> FeatureSet {
     if let Ok(kilobytes) = proc.total_memory() {
         set.total_mem(kilobytes);
     }
+    let groups = groups(open);
+    if !groups.is_empty() {
+        set.group_desc(&groups);
+    }
+    if let Some(clockid) = request.details.clockid {
+        clock(clockid, &mut set);
+    }
     cpus(&sysfs, &mut set);
     memory(&sysfs, &mut set);
     if let Ok(pmus) = sysfs.pmu_types() {
@@ -45,6 +55,51 @@ pub(crate) fn features(request: &Request, events: &[EventDesc]) -> FeatureSet {
         set.pmu_mappings(&pmus);
     }
     set
+}
+
+/// The groups of more than one event.
+fn groups(events: &[OpenEvent]) -> Vec<GroupDesc> {
+    let mut groups = Vec::new();
+    for (leader, event) in events.iter().enumerate() {
+        let members = events
+            .iter()
+            .filter(|event| event.event.leader == Some(leader))
+            .count();
+        let Group::Leader { name } = &event.event.spec.group else {
+            continue;
+        };
+        if members > 0 {
+            groups.push(GroupDesc {
+                name: if name.is_empty() {
+                    ANONYMOUS.to_owned()
+                } else {
+                    name.clone()
+                },
+                leader: u32::try_from(leader).unwrap_or(u32::MAX),
+                members: u32::try_from(members + 1).unwrap_or(u32::MAX),
+            });
+        }
+    }
+    groups
+}
+
+/// What perf calls a group without a name.
+const ANONYMOUS: &str = "{anon_group}";
+
+/// Which clock the times are from, and what the wall clock said at one of them.
+fn clock(clockid: i32, set: &mut FeatureSet) {
+    if let Ok(resolution) = clock_resolution(clockid) {
+        set.clockid(resolution);
+    }
+    if let (Ok(wall_clock), Ok(clockid_time)) =
+        (clock_time(libc::CLOCK_REALTIME), clock_time(clockid))
+    {
+        set.clock_data(&ClockData {
+            clockid: clockid.cast_unsigned(),
+            wall_clock,
+            clockid_time,
+        });
+    }
 }
 
 fn cpus(sysfs: &Sysfs, set: &mut FeatureSet) {

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
 use rperf_events::{
-    EventSpec, RecordEvent, RecordOptions, fallback_to_cpu_clock, record_events, user_only,
+    EventSpec, Group, RecordEvent, RecordOptions, fallback_to_cpu_clock, record_events, user_only,
 };
 use rperf_sys::{Counter, Observed, Sysctl};
 use rperf_wire::{Attr, AttrFlags, EventType, ReadFormat};
@@ -25,9 +25,10 @@ pub(crate) struct OpenEvent {
 #[derive(Debug)]
 pub(crate) struct Placed {
     pub(crate) counter: Counter,
-    /// Index of the CPU in [`Places::cpus`], and of its ring.
+    /// Index of its ring, which is that of its CPU or, without one, of its task.
     pub(crate) ring: usize,
-    pub(crate) cpu: u32,
+    /// The CPU, -1 for all.
+    pub(crate) cpu: i32,
     pub(crate) tid: i32,
     pub(crate) id: u64,
 }
@@ -47,6 +48,8 @@ pub(crate) struct Opener<'a> {
     pub(crate) options: RecordOptions,
     pub(crate) max_stack: u16,
     pub(crate) sysctl: &'a Sysctl,
+    /// The tasks that have a ring each, where CPUs have none.
+    pub(crate) ring_tasks: Vec<i32>,
     /// What older kernels lack, found out with the first event and kept for the others.
     pub(crate) left_out: (bool, AttrFlags),
 }
@@ -58,13 +61,23 @@ impl Opener<'_> {
         mut specs: Vec<EventSpec>,
         watch: &mut dyn Watch,
     ) -> Result<Vec<OpenEvent>, Error> {
-        let mut open = Vec::new();
+        let mut open: Vec<OpenEvent> = Vec::new();
         let mut events = record_events(&specs, &self.options);
         while let Some(event) = events.get(open.len()) {
             let index = open.len();
+            if index == 0 {
+                self.ring_tasks.clear();
+            }
+            let leader = event.leader.and_then(|leader| open.get(leader));
             let event = self.adapted(event.clone());
-            match self.open_everywhere(event, watch) {
+            match self.open_everywhere(event, leader, watch) {
                 Ok(opened) => open.push(opened),
+                Err(refused) if refused.breaks_group() => {
+                    let first = refused.event.leader.unwrap_or(index);
+                    open.truncate(first);
+                    break_group(specs.get_mut(first..).unwrap_or_default(), watch);
+                    events = record_events(&specs, &self.options);
+                }
                 Err(refused) => {
                     let spec = self
                         .other_event(&refused, watch)
@@ -98,12 +111,13 @@ impl Opener<'_> {
     fn open_everywhere(
         &mut self,
         mut event: RecordEvent,
+        leader: Option<&OpenEvent>,
         watch: &mut dyn Watch,
     ) -> Result<OpenEvent, Box<Refused>> {
         let precision = event.attr.precise_ip();
         loop {
             watch.tell(Happened::Opening { attr: &event.attr });
-            let cause = match self.open_at_all_places(&event.attr, watch) {
+            let cause = match self.open_at_all_places(&event.attr, leader, watch) {
                 Ok(counters) => return Ok(OpenEvent { event, counters }),
                 Err(cause) => cause,
             };
@@ -125,22 +139,31 @@ impl Opener<'_> {
     fn open_at_all_places(
         &mut self,
         attr: &Attr,
+        leader: Option<&OpenEvent>,
         watch: &mut dyn Watch,
     ) -> io::Result<Vec<Placed>> {
         let mut counters = Vec::new();
         let mut gone = Vec::new();
-        for (ring, cpu) in self.places.cpus.iter().enumerate() {
+        for (cpu_index, cpu) in self.places.cpus.iter().enumerate() {
             for tid in &self.places.tasks {
                 let observed = Observed {
                     pid: *tid,
-                    cpu: cpu.cast_signed(),
+                    cpu: *cpu,
                 };
-                let opened = Counter::open(attr, observed, None);
-                let outcome = opened.as_ref().map(|counter| counter.as_fd().as_raw_fd());
-                watch.tell(Happened::Opened { observed, outcome });
+                let group = leader.and_then(|leader| leader.at(observed, counters.len()));
+                let opened = Counter::open(attr, observed, group);
+                watch.tell(Happened::Opened {
+                    observed,
+                    group: group.map(|leader| leader.as_fd().as_raw_fd()),
+                    outcome: opened.as_ref().map(|counter| counter.as_fd().as_raw_fd()),
+                });
                 match opened {
                     Ok(counter) => {
                         let id = counter.id()?;
+                        let ring = match *cpu {
+                            -1 => ring_of_task(&mut self.ring_tasks, *tid),
+                            _ => cpu_index,
+                        };
                         counters.push(Placed {
                             counter,
                             ring,
@@ -216,6 +239,7 @@ impl Opener<'_> {
         Error::Open {
             user_only: flags.contains(AttrFlags::EXCLUDE_KERNEL),
             tracepoint: refused.event.spec.tracepoint.is_some(),
+            branches: !refused.event.attr.branch_sample_type.is_empty(),
             event: refused.event.spec.name,
             cause: refused.cause,
             on_cpus: self.options.target == rperf_events::Target::Cpus,
@@ -224,10 +248,52 @@ impl Opener<'_> {
     }
 }
 
+impl OpenEvent {
+    /// The counter at a place; `guess` is where it stands if no task has ended meanwhile.
+    fn at(&self, place: Observed, guess: usize) -> Option<&Counter> {
+        let same = |placed: &&Placed| placed.tid == place.pid && placed.cpu == place.cpu;
+        let guessed = self.counters.get(guess).filter(same);
+        let found = guessed.or_else(|| self.counters.iter().find(same));
+        found.map(|placed| &placed.counter)
+    }
+}
+
+fn ring_of_task(tasks: &mut Vec<i32>, tid: i32) -> usize {
+    let known = tasks.iter().position(|task| *task == tid);
+    known.unwrap_or_else(|| {
+        tasks.push(tid);
+        tasks.len() - 1
+    })
+}
+
+/// Makes single events of the group that begins the list.
+fn break_group(specs: &mut [EventSpec], watch: &mut dyn Watch) {
+    if let Some(leader) = specs.first() {
+        watch.tell(Happened::GroupBroken {
+            leader: &leader.name,
+        });
+    }
+    for (index, spec) in specs.iter_mut().enumerate() {
+        if index > 0 && spec.group != Group::Member {
+            break;
+        }
+        spec.group = Group::None;
+    }
+}
+
 /// An event that the kernel did not take.
 struct Refused {
     event: RecordEvent,
     cause: io::Error,
+}
+
+impl Refused {
+    /// Whether it is of a group that may be broken up.
+    fn breaks_group(&self) -> bool {
+        let spec = &self.event.spec;
+        let fits_not = matches!(self.cause.raw_os_error(), Some(EINVAL | libc::EBADF));
+        fits_not && spec.weak && spec.group != Group::None
+    }
 }
 
 const ENOENT: i32 = libc::ENOENT;
@@ -238,6 +304,24 @@ const ESRCH: i32 = libc::ESRCH;
 
 fn is_denied(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::PermissionDenied
+}
+
+/// One request to every counter.
+pub(crate) fn for_each_counter(
+    events: &[OpenEvent],
+    what: &'static str,
+    act: fn(&Counter) -> io::Result<()>,
+) -> Result<(), Error> {
+    for event in events {
+        for placed in &event.counters {
+            act(&placed.counter).map_err(|cause| Error::Control {
+                what,
+                event: event.event.spec.name.clone(),
+                cause,
+            })?;
+        }
+    }
+    Ok(())
 }
 
 /// Whether this user may sample the kernel, found out by trying on this process.

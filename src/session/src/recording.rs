@@ -15,14 +15,15 @@ use crate::drain::{Rings, Sink, Stopped, Waits, run, write_error};
 use crate::finish::{Closing, close, kernel_build_ids};
 use crate::header::features;
 use crate::medium::Medium;
-use crate::open::{OpenEvent, Opener};
+use crate::open::{OpenEvent, Opener, for_each_counter};
 use crate::output::Replacement;
 use crate::rings::{default_pages, map_rings};
+use crate::schedule::Schedule;
 use crate::synthesize::{self, Records};
 use crate::tally::Tally;
 use crate::tasks::Places;
 use crate::tracing_data::tracing_data;
-use crate::{BuildIds, Error, Happened, Request, Target, Watch};
+use crate::{BuildIds, Error, Happened, Request, Synthesized, Target, Watch};
 
 /// What a recording brought.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -77,7 +78,7 @@ pub fn record(
         Err(error) => return Err(error),
     };
     let outcome = match live.begin(request) {
-        Ok(()) => live.observe(request, &signals),
+        Ok(()) => live.observe(request, &signals, watch),
         Err(error) if is_reader_gone(request, &error) => Err(error),
         Err(error) => return Err(at(request)(error)),
     };
@@ -103,11 +104,13 @@ pub fn record(
     summary.signal = match stopped {
         Stopped::BySignal(signal) => Some(signal),
         Stopped::ReaderGone => Some(libc::SIGPIPE),
-        Stopped::WorkloadEnded | Stopped::TasksEnded => None,
+        Stopped::WorkloadEnded | Stopped::TasksEnded | Stopped::SizeReached => None,
     };
     let rings = live.rings;
     let lost = rings.rings.iter().map(|ring| ring.cpu).zip(rings.lost);
-    summary.lost_by_cpu = lost.filter(|(_, lost)| *lost > 0).collect();
+    let lost = lost.filter(|(_, lost)| *lost > 0);
+    let on_cpu = |(cpu, lost): (i32, u64)| Some((u32::try_from(cpu).ok()?, lost));
+    summary.lost_by_cpu = lost.filter_map(on_cpu).collect();
     Ok(summary)
 }
 
@@ -138,18 +141,25 @@ impl Live {
         let workload = fork(request, signals)?;
         let pid = workload.as_ref().map(Workload::pid);
         let (proc, sysfs) = (Proc::new(&request.proc), Sysfs::new(&request.sysfs));
-        let mut places = Places::find(&request.target, pid, &proc, &sysfs)?;
+        let mut places = Places::find(
+            &request.target,
+            pid,
+            (&proc, &sysfs),
+            request.details.per_thread,
+        )?;
         let (events, rings) = open(request, &mut places, watch)?;
         let descriptions = describe(&events);
         let tracing_data = describe_tracepoints(request, &events)?;
         let kernel = Kernel::of(&events, &proc, watch);
         let (medium, replacement) = match &request.stream {
             Some(stream) => {
-                let mut set = features(request, &descriptions);
+                let mut set = features(request, &descriptions, &events);
                 if let Some(tracing_data) = &tracing_data {
                     set.tracing_data(tracing_data);
                 }
-                set.build_ids(&kernel_build_ids(request, ids, &kernel));
+                if request.build_ids {
+                    set.build_ids(&kernel_build_ids(request, ids, &kernel));
+                }
                 let medium = Medium::pipe(stream.clone(), &descriptions, &set);
                 (medium, None)
             }
@@ -181,7 +191,8 @@ impl Live {
         let (records, sink) = (&mut self.records, &mut self.sink);
         synthesize(request, &self.places, &self.events, &self.kernel, records);
         sink.records(records).map_err(write_error)?;
-        if request.target != Target::Workload {
+        let at_once = request.switches.is_none();
+        if request.target != Target::Workload && at_once {
             for_each_counter(&self.events, "enable", rperf_sys::Counter::enable)?;
         }
         if let Some(workload) = &mut self.workload {
@@ -198,13 +209,24 @@ impl Live {
     }
 
     /// Drains until something ends the recording, then what is left.
-    fn observe(&mut self, request: &Request, signals: &Signals) -> Result<(Stopped, u64), Error> {
+    fn observe(
+        &mut self,
+        request: &Request,
+        signals: &Signals,
+        watch: &mut dyn Watch,
+    ) -> Result<(Stopped, u64), Error> {
+        if request.switches.is_some() {
+            watch.tell(Happened::Switched { on: false });
+        }
         let mut waits = Waits {
             signals,
             workload: self.workload.as_mut(),
-            until_tasks_end: matches!(request.target, Target::Processes(_) | Target::Threads(_)),
+            until_tasks_end: !matches!(request.target, Target::Workload | Target::Cpus(_)),
+            schedule: Schedule::new(request.switches.as_deref().unwrap_or_default()),
+            max_size: request.max_size,
         };
-        let outcome = run(&mut waits, &self.events, &mut self.rings, &mut self.sink)?;
+        let output = (&mut self.rings, &mut self.sink);
+        let outcome = run(&mut waits, &self.events, output, watch)?;
         for_each_counter(&self.events, "disable", rperf_sys::Counter::disable)?;
         if outcome.0 == Stopped::ReaderGone {
             return Ok(outcome);
@@ -250,6 +272,7 @@ fn open(
         options,
         max_stack: request.max_stack,
         sysctl: &sysctl,
+        ring_tasks: Vec::new(),
         left_out: (false, AttrFlags::default()),
     };
     let events = opener.open(request.events.clone(), watch)?;
@@ -355,31 +378,19 @@ fn synthesize(
         true => synthesize::Mapped::Data,
         false => synthesize::Mapped::Code,
     };
+    let mapped = match request.synthesized {
+        Synthesized::Nothing => return,
+        Synthesized::Tasks => synthesize::Mapped::Nothing,
+        Synthesized::All => mapped,
+    };
     match &request.target {
         Target::Workload => {}
-        Target::Processes(_) | Target::Threads(_) => {
+        Target::Processes(_) | Target::Threads(_) | Target::User(_) => {
             synthesize::some_tasks(to, &proc, &places.tasks, mapped);
         }
         // Without /proc readers show numbers instead of names; samples are complete all the same.
         Target::Cpus(_) => drop(synthesize::all_tasks(to, &proc, mapped)),
     }
-}
-
-fn for_each_counter(
-    events: &[OpenEvent],
-    what: &'static str,
-    act: fn(&rperf_sys::Counter) -> io::Result<()>,
-) -> Result<(), Error> {
-    for event in events {
-        for placed in &event.counters {
-            act(&placed.counter).map_err(|cause| Error::Control {
-                what,
-                event: event.event.spec.name.clone(),
-                cause,
-            })?;
-        }
-    }
-    Ok(())
 }
 
 /// Ends a workload that still runs, as perf does, and tells how one ended that was not ended here.

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use rperf_events::{CallGraph, Details, EventSpec, Sampling};
 use rperf_sys::{CpuList, Observed, Program, Tracefs};
@@ -16,6 +17,8 @@ pub enum Target {
     Workload,
     /// All threads of these processes, and the children they will have.
     Processes(Vec<u32>),
+    /// All threads of this user's processes, and the children they will have.
+    User(u32),
     /// These threads, without children.
     Threads(Vec<u32>),
     /// Everything on these CPUs, or on all that are online.
@@ -28,11 +31,32 @@ impl Target {
     pub fn kind(&self) -> rperf_events::Target {
         match self {
             Self::Workload => rperf_events::Target::Workload,
-            Self::Processes(_) => rperf_events::Target::Processes,
+            Self::Processes(_) | Self::User(_) => rperf_events::Target::Processes,
             Self::Threads(_) => rperf_events::Target::Threads,
             Self::Cpus(_) => rperf_events::Target::Cpus,
         }
     }
+}
+
+/// Events are started or stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Switch {
+    /// When, from the start of the recording on.
+    pub after: Duration,
+    /// Whether they are started.
+    pub on: bool,
+}
+
+/// What is told of what was there before the recording (`--synth`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Synthesized {
+    /// Nothing.
+    Nothing,
+    /// Processes and threads with their names.
+    Tasks,
+    /// Their mappings too.
+    #[default]
+    All,
 }
 
 /// A recording to be made.
@@ -60,6 +84,15 @@ pub struct Request {
     pub output: PathBuf,
     /// Where pipe mode is written, in place of a file.
     pub stream: Option<Arc<File>>,
+    /// When events are started and stopped, in order (`-D`): they wait for the first of these. `None`
+    /// starts them at once.
+    pub switches: Option<Vec<Switch>>,
+    /// Bytes of output after which the recording ends.
+    pub max_size: Option<u64>,
+    /// What is told of what was there before.
+    pub synthesized: Synthesized,
+    /// Whether the header lists build-ids.
+    pub build_ids: bool,
     /// The command line for the header.
     pub command_line: Vec<String>,
     /// The version for the header.
@@ -124,8 +157,25 @@ pub enum Happened<'a> {
     Opened {
         /// Thread and CPU.
         observed: Observed,
+        /// Descriptor of the group's leader.
+        group: Option<i32>,
         /// The descriptor's number or the error.
         outcome: Result<i32, &'a io::Error>,
+    },
+    /// The events of a delayed recording were started or stopped.
+    Switched {
+        /// Whether they run now.
+        on: bool,
+    },
+    /// The output has the size at which the recording was to end.
+    SizeReached {
+        /// Bytes so far.
+        bytes: u64,
+    },
+    /// A group does not fit on the counters; its events are counted one by one (`:W`).
+    GroupBroken {
+        /// Name of its leader.
+        leader: &'a str,
     },
     /// All rings are mapped.
     Mapped {

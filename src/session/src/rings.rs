@@ -1,4 +1,4 @@
-//! One ring per CPU, into which all events of that CPU write.
+//! One ring per CPU or, without CPUs, per task, into which all events there write.
 
 use std::io;
 
@@ -12,7 +12,8 @@ use crate::{Error, Happened, Watch};
 #[derive(Debug)]
 pub(crate) struct Ring {
     map: RingMap,
-    pub(crate) cpu: u32,
+    /// Its CPU, -1 where it is a task's.
+    pub(crate) cpu: i32,
 }
 
 impl Memory for Ring {

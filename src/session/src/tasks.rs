@@ -9,8 +9,9 @@ use crate::{Error, Target};
 /// Where events are opened: every pair of one CPU and one task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Places {
-    /// The CPUs, each with a ring of its own.
-    pub(crate) cpus: Vec<u32>,
+    /// The CPUs, each with a ring of its own; -1 alone stands for all of them, and then each task has
+    /// a ring.
+    pub(crate) cpus: Vec<i32>,
     /// The thread ids; -1 alone stands for every task.
     pub(crate) tasks: Vec<i32>,
 }
@@ -20,8 +21,8 @@ impl Places {
     pub(crate) fn find(
         target: &Target,
         workload: Option<u32>,
-        proc: &Proc,
-        sysfs: &Sysfs,
+        (proc, sysfs): (&Proc, &Sysfs),
+        per_thread: bool,
     ) -> Result<Self, Error> {
         let online = online_cpus(sysfs);
         let (cpus, tasks) = match target {
@@ -43,6 +44,22 @@ impl Places {
                 }
                 (online, signed(tids))
             }
+            Target::User(user) => {
+                let pids = proc
+                    .processes()
+                    .map_err(Error::system("list the processes"))?;
+                let own = pids
+                    .into_iter()
+                    .filter(|pid| proc.owner(*pid).is_ok_and(|owner| owner == *user));
+                // What ended since has no threads.
+                let tids: Vec<u32> = own
+                    .flat_map(|pid| proc.threads(pid).unwrap_or_default())
+                    .collect();
+                if tids.is_empty() {
+                    return Err(Error::IdleUser(*user));
+                }
+                (online, signed(tids))
+            }
             Target::Threads(tids) => {
                 if let Some(gone) = tids.iter().find(|tid| proc.process_of(**tid).is_err()) {
                     return Err(Error::NoSuchTask(*gone));
@@ -50,10 +67,12 @@ impl Places {
                 (online, signed(tids.clone()))
             }
         };
-        Ok(Self {
-            cpus: cpus.numbers().to_vec(),
-            tasks,
-        })
+        let whole_cpus = matches!(target, Target::Cpus(_));
+        let cpus = match per_thread && !whole_cpus {
+            true => vec![-1],
+            false => cpus.numbers().iter().map(|cpu| cpu.cast_signed()).collect(),
+        };
+        Ok(Self { cpus, tasks })
     }
 }
 

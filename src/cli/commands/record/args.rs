@@ -8,7 +8,7 @@ use clap::{Arg, ArgMatches, Command};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::{
-    counter, flag, list, not_yet, number, number_list, short_switch, switch, value,
+    attached, counter, flag, list, not_yet, number, number_list, short_switch, switch, value,
 };
 
 const ABOUT: &str = "\
@@ -78,7 +78,7 @@ fn targets_and_rate() -> Vec<Arg> {
             .value_parser(number_list)
             .help("record these threads (a list: 1,2,3)"),
         not_yet("realtime", "start it under 'chrt -f'").short('r'),
-        not_yet("no-buffering", ""),
+        switch("no-buffering").help("wake up for every record instead of when rings fill"),
         switch("raw-samples").short('R').help(
             "record raw data with samples of every event; those of tracepoints always have it",
         ),
@@ -101,8 +101,9 @@ fn targets_and_rate() -> Vec<Arg> {
             .help("leave out the children of what is recorded"),
         not_yet("tail-synthesize", ""),
         not_yet("overwrite", ""),
-        not_yet("no-bpf-event", ""),
-        not_yet("strict-freq", "a rate too high is lowered with a warning"),
+        switch("no-bpf-event").help("leave out what BPF programs come and go"),
+        switch("strict-freq")
+            .help("stop where -F is above the system's limit, instead of lowering it"),
         value("freq", "n|max")
             .short('F')
             .help("samples per second and CPU (default: 4000), or max"),
@@ -110,7 +111,7 @@ fn targets_and_rate() -> Vec<Arg> {
             .short('m')
             .help("size of each ring buffer: pages, a power of two, or 512K, 8M"),
         not_yet("mmap-flush", ""),
-        not_yet("group", ""),
+        switch("group").help("count all events as one group, as '{a,b}' does for some"),
         short_switch("g")
             .short('g')
             .help("record call graphs by frame pointers"),
@@ -127,7 +128,7 @@ fn targets_and_rate() -> Vec<Arg> {
 /// What a sample holds.
 fn samples() -> Vec<Arg> {
     vec![
-        not_yet("stat", "").short('s'),
+        switch("stat").short('s').help("record the counts of each task when it ends"),
         switch("data")
             .short('d')
             .help("record data addresses and the mappings of data"),
@@ -139,30 +140,30 @@ fn samples() -> Vec<Arg> {
             .help("record the event's id in each sample, where even old readers find it"),
         switch("timestamp")
             .short('T')
-            .help("record the time of each sample, which is done anyway"),
+            .help("record the time of each sample even with --per-thread"),
         switch("period")
             .short('P')
             .help("record the period of each sample even where it is fixed"),
         switch("no-samples")
             .short('n')
             .help("take no samples: record only what starts, ends and is mapped"),
-        not_yet("no-buildid-cache", "").short('N'),
-        not_yet("no-buildid", "").short('B'),
+        switch("no-buildid-cache").short('N').help("leave the build-id cache alone"),
+        switch("no-buildid").short('B').help("neither record build-ids nor fill the cache"),
         not_yet("cgroup", "").short('G'),
-        not_yet("delay", "start later, with -p").short('D'),
+        value("delay", "ms").short('D').allow_hyphen_values(true).help("start events after ms milliseconds, never (-1), or run them in ranges (10-20,30-40)"),
         not_yet("kcore", ""),
-        not_yet("uid", "give the processes to -p, from 'pgrep -d, -u USER'").short('u'),
-        not_yet("branch-any", "").short('b'),
-        not_yet("branch-filter", "").short('j'),
+        value("uid", "user").short('u').help("record all processes of this user, by name or number"),
+        switch("branch-any").short('b').help("record the last branches of each sample, where the machine keeps them"),
+        value("branch-filter", "filters").short('j').help("record the last branches of these kinds: any_call,u"),
         switch("weight")
             .short('W')
             .help("record what the samples of memory accesses weigh"),
-        not_yet("transaction", ""),
-        not_yet("per-thread", ""),
-        not_yet("intr-regs", "").short('I'),
-        not_yet("user-regs", ""),
-        not_yet("running-time", ""),
-        not_yet("clockid", "times are those of the kernel's perf clock").short('k'),
+        switch("transaction").help("record the flags of transactions"),
+        switch("per-thread").help("one ring per thread instead of per CPU; no children"),
+        attached("intr-regs", "registers").short('I').help("record the registers at the interrupt, all or these (ax,ip)"),
+        attached("user-regs", "registers").help("record the registers of user space, all or these (ax,ip)"),
+        switch("running-time").help("record how long events were enabled and on a counter with reads (:S)"),
+        value("clockid", "clock").short('k').help("take times from this clock: monotonic, monotonic_raw, realtime, boottime, tai"),
     ]
 }
 
@@ -174,7 +175,7 @@ fn kinds() -> Vec<Arg> {
         not_yet("proc-map-timeout", ""),
         not_yet("namespaces", ""),
         not_yet("all-cgroups", ""),
-        not_yet("switch-events", "-e context-switches samples the switches"),
+        switch("switch-events").help("record context switches"),
         switch("all-kernel").help("record the kernel alone, whatever the events say"),
         switch("all-user").help("record user space alone, whatever the events say"),
         switch("kernel-callchains").help("leave user frames out of call graphs"),
@@ -182,10 +183,8 @@ fn kinds() -> Vec<Arg> {
         not_yet("clang-path", ""),
         not_yet("clang-opt", ""),
         not_yet("vmlinux", ""),
-        not_yet(
-            "buildid-all",
-            "the build-ids of all mapped objects are recorded anyway",
-        ),
+        switch("buildid-all")
+            .help("record the build-ids of all that is mapped, which is done anyway"),
         not_yet("buildid-mmap", ""),
     ]
 }
@@ -194,27 +193,23 @@ fn kinds() -> Vec<Arg> {
 fn output() -> Vec<Arg> {
     vec![
         not_yet("timestamp-filename", "give -o a name with $(date +%s)"),
-        not_yet(
-            "timestamp-boundary",
-            "the times of the first and last sample are recorded anyway",
-        ),
+        switch("timestamp-boundary")
+            .help("record the times of the first and the last sample, which is done anyway"),
         not_yet(
             "switch-output",
             "record several times with a timer, 'sleep 10'",
         ),
         not_yet("switch-output-event", ""),
         not_yet("switch-max-files", ""),
-        not_yet("dry-run", ""),
+        switch("dry-run").help("check the options and do nothing else"),
         not_yet("aio", ""),
         not_yet("affinity", ""),
         not_yet("compression-level", "compress the file afterwards").short('z'),
-        not_yet(
-            "max-size",
-            "a lower -F or a shorter timer keeps files small",
-        ),
+        value("max-size", "size").help("end when the output has this size: 64K, 5M, 2G"),
         not_yet("num-thread-synthesize", ""),
         not_yet("control", ""),
-        not_yet("synth", ""),
+        value("synth", "what")
+            .help("tell of what ran before: no, task (names), mmap or all (default)"),
         not_yet("debuginfod", ""),
         not_yet("threads", ""),
         not_yet("off-cpu", ""),

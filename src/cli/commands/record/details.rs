@@ -3,6 +3,7 @@
 use clap::ArgMatches;
 use rperf_events::{Details, Side};
 
+use super::{masks, timing};
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
 
@@ -38,5 +39,18 @@ pub(super) fn details(matches: &ArgMatches) -> Result<Details, CliError> {
         cpu: on("sample-cpu"),
         identifier: on("sample-identifier"),
         period: on("period"),
+        time: on("timestamp"),
+        transaction: on("transaction"),
+        stat: on("stat"),
+        running_time: on("running-time"),
+        per_thread: on("per-thread"),
+        delayed: timing::switches(matches)?.is_some(),
+        no_buffering: on("no-buffering"),
+        no_bpf_event: on("no-bpf-event"),
+        switch_events: on("switch-events"),
+        user_regs: masks::registers(matches, "user-regs")?,
+        intr_regs: masks::registers(matches, "intr-regs")?,
+        branches: masks::branches(matches)?,
+        clockid: timing::clockid(matches)?,
     })
 }

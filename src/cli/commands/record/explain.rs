@@ -31,8 +31,12 @@ pub(super) fn explain(context: &Context, request: &Request, error: Error) -> Cli
             on_cpus,
             user_only,
             tracepoint,
+            branches,
             paranoid,
         } => {
+            if branches && cause.raw_os_error() == Some(libc::EOPNOTSUPP) {
+                return no_branches(&event);
+            }
             let observed = match (on_cpus, user_only) {
                 _ if tracepoint => Observed::Tracepoint,
                 (true, _) => Observed::Cpus,
@@ -46,6 +50,11 @@ pub(super) fn explain(context: &Context, request: &Request, error: Error) -> Cli
             };
             refused(&refusal, &cause)
         }
+        Error::IdleUser(user) => CliError::message(
+            NO_TARGET,
+            "Couldn't create thread/CPU maps: No such process",
+        )
+        .detail(format!("user {user} has no processes that can be seen")),
         Error::Workload { program, cause } => {
             let names: Vec<&str> = request
                 .events
@@ -111,6 +120,13 @@ pub(super) fn workload(events: &str, word: &str, cause: &io::Error) -> CliError 
         FAILED,
         format!("Failed to collect '{events}' for the '{word}' workload: {cause}"),
     )
+}
+
+fn no_branches(event: &str) -> CliError {
+    let message = format!(
+        "Error:\n{event}: PMU Hardware or event type doesn't support branch stack sampling."
+    );
+    CliError::message(FAILED, message).hint("for call graphs use --call-graph dwarf")
 }
 
 fn no_such_task(id: u32) -> CliError {

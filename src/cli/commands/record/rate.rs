@@ -6,6 +6,7 @@ use rperf_sys::Sysctl;
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::cli::options::flag;
 
 /// perf's exit status for a rate that can't be (`-EINVAL`).
 const BAD_RATE: u8 = 234;
@@ -53,6 +54,15 @@ pub(super) fn sampling(
             "frequency and count are zero, aborting",
         )),
         frequency if frequency <= limit => Ok(Sampling::Frequency(frequency)),
+        frequency if flag(matches, "strict-freq") == Some(true) => Err(CliError::message(
+            BAD_RATE,
+            format!(
+                "error: Maximum frequency rate ({limit} Hz) exceeded, {frequency} Hz is asked for."
+            ),
+        )
+        .hint(format!(
+            "use a lower -F, or raise the limit in {LIMIT} as root"
+        ))),
         frequency => {
             context.note(format_args!("warning: Maximum frequency rate ({limit} Hz) exceeded, throttling from {frequency} Hz to {limit} Hz."));
             context.note(format_args!("hint: root can raise the limit in {LIMIT}"));

@@ -4,13 +4,13 @@ use std::ffi::OsString;
 use std::io;
 
 use clap::ArgMatches;
-use rperf_events::{EventSpec, default_event};
-use rperf_session::{Request, Target, may_profile_kernel};
+use rperf_events::{EventSpec, Group, default_event};
+use rperf_session::{Request, Synthesized, Target, may_profile_kernel};
 use rperf_sys::{CpuList, Program, Sysctl};
 
 use super::call_graph::Chains;
 use super::details::details;
-use super::{events, explain, output, rate, ring_size};
+use super::{events, explain, output, rate, ring_size, timing, user};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
@@ -33,6 +33,10 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, 
     let events = match events::events(matches, &machine)? {
         Some(events) => events,
         None => vec![usual_event(context, &target)],
+    };
+    let events = match flag(matches, "group") {
+        Some(true) => grouped(events),
+        _ => events,
     };
     let events = match details.side {
         Some(side) => events.into_iter().map(|event| side.of(event)).collect(),
@@ -59,11 +63,42 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, 
         stream,
         command_line: command_line(context),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        cache: context.buildid_dir(),
+        cache: match flag(matches, "no-buildid-cache") {
+            Some(true) => None,
+            _ => context.buildid_dir(),
+        },
+        build_ids: flag(matches, "no-buildid") != Some(true),
+        switches: timing::switches(matches)?,
+        max_size: timing::max_size(matches)?,
+        synthesized: synthesized(matches)?,
         proc: PROC.into(),
         sysfs: SYSFS.into(),
         tracefs: machine.0,
     })
+}
+
+/// All events as one group.
+fn grouped(mut events: Vec<EventSpec>) -> Vec<EventSpec> {
+    for (index, event) in events.iter_mut().enumerate() {
+        event.group = match index {
+            0 => Group::Leader {
+                name: String::new(),
+            },
+            _ => Group::Member,
+        };
+    }
+    events
+}
+
+fn synthesized(matches: &ArgMatches) -> Result<Synthesized, CliError> {
+    let word = matches.get_one::<String>("synth").map(String::as_str);
+    match word {
+        None | Some("all" | "mmap") => Ok(Synthesized::All),
+        Some("task") => Ok(Synthesized::Tasks),
+        Some("no") => Ok(Synthesized::Nothing),
+        Some(word) => Err(CliError::usage(format!("Invalid synth option: {word}"))
+            .hint("choose from no, task, mmap, all")),
+    }
 }
 
 /// The words of the command line, the program with its path.
@@ -136,6 +171,12 @@ fn target(matches: &ArgMatches, context: &Context, workload: bool) -> Result<Tar
         } else {
             Target::Threads(ids)
         });
+    }
+    if let Some(name) = text("uid") {
+        if all || cpus.is_some() {
+            context.warn("UID switch overriding SYSTEM and CPU");
+        }
+        return Ok(Target::User(user::user(name)?));
     }
     if all || cpus.is_some() {
         return Ok(Target::Cpus(cpus));

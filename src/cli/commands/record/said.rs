@@ -73,10 +73,21 @@ impl Watch for Said<'_> {
                 context.note(format_args!("decreasing precise_ip by one ({level})"));
             }
             Happened::Opening { attr } if self.verbosity > 1 => self.attr(attr),
-            Happened::Opened { observed, outcome } if self.verbosity > 1 => {
+            Happened::Switched { on } => {
+                context.note(if on { "Events enabled" } else { "Events disabled" });
+            }
+            Happened::SizeReached { bytes } => context.note(format_args!(
+                "[ {} record: perf size limit reached ({} KB), stopping session ]",
+                context.program,
+                bytes >> 10
+            )),
+            Happened::GroupBroken { leader } => context.warn(format_args!(
+                "the group of {leader} does not fit on the counters: its events are sampled one by one"
+            )),
+            Happened::Opened { observed, group, outcome } if self.verbosity > 1 => {
                 let call = format!(
-                    "sys_perf_event_open: pid {}  cpu {}  group_fd -1  flags {PERF_FLAG_FD_CLOEXEC:#x}",
-                    observed.pid, observed.cpu
+                    "sys_perf_event_open: pid {}  cpu {}  group_fd {}  flags {PERF_FLAG_FD_CLOEXEC:#x}",
+                    observed.pid, observed.cpu, group.unwrap_or(-1)
                 );
                 match outcome {
                     Ok(fd) => context.note(format_args!("{call} = {fd}")),

@@ -19,7 +19,7 @@ pub(crate) fn id_index(to: &mut Records, events: &[OpenEvent]) {
             for placed in part {
                 to.u64(placed.id);
                 to.u64(placed.ring as u64);
-                to.u64(u64::from(placed.cpu));
+                to.u64(i64::from(placed.cpu).cast_unsigned());
                 to.u64(i64::from(placed.tid).cast_unsigned());
             }
         });
@@ -44,13 +44,14 @@ const RANGE: u16 = 2;
 
 /// CPU_MAP: the CPUs observed.
 pub(crate) fn cpu_map(to: &mut Records, places: &Places) {
-    let number = |cpu: u32| u16::try_from(cpu).unwrap_or(u16::MAX);
+    let number = |cpu: i32| u16::try_from(cpu).unwrap_or(u16::MAX);
     let cpus = &places.cpus;
     to.user(RecordKind::CPU_MAP, |to| {
         let (Some(first), Some(last)) = (cpus.first(), cpus.last()) else {
             return;
         };
-        if (last - first) as usize + 1 == cpus.len() {
+        let is_range = usize::try_from(last - first).is_ok_and(|span| span + 1 == cpus.len());
+        if is_range && *first >= 0 {
             to.u16(RANGE);
             to.u16(0);
             to.u16(number(*first));
@@ -112,7 +113,7 @@ mod tests {
     use super::super::tests::split;
     use super::*;
 
-    fn cpu_map_of(cpus: &[u32]) -> Vec<u8> {
+    fn cpu_map_of(cpus: &[i32]) -> Vec<u8> {
         let mut records = Records::new(0);
         cpu_map(
             &mut records,
@@ -133,6 +134,8 @@ mod tests {
             cpu_map_of(&[0, 2, 5]),
             [0, 0, 3, 0, 0, 0, 2, 0, 5, 0, 0, 0, 0, 0, 0, 0]
         );
+        // Any CPU, as perf writes it.
+        assert_eq!(cpu_map_of(&[-1]), [0, 0, 1, 0, 255, 255, 0, 0]);
     }
 
     #[test]

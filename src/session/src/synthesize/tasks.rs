@@ -19,6 +19,8 @@ const MAP_PRIVATE: u32 = 2;
 /// Which mappings are told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mapped {
+    /// None.
+    Nothing,
     /// Executable ones.
     Code,
     /// Readable data too, as the kernel does where an attr says `mmap_data`.
@@ -102,6 +104,9 @@ fn comm(to: &mut Records, pid: u32, tid: u32, name: &[u8]) {
 
 /// MMAP2 of a process's mappings; none when its maps can't be read.
 fn mappings(to: &mut Records, proc: &Proc, pid: u32, mapped: Mapped) {
+    if mapped == Mapped::Nothing {
+        return;
+    }
     let text = proc.maps(pid).unwrap_or_default();
     for entry in map_entries(&text) {
         let misc = match (entry.permissions, mapped) {

@@ -1,0 +1,45 @@
+//! `-u`: a user by name or number.
+
+use std::fs;
+
+use crate::cli::error::CliError;
+
+/// perf's exit status for a user that does not exist (`-EINVAL`).
+const NO_USER: u8 = 234;
+/// Where names of users are: a static program has no other source.
+const PASSWD: &str = "/etc/passwd";
+
+/// The number of a user.
+pub(super) fn user(word: &str) -> Result<u32, CliError> {
+    let passwd = fs::read_to_string(PASSWD).unwrap_or_default();
+    lookup(&passwd, word)
+        .or_else(|| word.parse().ok())
+        .ok_or_else(|| {
+            CliError::message(NO_USER, format!("Error:\nInvalid User: {word}")).hint(format!(
+                "{PASSWD} does not name it; the user's number will do"
+            ))
+        })
+}
+
+fn lookup(passwd: &str, name: &str) -> Option<u32> {
+    passwd.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let found = fields.next() == Some(name);
+        found.then(|| fields.nth(1)?.parse().ok()).flatten()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_are_found_by_their_whole_name() {
+        let passwd = "root:x:0:0:root:/root:/bin/bash\nbroken\ndaemon:x:1:1::/:/bin/sh\n";
+        assert_eq!(lookup(passwd, "daemon"), Some(1));
+        assert_eq!(lookup(passwd, "root"), Some(0));
+        for missing in ["", "roo", "broken", "0"] {
+            assert_eq!(lookup(passwd, missing), None, "{missing}");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! `name{a,b}:modifiers`: events that are counted together.
+
+use crate::modifier::Modifiers;
+use crate::parse::{Word, split};
+use crate::{Catalogue, EventSpec, Fault};
+
+/// An event's place in a group; the members of one follow their leader.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Group {
+    /// In none.
+    #[default]
+    None,
+    /// The first of a group: the others are counted whenever it is.
+    Leader {
+        /// What stands before the brace, often nothing.
+        name: String,
+    },
+    /// In the group of the leader before it.
+    Member,
+}
+
+/// The parts of a word with braces, as byte offsets in the word.
+struct Braces {
+    open: usize,
+    close: usize,
+}
+
+/// The events of a word with braces, or all its faults.
+pub(crate) fn group(
+    word: &Word<'_>,
+    catalogue: &Catalogue<'_>,
+) -> Result<Vec<EventSpec>, Vec<Fault>> {
+    let Braces { open, close } = braces(word).map_err(|fault| vec![fault])?;
+    let part = |from: usize, to: usize| word.text.get(from..to).unwrap_or_default();
+    let modifiers = match part(close + 1, word.text.len()).strip_prefix(':') {
+        Some(letters) => Modifiers::parse(letters)
+            .map_err(|bad| vec![word.fault(close + 2 + bad.offset, bad.reason)])?,
+        None => Modifiers::default(),
+    };
+    let mut events: Vec<EventSpec> = Vec::new();
+    let mut faults = Vec::new();
+    let start = word.position.start + open + 1;
+    for inner in split(part(open + 1, close)) {
+        let member = Word {
+            text: part(open + 1 + inner.start, open + 1 + inner.end),
+            position: start + inner.start..start + inner.end,
+        };
+        match member.events(catalogue) {
+            Ok(named) => events.extend(named),
+            Err(fault) => faults.push(fault),
+        }
+    }
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    for (index, event) in events.iter_mut().enumerate() {
+        modifiers.add_to(event, index == 0);
+        event.group = match index {
+            0 => Group::Leader {
+                name: part(0, open).to_owned(),
+            },
+            _ => Group::Member,
+        };
+    }
+    Ok(events)
+}
+
+/// Finds the two braces.
+fn braces(word: &Word<'_>) -> Result<Braces, Fault> {
+    let text = word.text;
+    let count = |brace| text.matches(brace).count();
+    if count('{') != count('}') {
+        let first = text.find(['{', '}']).unwrap_or_default();
+        return Err(word.fault(first, "this brace has no partner".to_owned()));
+    }
+    let open = text.find('{').unwrap_or_default();
+    let (name, rest) = text.split_at_checked(open).unwrap_or((text, ""));
+    if let Some(name) = name.strip_suffix(':') {
+        let letters = rest.trim_matches(['{', '}']);
+        let each: Vec<String> = letters
+            .split(',')
+            .map(|letter| format!("{name}:{letter}"))
+            .collect();
+        let reason = format!("modifiers take no braces, write `{}'", each.join(","));
+        return Err(word.fault(open, reason));
+    }
+    let wrong = |offset, reason: &str| Err(word.fault(offset, reason.to_owned()));
+    if count('{') > 1 {
+        return wrong(open, "groups hold events, no other groups");
+    }
+    let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    match text.find('}') {
+        Some(close) if close < open => wrong(close, "this brace has no partner"),
+        _ if !name.chars().all(is_name) => wrong(0, "a group's name is made of letters and digits"),
+        Some(close) => match text.get(close + 1..).unwrap_or_default() {
+            "" => Ok(Braces { open, close }),
+            behind if behind.starts_with(':') => Ok(Braces { open, close }),
+            _ => wrong(close + 1, "expected a colon with modifiers, or a comma"),
+        },
+        None => wrong(open, "this brace has no partner"),
+    }
+}
