@@ -88,7 +88,7 @@ fn what_perf_has_and_this_has_not_is_refused_by_name_in_one_line() {
     for words in [
         &["record", "--overwrite", "-a"] as &[&str],
         &["record", "--switch-max-files=3"],
-        &["record", "-b", "true"],
+        &["record", "--threads", "true"],
         &["report", "--hierarchy"],
         &["report", "--no-inline"],
         &["script", "-D"],

@@ -9,6 +9,7 @@ mod cli_options;
 mod cli_perf;
 mod evlist;
 mod record;
+mod record_options;
 mod record_pipe;
 mod recording;
 mod report;

@@ -58,10 +58,13 @@ fn pipes_are_read_without_a_warning_in_both_directions() {
         let work = format!("echo printed; {BUSY}");
         let words = [&["record"], *options, &["--", "sh", "-c", &work]].concat();
         for (writer, reader) in [(rperf, perf), (rperf, rperf), (perf, rperf)] {
-            for command in [
+            let commands = [
                 &["script", "-i", "-"][..],
                 &["report", "--stdio", "-i", "-"],
-            ] {
+            ];
+            // perf's report looks up every symbol: once is enough.
+            let wanted = if options.len() == 2 { 2 } else { 1 };
+            for command in commands.into_iter().take(wanted) {
                 let outcome = piped(&scratch, (writer, &words), (reader, command));
                 assert_eq!(
                     (outcome.status, outcome.stderr.as_str()),

@@ -1,0 +1,175 @@
+//! Options of `rperf record` that decide when, how long and for whom is recorded.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
+
+use crate::kernel::{BUSY, rperf_in};
+
+fn record(scratch: &Scratch, options: &[&str], workload: &[&str]) -> Outcome {
+    let words = [&["record", "-o", "perf.data"], options, workload].concat();
+    rperf_in(scratch, &words).finish().expect("rperf starts")
+}
+
+#[test]
+fn delayed_events_miss_the_beginning() {
+    let scratch = Scratch::new();
+    let work = ["sh", "-c", BUSY];
+    let options = ["-e", "cpu-clock", "-D"];
+    let never = record(&scratch, &[&options[..], &["-1"]].concat(), &work);
+    assert!(never.stderr.starts_with("Events disabled\n"));
+    assert!(
+        never.stderr.ends_with(" MB perf.data ]\n"),
+        "{}",
+        never.stderr
+    );
+    let late = record(&scratch, &[&options[..], &["20"]].concat(), &work);
+    let begin = "Events disabled\nEvents enabled\n[";
+    assert!(late.stderr.starts_with(begin), "{}", late.stderr);
+    assert!(late.stderr.ends_with(" samples) ]\n"), "{}", late.stderr);
+    let ranges = record(&scratch, &[&options[..], &["5-10,20-25"]].concat(), &work);
+    assert_eq!(ranges.stderr.matches("Events enabled\n").count(), 2);
+    assert_eq!(ranges.stderr.matches("Events disabled\n").count(), 3);
+}
+
+#[test]
+fn a_recording_ends_at_its_size() {
+    let scratch = Scratch::new();
+    let options = [
+        "-e",
+        "cpu-clock",
+        "-F",
+        "20000",
+        "-m",
+        "16",
+        "--max-size",
+        "64K",
+    ];
+    let began = Instant::now();
+    let outcome = record(&scratch, &options, &["sh", "-c", "while :; do :; done"]);
+    assert!(began.elapsed() < Duration::from_secs(60));
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let said = "[ rperf record: perf size limit reached (";
+    assert!(outcome.stderr.starts_with(said), "{}", outcome.stderr);
+    let size = fs::metadata(scratch.path().join("perf.data")).expect("written");
+    assert!(size.len() >= 64 << 10);
+}
+
+#[test]
+fn build_ids_and_their_cache_can_be_left_out() {
+    let Some(perf) = real_perf() else {
+        return skip(
+            "record_options::build_ids_and_their_cache_can_be_left_out",
+            "there is no perf",
+        );
+    };
+    let scratch = Scratch::new();
+    let listed = || {
+        let list = Run::new(&perf)
+            .args(["buildid-list"])
+            .within(scratch.path());
+        list.finish().expect("perf starts").stdout
+    };
+    let work = ["sh", "-c", BUSY];
+    record(&scratch, &["-N", "-e", "cpu-clock"], &work);
+    let with_id = |list: &str| list.lines().filter(|line| !line.starts_with(' ')).count();
+    assert!(with_id(&listed()) > 1, "{}", listed());
+    record(&scratch, &["-B", "-e", "cpu-clock"], &work);
+    assert_eq!(with_id(&listed()), 0, "{}", listed());
+    assert!(!scratch.path().join(".debug").exists());
+    record(&scratch, &["-e", "cpu-clock"], &work);
+    assert!(scratch.path().join(".debug").exists());
+}
+
+#[test]
+fn nothing_is_recorded_by_a_dry_run() {
+    let scratch = Scratch::new();
+    let outcome = record(&scratch, &["--dry-run", "-e", "cpu-clock"], &["true"]);
+    assert_eq!((outcome.status, outcome.stderr.as_str()), (0, ""));
+    assert!(!scratch.path().join("perf.data").exists());
+    let wrong = record(&scratch, &["--dry-run", "-e", "nosuch"], &["true"]);
+    assert_eq!(wrong.status, 129);
+}
+
+#[test]
+fn what_is_wrong_is_named_with_what_would_do() {
+    let scratch = Scratch::new();
+    for (options, status, message) in [
+        (
+            &["-u", "no-such-user"][..],
+            234,
+            "Error:\nInvalid User: no-such-user\n",
+        ),
+        (
+            &["-u", "4000000000"],
+            244,
+            "Couldn't create thread/CPU maps: No such process\nuser 4000000000 has no processes that can be seen\n",
+        ),
+        (
+            &["-D", "20-10"],
+            129,
+            "-D: '20-10' is no delay\nhint: give milliseconds",
+        ),
+        (
+            &["-k", "sundial"],
+            129,
+            "-k: there is no clock 'sundial'\nhint: choose from monotonic,",
+        ),
+        (
+            &["--max-size", "7"],
+            129,
+            "--max-size: '7' is no size\nhint: give bytes with a unit",
+        ),
+        (
+            &["--synth", "x"],
+            129,
+            "Invalid synth option: x\nhint: choose from no, task, mmap, all\n",
+        ),
+        (
+            &["--user-regs=ax,zx"],
+            129,
+            "--user-regs: there is no register 'zx'\nhint: choose from ax ",
+        ),
+        (
+            &["-j", "any,x"],
+            129,
+            "unknown branch filter x\nhint: choose from u,k,hv,any,",
+        ),
+        (
+            &["-b", "-j", "u"],
+            129,
+            "-b means '-j any': give one of them\n",
+        ),
+        (
+            &["-F", "1000000000", "--strict-freq"],
+            234,
+            "error: Maximum frequency rate (",
+        ),
+    ] {
+        let outcome = record(
+            &scratch,
+            &[options, &["-e", "cpu-clock"]].concat(),
+            &["true"],
+        );
+        assert_eq!(outcome.status, status, "{options:?}: {}", outcome.stderr);
+        assert!(
+            outcome.stderr.starts_with(message),
+            "{options:?}: {}",
+            outcome.stderr
+        );
+        assert!(!scratch.path().join("perf.data").exists(), "{options:?}");
+    }
+}
+
+#[test]
+fn branches_are_refused_where_nothing_keeps_them() {
+    let scratch = Scratch::new();
+    // The kernel's own clock never has branches.
+    let outcome = record(&scratch, &["-b", "-e", "cpu-clock"], &["true"]);
+    assert_eq!(outcome.status, 255);
+    assert_eq!(
+        outcome.stderr,
+        "Error:\ncpu-clock: PMU Hardware or event type doesn't support branch stack sampling.\nhint: for call graphs use --call-graph dwarf\n"
+    );
+}
