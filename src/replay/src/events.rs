@@ -8,6 +8,10 @@ use rustc_hash::FxHashMap;
 
 use crate::{EventIndex, Order, Sample};
 
+/// What `--call-graph dwarf` records.
+const STACK_COPY: SampleType =
+    SampleType(SampleType::CALLCHAIN.0 | SampleType::REGS_USER.0 | SampleType::STACK_USER.0);
+
 /// The events of a file, ready for decoding.
 #[derive(Debug)]
 pub(crate) struct EventTable {
@@ -24,6 +28,8 @@ struct Event {
     trailer: SampleIdLayout,
     /// Stands in for a period that samples don't record.
     period: u64,
+    /// Whether user frames are to be had from copies of the stack.
+    has_stack_copies: bool,
 }
 
 /// What pass 1 wants to know of a sample.
@@ -52,6 +58,12 @@ impl EventTable {
 
     pub(crate) fn len(&self) -> usize {
         self.events.len()
+    }
+
+    /// Whether samples of some event carry registers and stacks instead of user frames.
+    pub(crate) fn have_stack_copies(&self) -> bool {
+        let copies = |event: &Event| event.has_stack_copies;
+        self.events.iter().any(copies)
     }
 
     /// The event of an id. As in perf, the first one stands in for records that perf made up (id 0).
@@ -147,6 +159,7 @@ impl Event {
             layout: SampleLayout::new(&desc.attr),
             trailer: SampleIdLayout::new(desc.attr.sample_type),
             period: desc.attr.sample_period,
+            has_stack_copies: desc.attr.sample_type.contains(STACK_COPY),
         }
     }
 

@@ -54,6 +54,7 @@ impl<'a> Replay<'a> {
     pub fn diagnostics(&self) -> Diagnostics {
         Diagnostics {
             bad_samples: self.bad().clone(),
+            stack_copies: self.events.have_stack_copies(),
             ..self.scan.diagnostics.clone()
         }
     }
