@@ -94,14 +94,6 @@ pub enum Finding {
         /// How many units lack theirs.
         count: usize,
     },
-    /// A form that is not read yet, such as a compressed kernel module.
-    #[error("{}: {what} is not supported", path.display())]
-    Unsupported {
-        /// The file.
-        path: PathBuf,
-        /// What it would take.
-        what: &'static str,
-    },
 }
 
 fn shown(id: Option<&BuildId>) -> String {

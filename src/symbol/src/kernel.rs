@@ -1,5 +1,6 @@
 //! The kernel's own symbols and those of its modules.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +18,7 @@ use crate::kallsyms::{self, Kallsyms};
 use crate::load::{Loaded, unreadable};
 use crate::request::{ObjectKind, ObjectRequest, SearchPaths};
 use crate::table::AddressSpace;
+use crate::unpack::unpacked;
 
 /// `--kallsyms`, else a vmlinux, else the running kernel's listing if that kernel was recorded, else the
 /// copy in the build-id cache.
@@ -123,16 +125,14 @@ fn load_module_file(
         let Ok(bytes) = files.read(&path) else {
             continue;
         };
-        if bytes.starts_with(b"\xfd7zXZ")
-            || bytes.starts_with(b"\x1f\x8b")
-            || bytes.starts_with(b"\x28\xb5\x2f\xfd")
-        {
-            findings.push(Finding::Unsupported {
-                path,
-                what: "a compressed module",
-            });
-            continue;
-        }
+        let bytes = match unpacked(&bytes) {
+            Ok(Cow::Borrowed(_)) => bytes,
+            Ok(Cow::Owned(unpacked)) => unpacked.into(),
+            Err(reason) => {
+                findings.push(Finding::Damaged { path, reason });
+                continue;
+            }
+        };
         match read_kernel_image(&path, &bytes, request) {
             Ok(loaded) => return Some(loaded),
             Err(finding) => findings.push(finding),
@@ -199,6 +199,7 @@ fn read_kernel_image(
             symbols: &image,
             runtime: &image,
             adjust,
+            exports_of_runtime: false,
         };
         load_symbols(&source, &mut builder)
     };

@@ -22,6 +22,7 @@ pub mod perf_map;
 mod request;
 mod table;
 mod tree;
+mod unpack;
 
 pub use build_id::{BuildId, build_id_of_elf, build_id_of_notes};
 pub use candidates::cache_entry;

@@ -141,6 +141,12 @@ impl<'a> Image<'a> {
             .filter(|name| !name.is_empty())
     }
 
+    /// `.gnu_debugdata`: a small ELF file with the symbols that stripping took away, compressed.
+    pub(crate) fn debug_data(&self) -> Option<&'a [u8]> {
+        let (_, section) = self.section_by_name(b".gnu_debugdata")?;
+        self.section_data(section)
+    }
+
     /// The zero-terminated text at `offset` of the string table `strings`.
     pub(crate) fn text(strings: &'a [u8], offset: u32) -> Option<&'a [u8]> {
         let rest = strings.get(usize::try_from(offset).ok()?..)?;

@@ -24,10 +24,13 @@ pub(crate) enum Adjust {
 }
 
 /// The two files that symbols are read from: `symbols` has the tables, `runtime` what is mapped (often the same).
+#[derive(Clone, Copy)]
 pub(crate) struct SymbolSource<'i, 'a> {
     pub(crate) symbols: &'i Image<'a>,
     pub(crate) runtime: &'i Image<'a>,
     pub(crate) adjust: Adjust,
+    /// Whether exported names are those of `runtime`: true of symbols that are only what a stripped object lacks.
+    pub(crate) exports_of_runtime: bool,
 }
 
 /// Adds `.symtab`, then `.dynsym`, then the entries of the procedure linkage table, mending ends and duplicates as perf
@@ -36,8 +39,19 @@ pub(crate) fn load_symbols(
     source: &SymbolSource<'_, '_>,
     builder: &mut TableBuilder,
 ) -> Result<(), String> {
-    let dynsym = source.symbols.dynsym().map(|(_, section)| section);
-    for section in source.symbols.symtab().into_iter().chain(dynsym) {
+    let exports = match source.exports_of_runtime {
+        true => SymbolSource {
+            symbols: source.runtime,
+            ..*source
+        },
+        false => *source,
+    };
+    let dynsym = exports.symbols.dynsym().map(|(_, section)| section);
+    let symtab = source.symbols.symtab().map(|section| (source, section));
+    let tables = symtab
+        .into_iter()
+        .chain(dynsym.map(|section| (&exports, section)));
+    for (source, section) in tables {
         source.load_section(section, builder)?;
         builder.fix_ends(|_, _| false);
         builder.drop_duplicates();

@@ -3,8 +3,10 @@ use std::path::{Path, PathBuf};
 use object::Endianness;
 
 use super::*;
+use crate::build_id::BuildId;
 use crate::candidates::cache_entry;
 use crate::elf::tiny::{PLT_ENTRY, TEXT_ADDRESS, TEXT_OFFSET, Tiny};
+use crate::files::FileBytes;
 use crate::files::MemoryFiles;
 
 const CACHE: &str = "/home/ada/.debug";

@@ -167,3 +167,43 @@ fn a_file_of_another_build_is_refused() {
         [Finding::BuildIdMismatch { .. }]
     ));
 }
+
+/// Fedora's way: a stripped program with its other names in a small file inside of it. perf 6.1 can't read that, so the
+/// program itself, before it was stripped, says what is right.
+#[test]
+fn names_in_gnu_debugdata() {
+    let dir = scratch("debugdata");
+    let (source, object) = (dir.join("program.cpp"), dir.join("object"));
+    std::fs::write(&source, PROGRAM).expect("the source is written");
+    let name = object.to_str().expect("a path");
+    if !run(
+        "g++",
+        &["-O1", "-o", name, source.to_str().expect("a path")],
+    ) {
+        return;
+    }
+    let request = ObjectRequest::new(&object, ObjectKind::User);
+    let whole = load(&Disk, &SearchPaths::new(None), &request);
+    let small = format!("{name}.small");
+    let section = format!(".gnu_debugdata={small}.xz");
+    if !run("objcopy", &["--only-keep-debug", name, &small])
+        || !run("objcopy", &["-S", "--keep-symbols=/dev/null", name])
+        || !run("xz", &[&small])
+        || !run("objcopy", &["--add-section", &section, name])
+    {
+        return;
+    }
+    let loaded = load(&Disk, &SearchPaths::new(None), &request);
+    assert_eq!(loaded.findings, []);
+    assert_eq!(loaded.source, object);
+    let mut functions = 0;
+    for (index, symbol) in whole.table.iter().filter(|(_, symbol)| symbol.is_function) {
+        let found = loaded
+            .table
+            .find(symbol.start)
+            .map(|index| loaded.table.name(index));
+        assert_eq!(found, Some(whole.table.name(index)), "{:#x}", symbol.start);
+        functions += 1;
+    }
+    assert!(functions > 50);
+}

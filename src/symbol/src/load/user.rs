@@ -1,0 +1,265 @@
+//! Executables and libraries: which of an object's files its symbols are read from.
+
+use std::io;
+use std::path::PathBuf;
+
+use super::{Loaded, unreadable};
+use crate::build_id::{BuildId, build_id_of_image};
+use crate::builder::TableBuilder;
+use crate::candidates;
+use crate::dwarf::{AddressMap, DebugSource};
+use crate::elf::{Adjust, Image, SymbolSource, load_symbols};
+use crate::files::{FileBytes, Files};
+use crate::finding::Finding;
+use crate::request::{ObjectRequest, SearchPaths};
+use crate::table::AddressSpace;
+use crate::unpack::unpacked;
+
+/// Finds and reads the symbols of an executable, a library or the vdso.
+pub(super) fn load(files: &dyn Files, paths: &SearchPaths, request: &ObjectRequest<'_>) -> Loaded {
+    let mut search = Search {
+        id: wanted_build_id(files, paths, request),
+        ..Search::default()
+    };
+    search.run(files, paths, request);
+    match search.choose() {
+        Some(chosen) => read_tables(request, &chosen, paths.demangle, search),
+        None => Loaded::nothing(AddressSpace::FileOffset, search.complain(request)),
+    }
+}
+
+/// A file that passed the checks.
+#[derive(Clone)]
+struct Candidate {
+    path: PathBuf,
+    bytes: FileBytes,
+    has_symtab: bool,
+    has_dynsym: bool,
+    has_debug_data: bool,
+}
+
+/// The first file with `.symtab` gives the names, the first with `.dynsym` tells how the object is
+/// mapped and what its PLT calls; each stands in for the other where there is no other.
+#[derive(Default)]
+struct Search {
+    id: Option<BuildId>,
+    names: Option<Candidate>,
+    runtime: Option<Candidate>,
+    /// The first file with `.gnu_debugdata`, which is asked if no other has names.
+    embedded: Option<Candidate>,
+    /// Whether any file was there at all.
+    seen: bool,
+    findings: Vec<Finding>,
+}
+
+/// The files that the symbols of one object are read from.
+struct Chosen {
+    names: Candidate,
+    /// Where it isn't the same one.
+    runtime: Option<Candidate>,
+    /// Whether `names` was in `.gnu_debugdata` of `runtime`.
+    is_extracted: bool,
+}
+
+impl Search {
+    fn run(&mut self, files: &dyn Files, paths: &SearchPaths, request: &ObjectRequest<'_>) {
+        let id = self.id;
+        let own = paths.under_symfs(request.path);
+        let listed =
+            candidates::of_user_object(files, paths, request.path, id.as_ref(), request.kind);
+        for path in listed {
+            if self.names.is_some() && self.runtime.is_some() {
+                break;
+            }
+            let read = match request.image {
+                Some(image) if path == own => Ok(image.clone()),
+                _ => files.read(&path),
+            };
+            match read {
+                Ok(bytes) => self.offer(path, bytes),
+                Err(error) if error.kind() != io::ErrorKind::NotFound && path == own => {
+                    self.findings.push(unreadable(&path, &error));
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    fn offer(&mut self, path: PathBuf, bytes: FileBytes) {
+        self.seen = true;
+        match candidate(path, bytes, self.id.as_ref()) {
+            Err(finding) => self.findings.push(finding),
+            Ok(candidate) => self.place(candidate),
+        }
+    }
+
+    /// Keeps `candidate` for what is still missing. One file may serve as all.
+    fn place(&mut self, candidate: Candidate) {
+        if candidate.has_debug_data && self.embedded.is_none() {
+            self.embedded = Some(candidate.clone());
+        }
+        if candidate.has_dynsym && self.runtime.is_none() {
+            self.runtime = Some(candidate.clone());
+        }
+        if candidate.has_symtab && self.names.is_none() {
+            self.names = Some(candidate);
+        }
+    }
+
+    fn choose(&mut self) -> Option<Chosen> {
+        if self.names.is_none()
+            && let Some(holder) = self.embedded.take()
+            && let Some(names) = self.extract(&holder)
+        {
+            return Some(Chosen {
+                names,
+                runtime: Some(holder),
+                is_extracted: true,
+            });
+        }
+        let (names, runtime) = match self.names.take() {
+            Some(names) => (names, self.runtime.take()),
+            None => (self.runtime.take()?, None),
+        };
+        Some(Chosen {
+            names,
+            runtime,
+            is_extracted: false,
+        })
+    }
+
+    /// The small file in `.gnu_debugdata` of `holder`.
+    fn extract(&mut self, holder: &Candidate) -> Option<Candidate> {
+        let image = Image::parse(&holder.bytes).ok()?;
+        let extracted = unpacked(image.debug_data()?).and_then(|bytes| {
+            let bytes = FileBytes::from(bytes.into_owned());
+            candidate(holder.path.clone(), bytes, None).map_err(|finding| finding.to_string())
+        });
+        match extracted {
+            Ok(names) => names.has_symtab.then_some(names),
+            Err(reason) => {
+                self.findings.push(Finding::Damaged {
+                    path: holder.path.clone(),
+                    reason: format!(".gnu_debugdata: {reason}"),
+                });
+                None
+            }
+        }
+    }
+
+    /// What there is to say where nothing was found.
+    fn complain(mut self, request: &ObjectRequest<'_>) -> Vec<Finding> {
+        if self.findings.is_empty() {
+            let path = request.path.to_owned();
+            self.findings.push(match self.seen {
+                true => Finding::Stripped { path },
+                false => Finding::NotFound { path },
+            });
+        }
+        self.findings
+    }
+}
+
+fn read_tables(
+    request: &ObjectRequest<'_>,
+    chosen: &Chosen,
+    demangle: bool,
+    search: Search,
+) -> Loaded {
+    let (names, mut findings) = (&chosen.names, search.findings);
+    let damaged = |reason| Finding::Damaged {
+        path: names.path.clone(),
+        reason,
+    };
+    let runtime = chosen
+        .runtime
+        .as_ref()
+        .map(|file| Image::parse(&file.bytes));
+    let images = Image::parse(&names.bytes).and_then(|image| Ok((image, runtime.transpose()?)));
+    let (symbols, runtime) = match images {
+        Ok(images) => images,
+        Err(reason) => {
+            findings.push(damaged(reason));
+            return Loaded::nothing(AddressSpace::FileOffset, findings);
+        }
+    };
+    let source = SymbolSource {
+        symbols: &symbols,
+        runtime: runtime.as_ref().unwrap_or(&symbols),
+        adjust: Adjust::FileOffset,
+        exports_of_runtime: chosen.is_extracted,
+    };
+    let mut builder = TableBuilder::new(demangle);
+    if let Err(reason) = load_symbols(&source, &mut builder) {
+        findings.push(damaged(reason));
+    }
+    if !names.has_symtab {
+        findings.push(Finding::OnlyDynamic {
+            path: names.path.clone(),
+        });
+    }
+    let debug = DebugSource {
+        object: request.path.to_owned(),
+        kind: request.kind,
+        build_id: search.id,
+        path: names.path.clone(),
+        bytes: names.bytes.clone(),
+        addresses: AddressMap::of_object(source.runtime),
+    };
+    Loaded {
+        table: builder.finish(AddressSpace::FileOffset),
+        source: names.path.clone(),
+        findings,
+        debug: Some(debug),
+        modules: Vec::new(),
+    }
+}
+
+/// The recorded build-id; without one, that of the object as it is now, so that its debug file is found.
+fn wanted_build_id(
+    files: &dyn Files,
+    paths: &SearchPaths,
+    request: &ObjectRequest<'_>,
+) -> Option<BuildId> {
+    if let Some(id) = request.build_id {
+        return Some(*id);
+    }
+    let bytes = match request.image {
+        Some(image) => image.clone(),
+        None => files.read(&paths.under_symfs(request.path)).ok()?,
+    };
+    build_id_of_image(&Image::parse(&bytes).ok()?)
+}
+
+/// What the file at `path` has, if it is an ELF file with the build-id `wanted`.
+fn candidate(
+    path: PathBuf,
+    bytes: FileBytes,
+    wanted: Option<&BuildId>,
+) -> Result<Candidate, Finding> {
+    let image = match Image::parse(&bytes) {
+        Ok(image) => image,
+        Err(reason) => return Err(Finding::Damaged { path, reason }),
+    };
+    if let Some(wanted) = wanted {
+        let found = build_id_of_image(&image);
+        if !found.is_some_and(|found| found.matches(wanted)) {
+            return Err(Finding::BuildIdMismatch {
+                path,
+                found,
+                wanted: *wanted,
+            });
+        }
+    }
+    let has_symtab = image.symtab().is_some();
+    let has_dynsym = image.dynsym().is_some();
+    let has_debug_data = image.debug_data().is_some();
+    drop(image);
+    Ok(Candidate {
+        path,
+        bytes,
+        has_symtab,
+        has_dynsym,
+        has_debug_data,
+    })
+}
