@@ -100,7 +100,16 @@ fn the_odd_recording() {
     assert_script(&[], "default.txt");
     assert_script(&["-F", "comm,pid,tid,time,event"], "line.txt");
     assert_script(&["-F", "ip,sym,dso"], "frames.txt");
+    assert_script(&RECORDS, "records.txt");
 }
+
+/// Records that are no samples, in their place.
+const RECORDS: [&str; 4] = [
+    "--show-task-events",
+    "--show-mmap-events",
+    "-F",
+    "comm,tid,time,misc,event",
+];
 
 /// The golden files hold what perf prints, where there is one.
 #[test]
@@ -116,6 +125,7 @@ fn the_odd_recording_under_perf() {
         (&[][..], "default.txt"),
         (&["-F", "comm,pid,tid,time,event"], "line.txt"),
         (&["-F", "ip,sym,dso"], "frames.txt"),
+        (&RECORDS, "records.txt"),
     ] {
         let found = rperf_testkit::Run::new(&perf)
             .args([&["script", "-f"], words].concat())
@@ -178,12 +188,12 @@ fn an_unknown_field_lists_the_known_ones() {
         "{}",
         found.stderr
     );
-    let found = script(&odd_recording(), &["-F", "brstack"]);
+    let found = script(&odd_recording(), &["-F", "srcline"]);
     assert_eq!(found.status, 129);
     assert!(
         found
             .stderr
-            .starts_with("field 'brstack' is not supported yet\n"),
+            .starts_with("field 'srcline' is not supported yet\n"),
         "{}",
         found.stderr
     );

@@ -2,6 +2,7 @@
 
 mod args;
 mod plan;
+mod records;
 mod settings;
 mod stream;
 mod text;

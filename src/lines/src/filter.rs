@@ -70,9 +70,16 @@ impl Filter {
         let listed =
             |list: &Option<Vec<u32>>, id| list.as_ref().is_none_or(|list| list.contains(&id));
         self.intervals.as_ref().is_none_or(|all| all.contain(time))
-            && (sample.cpu == u32::MAX || listed(&self.cpus, sample.cpu))
+            && self.accepts_cpu(sample.cpu)
             && listed(&self.pids, sample.pid)
             && listed(&self.tids, sample.tid)
+    }
+
+    /// Whether what happened on this CPU is shown; `u32::MAX` where that is not known.
+    #[must_use]
+    pub fn accepts_cpu(&self, cpu: u32) -> bool {
+        let listed = |cpus: &Vec<u32>| cpu == u32::MAX || cpus.contains(&cpu);
+        self.cpus.as_ref().is_none_or(listed)
     }
 
     fn accepts_comm(&self, sample: &Sample<'_>, resolver: &Resolver<'_>) -> bool {

@@ -1,6 +1,8 @@
 //! The two ways through a recording: what a consumer implements.
 
-use crate::{Sample, World};
+use rperf_wire::RecordKind;
+
+use crate::{Sample, SideRecord, World};
 
 /// Order-free: every worker owns one, stretches of the file are folded in parallel, then merged in
 /// file order.
@@ -30,6 +32,22 @@ pub trait Render: Sync {
         scratch: &mut Self::Scratch,
         out: &mut Self::Out,
     );
+
+    /// Kinds of records beside samples that are to be rendered in their place. With FINISHED_ROUND among them
+    /// everything comes in the order of the file: what a round holds is to be seen.
+    fn wanted(&self) -> &[RecordKind] {
+        &[]
+    }
+
+    /// Appends one record of a wanted kind to the block's output.
+    fn record(
+        &self,
+        _world: &World,
+        _record: &SideRecord<'_>,
+        _scratch: &mut Self::Scratch,
+        _out: &mut Self::Out,
+    ) {
+    }
 }
 
 /// Time-ordered, second stage: serial, blocks come in order. It should only concatenate or fold.

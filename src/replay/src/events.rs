@@ -6,7 +6,7 @@ use rperf_wire::{
 };
 use rustc_hash::FxHashMap;
 
-use crate::{EventIndex, Order, Sample};
+use crate::{EventIndex, Order, Sample, SideRecord};
 
 /// What `--call-graph dwarf` records.
 const STACK_COPY: SampleType =
@@ -150,6 +150,24 @@ impl EventTable {
             body: raw.body,
             wire,
         }))
+    }
+
+    /// A record that is no sample, at its place.
+    pub(crate) fn side<'a>(&self, raw: RawRecord<'a>, order: Order) -> SideRecord<'a> {
+        let by_kernel = self.trailers && !raw.kind.is_user();
+        let trailer = self.trailer(raw.body).filter(|_| by_kernel);
+        let id = trailer.map(|trailer| trailer.split(raw.body, self.endian).1);
+        let id = id.unwrap_or_default();
+        let event = match self.events.len() {
+            1 => Some(EventIndex(0)),
+            _ => self.of_id(id.id.unwrap_or_default()),
+        };
+        SideRecord {
+            event,
+            order,
+            id,
+            raw,
+        }
     }
 }
 

@@ -34,6 +34,6 @@ pub use error::Error;
 pub use ids::{CommId, DsoId, EventIndex, Machine, MappingId, Order};
 pub use replay::Replay;
 pub use rounds::Rounds;
-pub use sample::Sample;
+pub use sample::{Sample, SideRecord};
 pub use stream::Stream;
 pub use world::{Epoch, World, WorldBuilder};

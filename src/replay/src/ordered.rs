@@ -3,15 +3,16 @@
 use std::num::NonZeroUsize;
 use std::sync::MutexGuard;
 
-use rperf_wire::{DecodeError, RawRecord};
+use rperf_wire::RawRecord;
 
 use crate::diagnostics::Bad;
+use crate::events::EventTable;
 use crate::render::{Recorded, render_blocks};
 use crate::timeline::Timeline;
-use crate::{Error, Order, Render, Replay, Sample, Take, World};
+use crate::{Error, Render, Replay, Take, World};
 
 impl Replay<'_> {
-    /// Renders all samples in order of time: blocks of them on `threads` workers, their outputs
+    /// Renders all samples, and the other records that are wanted, in order of time: blocks of them on `threads` workers, their outputs
     /// taken in order by the caller's thread. With one thread nothing is spawned.
     ///
     /// # Errors
@@ -29,7 +30,8 @@ impl Replay<'_> {
         *self.bad() = Bad::default();
         let mut scratches = Vec::new();
         scratches.resize_with(threads.get(), R::Scratch::default);
-        render_blocks(self, Timeline::new(self), render, &mut scratches, take)
+        let timeline = Timeline::new(self, render.wanted());
+        render_blocks(self, timeline, render, &mut scratches, take)
     }
 }
 
@@ -38,12 +40,13 @@ impl Recorded for Replay<'_> {
         Replay::world(self)
     }
 
-    fn sample_at(&self, order: Order) -> Result<Option<Sample<'_>>, DecodeError> {
-        let record = RawRecord::split(self.from(order.position), self.endian());
-        let Some((raw, _)) = record else {
-            return Ok(None);
-        };
-        self.events.sample(&raw, |_| order)
+    fn record_at(&self, position: u64) -> Option<RawRecord<'_>> {
+        let (raw, _) = RawRecord::split(self.from(position), self.endian())?;
+        Some(raw)
+    }
+
+    fn events(&self) -> &EventTable {
+        &self.events
     }
 
     fn bad(&self) -> MutexGuard<'_, Bad> {

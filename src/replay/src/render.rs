@@ -6,18 +6,22 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use rperf_wire::DecodeError;
+use rperf_wire::{RawRecord, RecordKind};
 
 use crate::diagnostics::Bad;
-use crate::{Error, Flow, Order, Render, Sample, Take, World};
+use crate::events::EventTable;
+use crate::{Error, Flow, Order, Render, Take, World};
 
 /// Where samples are found again by their order.
 pub(crate) trait Recorded: Sync {
     /// Processes and mappings, as far as the samples of a block need them.
     fn world(&self) -> &World;
 
-    /// Decodes the sample that stands at `order.position`; `None` for one of an unknown event.
-    fn sample_at(&self, order: Order) -> Result<Option<Sample<'_>>, DecodeError>;
+    /// The record that stands at a position.
+    fn record_at(&self, position: u64) -> Option<RawRecord<'_>>;
+
+    /// How records are decoded.
+    fn events(&self) -> &EventTable;
 
     /// Where samples are counted that cannot be decoded.
     fn bad(&self) -> MutexGuard<'_, Bad>;
@@ -124,9 +128,18 @@ fn render_block<S: Recorded, R: Render>(
 ) -> R::Out {
     let mut out = R::Out::default();
     let mut bad = Bad::default();
+    let (world, events) = (recorded.world(), recorded.events());
     for order in block {
-        match recorded.sample_at(*order) {
-            Ok(Some(sample)) => render.render(recorded.world(), &sample, scratch, &mut out),
+        let Some(raw) = recorded.record_at(order.position) else {
+            continue;
+        };
+        if raw.kind != RecordKind::SAMPLE {
+            render.record(world, &events.side(raw, *order), scratch, &mut out);
+            continue;
+        }
+        match events.sample(&raw, |_| *order) {
+            Ok(Some(sample)) => render.render(world, &sample, scratch, &mut out),
+            // Of an event that the header does not know.
             Ok(None) => {}
             Err(error) => bad.add(order.position, error),
         }

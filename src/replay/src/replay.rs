@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use rperf_perfdata::{PerfData, Records};
+use rperf_perfdata::{PerfData, RecordAt, Records};
 use rperf_wire::{Endian, RawRecord};
 
 use crate::diagnostics::Bad;
@@ -104,6 +104,16 @@ impl<'a> Replay<'a> {
             time: time.unwrap_or_else(|| self.limit(position)),
             position,
         })
+    }
+
+    /// Place of a record that is no sample.
+    pub(crate) fn order_of(&self, record: &RecordAt<'_>) -> Order {
+        let position = record.position;
+        let time = self.events.record_time(&record.raw);
+        Order {
+            time: time.unwrap_or_else(|| self.limit(position)),
+            position,
+        }
     }
 
     /// The flush limit at a file offset.

@@ -1,6 +1,6 @@
 //! A decoded sample with what every consumer asks of it.
 
-use rperf_wire::{CpuMode, Misc};
+use rperf_wire::{CpuMode, Misc, RawRecord, SampleId};
 
 use crate::{EventIndex, Machine, Order};
 
@@ -25,6 +25,19 @@ pub struct Sample<'a> {
     pub period: u64,
     /// The record's bytes behind its header.
     pub body: &'a [u8],
+}
+
+/// A record that is no sample, with what its trailer tells.
+#[derive(Debug, Clone)]
+pub struct SideRecord<'a> {
+    /// The event whose ring it came through; `None` for an id that the header does not know.
+    pub event: Option<EventIndex>,
+    /// Where it stands among all records.
+    pub order: Order,
+    /// Who, when and where; empty where records have no trailer.
+    pub id: SampleId,
+    /// The record, with its trailer.
+    pub raw: RawRecord<'a>,
 }
 
 impl Sample<'_> {

@@ -12,13 +12,13 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rperf_perfdata::{PipeHead, PipeReader, RecordAt, Source};
-use rperf_wire::{DecodeError, Endian, RawRecord, RecordKind};
+use rperf_wire::{Endian, RawRecord, RecordKind};
 
 use crate::diagnostics::Bad;
 use crate::events::EventTable;
 use crate::render::{Recorded, render_blocks};
 use crate::tally::Tally;
-use crate::{Diagnostics, Error, Order, Render, Rounds, Sample, Take, World, WorldBuilder};
+use crate::{Diagnostics, Error, Order, Render, Rounds, Take, World, WorldBuilder};
 
 /// A recording out of a pipe: [`Stream::advance`] until it says that nothing more comes, and
 /// [`Stream::deliver`] in between.
@@ -41,7 +41,9 @@ struct Intake {
     endian: Endian,
     events: EventTable,
     order: Rounds,
-    /// Samples, in the order of the stream.
+    /// Kinds of records that are delivered beside samples.
+    wanted: Vec<RecordKind>,
+    /// What will be delivered, in the order of the stream.
     samples: Vec<Order>,
     /// Records that change the World, in the order of the stream.
     state: Vec<Order>,
@@ -67,6 +69,7 @@ impl<R: Source> Stream<R> {
             endian,
             events: EventTable::new(endian, &[]),
             order: Rounds::new(),
+            wanted: Vec::new(),
             samples: Vec::new(),
             state: Vec::new(),
             tally: Tally::default(),
@@ -81,6 +84,13 @@ impl<R: Source> Stream<R> {
             bad_samples: Mutex::default(),
             ended: false,
         }
+    }
+
+    /// A stream that delivers records of these kinds too: what [`Render::wanted`] will say.
+    #[must_use]
+    pub fn with_records(mut self, wanted: &[RecordKind]) -> Self {
+        self.intake.wanted = wanted.to_vec();
+        self
     }
 
     /// Byte order of the stream.
@@ -253,6 +263,14 @@ impl Intake {
     fn record(&mut self, at: &RecordAt<'_>) -> Result<(), Error> {
         let (raw, position) = (&at.raw, at.position);
         self.tally.count(raw.kind);
+        if self.wanted.contains(&raw.kind) {
+            let time = self.events.record_time(raw);
+            let limit = self.order.limit();
+            self.samples.push(Order {
+                time: time.unwrap_or(limit),
+                position,
+            });
+        }
         match raw.kind {
             RecordKind::SAMPLE => {
                 let Some(glance) = self.events.glance(raw.body) else {
@@ -296,13 +314,14 @@ impl Recorded for Batch<'_> {
         self.world
     }
 
-    fn sample_at(&self, order: Order) -> Result<Option<Sample<'_>>, DecodeError> {
-        let offset = usize::try_from(order.position - self.base).unwrap_or(usize::MAX);
-        let bytes = self.bytes.get(offset..).unwrap_or_default();
-        let Some((raw, _)) = RawRecord::split(bytes, self.endian) else {
-            return Ok(None);
-        };
-        self.events.sample(&raw, |_| order)
+    fn record_at(&self, position: u64) -> Option<RawRecord<'_>> {
+        let offset = usize::try_from(position - self.base).ok()?;
+        let (raw, _) = RawRecord::split(self.bytes.get(offset..)?, self.endian)?;
+        Some(raw)
+    }
+
+    fn events(&self) -> &EventTable {
+        self.events
     }
 
     fn bad(&self) -> MutexGuard<'_, Bad> {

@@ -10,6 +10,7 @@ use crate::{Order, Replay};
 /// records came late is the whole file sorted at once.
 pub(crate) struct Timeline<'r, 'a> {
     replay: &'r Replay<'a>,
+    wanted: &'r [RecordKind],
     records: Records<'a>,
     rounds: std::slice::Iter<'r, crate::scan::Round>,
     /// Samples read and not given out; sorted up to `complete`.
@@ -24,9 +25,11 @@ pub(crate) struct Timeline<'r, 'a> {
 const BLOCK: usize = 1024;
 
 impl<'r, 'a> Timeline<'r, 'a> {
-    pub(crate) fn new(replay: &'r Replay<'a>) -> Self {
+    /// The samples of `replay`, and its records of the kinds that are `wanted` beside them.
+    pub(crate) fn new(replay: &'r Replay<'a>, wanted: &'r [RecordKind]) -> Self {
         Self {
             replay,
+            wanted,
             records: replay.data().records(),
             rounds: replay.scan.rounds.iter(),
             window: Vec::new(),
@@ -42,11 +45,15 @@ impl<'r, 'a> Timeline<'r, 'a> {
         self.given = 0;
         let mut limit = 0;
         let in_rounds = self.replay.scan.diagnostics.out_of_order == 0;
+        let in_file_order = self.wanted.contains(&RecordKind::FINISHED_ROUND);
         loop {
             let Some(Ok(record)) = self.records.next() else {
                 self.ended = true;
                 break;
             };
+            if self.wanted.contains(&record.raw.kind) {
+                self.window.push(self.replay.order_of(&record));
+            }
             if record.raw.kind == RecordKind::SAMPLE {
                 if let Some(glance) = self.replay.events.glance(record.raw.body) {
                     let position = record.position;
@@ -56,10 +63,14 @@ impl<'r, 'a> Timeline<'r, 'a> {
             } else if record.raw.kind == RecordKind::FINISHED_ROUND {
                 limit = self.rounds.next().map_or(limit, |round| round.limit);
                 // Small rounds are gathered: a block should be worth handing over.
-                if in_rounds && self.window.len() >= BLOCK {
+                if (in_rounds || in_file_order) && self.window.len() >= BLOCK {
                     break;
                 }
             }
+        }
+        if in_file_order {
+            self.complete = self.window.len();
+            return;
         }
         self.window.sort();
         self.complete = if self.ended {

@@ -109,14 +109,14 @@ fn selection() -> Vec<Arg> {
 fn records() -> Vec<Arg> {
     vec![
         switch("show-kernel-path").help("print the path of a kernel module's file, not its name"),
-        not_yet("show-task-events", ""),
-        not_yet("show-mmap-events", ""),
-        not_yet("show-switch-events", ""),
-        not_yet("show-namespace-events", ""),
-        not_yet("show-cgroup-events", ""),
-        not_yet("show-lost-events", ""),
-        not_yet("show-round-events", ""),
-        not_yet("show-bpf-events", ""),
+        switch("show-task-events").help("print records of names, new and ended threads"),
+        switch("show-mmap-events").help("print records of mappings"),
+        switch("show-switch-events").help("print records of context switches"),
+        switch("show-namespace-events").help("print records of namespaces"),
+        switch("show-cgroup-events").help("print records of cgroups"),
+        switch("show-lost-events").help("print records of what was lost"),
+        switch("show-round-events").help("print the ends of rounds over the rings"),
+        switch("show-bpf-events").help("print records of BPF programs and their symbols"),
         not_yet("show-text-poke-events", ""),
     ]
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use rperf_lines::{Error, Field, Fields, Filter, Payloads, Selection};
 use rperf_perfdata::Described;
 use rperf_view::script::{self, Architecture, Layout, Style, TimeOfDay};
-use rperf_wire::{Attr, Endian, EventType, SampleType};
+use rperf_wire::{Attr, Endian, EventType, RecordKind, SampleType};
 
 use super::settings::Settings;
 use crate::cli::context::Context;
@@ -38,6 +38,8 @@ pub(super) struct Plan {
     pub(super) stop: Vec<String>,
     /// Modules by the path of their file.
     pub(super) kernel_paths: bool,
+    /// Records that are shown beside samples.
+    pub(super) records: Vec<RecordKind>,
 }
 
 impl Plan {
@@ -74,6 +76,7 @@ impl Plan {
             max_stack: settings.max_stack,
             stop: settings.stop.clone(),
             kernel_paths: settings.kernel_paths,
+            records: settings.records.clone(),
         })
     }
 }

@@ -5,8 +5,9 @@ use rperf_lines::{Filter, IntervalError, Intervals, Selection, SymbolNames};
 use rperf_perfdata::Described;
 use rperf_sys::CpuList;
 use rperf_view::script::Clock;
-use rperf_wire::SampleType;
+use rperf_wire::{RecordKind, SampleType};
 
+use super::records;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
@@ -30,6 +31,8 @@ pub(super) struct Settings {
     pub(super) stop: Vec<String>,
     /// Modules by the path of their file.
     pub(super) kernel_paths: bool,
+    /// Records that are shown beside samples.
+    pub(super) records: Vec<RecordKind>,
     /// Which samples are shown, but for their time.
     filter: Filter,
     /// `--time`: in percent it depends on the recording.
@@ -61,6 +64,7 @@ impl Settings {
                 .map_or(MAX_STACK, |max| usize::try_from(*max).unwrap_or(MAX_STACK)),
             stop: words(matches, "stop-bt").unwrap_or_default(),
             kernel_paths: is_on("show-kernel-path"),
+            records: records::shown(matches),
             filter: Filter {
                 intervals: None,
                 cpus: cpus(matches)?,

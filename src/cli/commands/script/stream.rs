@@ -8,6 +8,7 @@ use rperf_replay::{Flow, Stream};
 use rperf_resolve::{Known, Resolver};
 use rperf_view::header::{HeaderOptions, write_features, write_stream_start};
 use rperf_view::script::{Block, Join};
+use rperf_wire::RecordKind;
 
 use super::plan::Plan;
 use super::settings::Settings;
@@ -28,11 +29,17 @@ pub(super) fn print(
 ) -> Result<(), CliError> {
     let path = input.path.clone();
     let options = header::options(input.changed);
+    if settings.records.contains(&RecordKind::FINISHED_ROUND) {
+        return Err(CliError::usage(format!(
+            "{} script: --show-round-events is not supported yet where a pipe is read",
+            context.program
+        )));
+    }
     let reader = input.reader()?;
     if settings.header_only {
         return print_header_alone(context, &path, reader, &options);
     }
-    let mut stream = Stream::new(reader);
+    let mut stream = Stream::new(reader).with_records(&settings.records);
     let mut printer = Printer::new(context, &path, settings);
     let mut header = settings.header;
     loop {

@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rperf_lines::{Field, Lines, Spot, TextKey, Texts};
-use rperf_replay::{Render, Sample, World};
+use rperf_replay::{Render, Sample, SideRecord, World};
 use rperf_resolve::{Frame, Place, Resolver};
 use rperf_view::script::Block;
-use rperf_wire::{CpuMode, U64s};
+use rperf_wire::{CpuMode, RecordKind, U64s};
 
 use super::plan::{Event, Plan};
 
@@ -14,7 +14,7 @@ use super::plan::{Event, Plan};
 pub(super) struct SampleText<'r, 'w> {
     resolver: &'r Resolver<'w>,
     lines: Lines<'r, 'w>,
-    plan: &'r Plan,
+    pub(super) plan: &'r Plan,
     guests: AtomicU64,
 }
 
@@ -166,6 +166,20 @@ impl<'r, 'w> SampleText<'r, 'w> {
 impl Render for SampleText<'_, '_> {
     type Out = Block;
     type Scratch = Scratch;
+
+    fn wanted(&self) -> &[RecordKind] {
+        &self.plan.records
+    }
+
+    fn record(
+        &self,
+        world: &World,
+        record: &SideRecord<'_>,
+        _scratch: &mut Scratch,
+        block: &mut Block,
+    ) {
+        self.side_record(world, record, block);
+    }
 
     fn render(
         &self,

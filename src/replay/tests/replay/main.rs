@@ -6,4 +6,5 @@ mod file;
 mod machine;
 mod oracle;
 mod perf;
+mod side;
 mod stream;

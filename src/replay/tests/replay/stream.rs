@@ -14,7 +14,7 @@ use crate::file::{FileBuilder, attr};
 use crate::oracle::{Look, Seen, events, record};
 
 /// Pieces of one stream; between them there seems to be nothing.
-struct Pieces<'a> {
+pub(crate) struct Pieces<'a> {
     bytes: &'a [u8],
     size: usize,
     fails: bool,
@@ -37,7 +37,7 @@ impl Source for Pieces<'_> {
 }
 
 /// The records of a file, behind the header of pipe mode; and how far they moved.
-fn piped(file: &[u8]) -> (Vec<u8>, u64) {
+pub(crate) fn piped(file: &[u8]) -> (Vec<u8>, u64) {
     let data = PerfData::parse(file).expect("a sound file");
     let mut bytes = Vec::new();
     let (events, none) = (data.events(), FeatureSet::new(Endian::Little));
@@ -48,7 +48,7 @@ fn piped(file: &[u8]) -> (Vec<u8>, u64) {
     (bytes, data.data_offset() - front)
 }
 
-fn stream(bytes: &[u8], size: usize, fails: bool) -> Stream<Pieces<'_>> {
+pub(crate) fn stream(bytes: &[u8], size: usize, fails: bool) -> Stream<Pieces<'_>> {
     let header = usize::try_from(FileHeader::PIPE_SIZE).expect("16");
     let (first, bytes) = bytes.split_at(header);
     let pieces = Pieces { bytes, size, fails };

@@ -5,12 +5,14 @@ mod data_source;
 mod details;
 mod late;
 mod number;
+mod record;
 mod registers;
 
 use rperf_lines::{Field, Fields, Line, Spot};
-use rperf_wire::Misc;
+use rperf_wire::{Misc, RecordKind};
 
 pub use self::late::{Block, Clock, Join, TimeOfDay};
+pub use self::record::write_record;
 pub use self::registers::Architecture;
 
 /// Columns of a comm that stands before a single line; with a callchain it isn't padded.
@@ -103,6 +105,17 @@ impl Layout {
 
     /// Appends everything up to the address: comm, ids, CPU, time, period, event.
     pub fn start(&self, line: &Line<'_>, block: &mut Block) {
+        self.who(line, RecordKind::SAMPLE, block);
+        let out = &mut block.text;
+        if self.fields.has(Field::Period) {
+            number::decimal(out, line.period, 10);
+            out.push(b' ');
+        }
+        out.extend_from_slice(&self.event);
+    }
+
+    /// Appends comm, ids, CPU and time, which records of any kind have.
+    pub fn who(&self, line: &Line<'_>, kind: RecordKind, block: &mut Block) {
         let has = |field| self.fields.has(field);
         let out = &mut block.text;
         if has(Field::Comm) {
@@ -115,7 +128,7 @@ impl Layout {
             cpu(line.cpu, out);
         }
         if has(Field::Misc) {
-            misc(line.misc, out);
+            misc(line.misc, kind, out);
         }
         if let Some(time_of_day) = &self.style.time_of_day
             && has(Field::Tod)
@@ -128,12 +141,6 @@ impl Layout {
                 Clock::SinceFirst | Clock::SinceBefore => block.put_time_off(line.time),
             }
         }
-        let out = &mut block.text;
-        if has(Field::Period) {
-            number::decimal(out, line.period, 10);
-            out.push(b' ');
-        }
-        out.extend_from_slice(&self.event);
     }
 
     /// Appends the sample's data address.
@@ -208,11 +215,24 @@ impl Layout {
 }
 
 /// The mode in letters, in six columns. As in perf, letters stand for bits of the mode's number: a hypervisor is `KUH`.
-fn misc(misc: Misc, out: &mut Vec<u8>) {
+fn misc(misc: Misc, kind: RecordKind, out: &mut Vec<u8>) {
     let start = out.len();
     for (bits, letter) in [(1, b'K'), (2, b'U'), (3, b'H'), (4, b'G'), (5, b'g')] {
         if misc.contains(Misc(bits)) {
             out.push(letter);
+        }
+    }
+    let more: &[_] = match kind {
+        RecordKind::MMAP | RecordKind::MMAP2 => &[(Misc::MMAP_DATA, b'M')],
+        RecordKind::COMM => &[(Misc::COMM_EXEC, b'E')],
+        RecordKind::SWITCH | RecordKind::SWITCH_CPU_WIDE if misc.contains(Misc::SWITCH_OUT) => {
+            &[(Misc::SWITCH_OUT, b'S'), (Misc::SWITCH_OUT_PREEMPT, b'p')]
+        }
+        _ => &[],
+    };
+    for (bit, letter) in more {
+        if misc.contains(*bit) {
+            out.push(*letter);
         }
     }
     number::blanks(out, 6_usize.saturating_sub(out.len() - start));

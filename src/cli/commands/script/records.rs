@@ -1,0 +1,86 @@
+//! Records that are no samples, in the midst of them: `--show-task-events` and the like.
+
+use clap::ArgMatches;
+use rperf_lines::Line;
+use rperf_replay::{SideRecord, World};
+use rperf_view::script::{Block, write_record};
+use rperf_wire::{Record, RecordKind};
+
+use super::text::SampleText;
+use crate::cli::options::flag;
+
+/// Which option shows which records.
+const SHOWN: [(&str, &[RecordKind]); 8] = [
+    (
+        "show-task-events",
+        &[RecordKind::COMM, RecordKind::FORK, RecordKind::EXIT],
+    ),
+    ("show-mmap-events", &[RecordKind::MMAP, RecordKind::MMAP2]),
+    (
+        "show-switch-events",
+        &[RecordKind::SWITCH, RecordKind::SWITCH_CPU_WIDE],
+    ),
+    ("show-namespace-events", &[RecordKind::NAMESPACES]),
+    ("show-cgroup-events", &[RecordKind::CGROUP]),
+    ("show-lost-events", &[RecordKind::LOST]),
+    ("show-round-events", &[RecordKind::FINISHED_ROUND]),
+    (
+        "show-bpf-events",
+        &[RecordKind::KSYMBOL, RecordKind::BPF_EVENT],
+    ),
+];
+
+/// The records that the options ask for.
+pub(super) fn shown(matches: &ArgMatches) -> Vec<RecordKind> {
+    let asked = SHOWN
+        .iter()
+        .filter(|(option, _)| flag(matches, option) == Some(true));
+    asked.flat_map(|(_, kinds)| kinds.iter().copied()).collect()
+}
+
+/// Whose thread a record tells of; `None` for that whose ring it came through.
+fn subject(record: &Record<'_>) -> Option<(u32, u32)> {
+    Some(match record {
+        Record::Comm(comm) => (comm.pid, comm.tid),
+        Record::Fork(task) | Record::Exit(task) => (task.pid, task.tid),
+        Record::Mmap(mapped) => (mapped.pid.cast_unsigned(), mapped.tid),
+        Record::Mmap2(mapped) => (mapped.mmap.pid.cast_unsigned(), mapped.mmap.tid),
+        Record::Namespaces(of) => (of.pid, of.tid),
+        _ => return None,
+    })
+}
+
+impl SampleText<'_, '_> {
+    /// Appends a record in words. Who and when stand before those of the kernel, as before samples.
+    pub(super) fn side_record(&self, world: &World, side: &SideRecord<'_>, block: &mut Block) {
+        // One that can't be decoded was counted when the World was built.
+        let Ok(record) = Record::decode(&side.raw, self.plan.endian) else {
+            return;
+        };
+        // A name is known with the record that tells it.
+        let mut after = side.order;
+        after.position += u64::from(!matches!(record, Record::Exit(_)));
+        let (pid, tid) = side.id.pid_tid.unwrap_or((u32::MAX, u32::MAX));
+        let subject = subject(&record).unwrap_or((pid, tid));
+        let line = Line {
+            comm: world.comm(world.comm_at(subject.0, subject.1, after)),
+            pid,
+            tid,
+            cpu: side.id.cpu.unwrap_or(u32::MAX),
+            time: side.id.time.unwrap_or(u64::MAX),
+            period: 0,
+            misc: side.raw.misc,
+        };
+        let kind = side.raw.kind;
+        if !kind.is_user() {
+            if !self.plan.filter.accepts_cpu(line.cpu) {
+                return;
+            }
+            let event = side.event.map(|event| event.0 as usize);
+            if let Some(event) = event.and_then(|event| self.plan.events.get(event)) {
+                event.layout.who(&line, kind, block);
+            }
+        }
+        write_record(&record, kind, side.raw.misc, &mut block.text);
+    }
+}
