@@ -4,7 +4,8 @@
 /// `/etc/localtime`; 0 where neither tells.
 #[must_use]
 pub fn utc_offset(moment: i64) -> i64 {
-    let moment: libc::time_t = moment;
+    // Of the width that the C library has for it; its name is about to change its meaning under musl.
+    let moment = i64::into(moment);
     // SAFETY: tm consists of integers and a pointer, for which zeros are valid.
     let mut local: libc::tm = unsafe { std::mem::zeroed() };
     // SAFETY: both pointers are to live values of the right type, and only `local` is written.
