@@ -17,9 +17,6 @@ pub enum Error {
         /// The first bytes, at most eight.
         magic: Vec<u8>,
     },
-    /// The layout of perf 2.6.3x, with the magic `PERFFILE`.
-    #[error("perf.data version 1 (magic \"PERFFILE\") is not read yet")]
-    Version1,
     /// A stream ended without having described an event.
     #[error("no event is described: there is no HEADER_ATTR record behind the header of pipe mode")]
     NoAttrRecord,
@@ -42,7 +39,9 @@ pub enum Error {
         most: u64,
     },
     /// The header says a size that no version has.
-    #[error("header at offset 8 says a size of {size} bytes, expected 104, or 16 for pipe mode")]
+    #[error(
+        "header at offset 8 says a size of {size} bytes, expected 104 or 72, or 16 for pipe mode"
+    )]
     HeaderSize {
         /// What it says.
         size: u64,

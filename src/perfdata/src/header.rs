@@ -4,7 +4,8 @@ use rperf_wire::{Cursor, DecodeError, Encoder, Endian};
 
 use crate::{Error, FeatureId};
 
-/// `PERFILE2` as the bytes of a little-endian file.
+/// `PERFILE2` as the bytes of a little-endian file. The first versions of perf wrote `PERFFILE`, in this order of
+/// bytes on every machine.
 const MAGIC: &[u8; 8] = b"PERFILE2";
 /// The same in a file of a big-endian machine, which stores the number mirrored.
 const MAGIC_BIG: &[u8; 8] = b"2ELIFREP";
@@ -74,6 +75,8 @@ impl FileHeader {
     pub const SIZE: usize = 104;
     /// Size of the header of pipe mode, in bytes.
     pub const PIPE_SIZE: u64 = 16;
+    /// Size of the header of the first versions of perf, which had no bitmap of features, in bytes.
+    pub const SIZE_WITHOUT_FEATURES: u64 = 72;
 
     /// Decodes the header at the start of `file`.
     ///
@@ -88,7 +91,7 @@ impl FileHeader {
         if size == Self::PIPE_SIZE {
             return Ok(Self::pipe(endian, file.len() as u64));
         }
-        if size != Self::SIZE as u64 {
+        if size != Self::SIZE as u64 && size != Self::SIZE_WITHOUT_FEATURES {
             return Err(Error::HeaderSize { size });
         }
         let mut header = Self {
@@ -100,8 +103,10 @@ impl FileHeader {
             event_types: Section::decode(at).map_err(cut)?,
             features: [0; 4],
         };
-        let bitmap: [u8; 32] = at.array("features").map_err(cut)?;
-        header.features = features(&bitmap, endian);
+        if size == Self::SIZE as u64 {
+            let bitmap: [u8; 32] = at.array("features").map_err(cut)?;
+            header.features = features(&bitmap, endian);
+        }
         Ok(header)
     }
 
@@ -180,8 +185,12 @@ fn magic(file: &[u8]) -> Result<Endian, Error> {
     match found {
         found if found == MAGIC => Ok(Endian::Little),
         found if found == MAGIC_BIG => Ok(Endian::Big),
-        found if found == MAGIC_VERSION_1 => Err(Error::Version1),
-        found if MAGIC.starts_with(found) || MAGIC_BIG.starts_with(found) => {
+        found if found == MAGIC_VERSION_1 => version_1(file),
+        found
+            if [MAGIC, MAGIC_BIG, MAGIC_VERSION_1]
+                .iter()
+                .any(|magic| magic.starts_with(found)) =>
+        {
             Err(Error::HeaderCut { have: file.len() })
         }
         found => Err(Error::Magic {
@@ -190,9 +199,30 @@ fn magic(file: &[u8]) -> Result<Endian, Error> {
     }
 }
 
+/// The magic of version 1 says nothing of the byte order, but the size behind it does.
+fn version_1(file: &[u8]) -> Result<Endian, Error> {
+    let sizes = [
+        FileHeader::SIZE as u64,
+        FileHeader::SIZE_WITHOUT_FEATURES,
+        FileHeader::PIPE_SIZE,
+    ];
+    let at = MAGIC_VERSION_1.len();
+    let Some(size) = Endian::Little.u64_at(file, at) else {
+        return Err(Error::HeaderCut { have: file.len() });
+    };
+    let endian = if sizes.contains(&size) {
+        Endian::Little
+    } else if sizes.contains(&size.swap_bytes()) {
+        Endian::Big
+    } else {
+        return Err(Error::HeaderSize { size });
+    };
+    Ok(endian)
+}
+
 /// The bitmap is an array of the recording machine's `unsigned long`. On big-endian machines that
 /// shows: words of 32 bits put every second half elsewhere. Every recorder writes HOSTNAME, so its
-/// bit tells the two apart.
+/// bit tells the two apart. The oldest wrote nothing but build-ids; perf takes that for granted, too.
 fn features(bitmap: &[u8; 32], endian: Endian) -> [u64; 4] {
     let mut words = [0; 4];
     for (word, bytes) in words.iter_mut().zip(bitmap.as_chunks().0) {
@@ -202,6 +232,14 @@ fn features(bitmap: &[u8; 32], endian: Endian) -> [u64; 4] {
         let halves = words.map(|word| word.rotate_left(32));
         if has(&halves, FeatureId::HOSTNAME) {
             return halves;
+        }
+        let known = |words: &[u64; 4]| {
+            let mut bits = (0..=u8::MAX).map(FeatureId);
+            bits.all(|id| !has(words, id) || id.name().is_some())
+        };
+        if !known(&words) {
+            let build_ids = [1 << FeatureId::BUILD_ID.0, 0, 0, 0];
+            return if known(&halves) { halves } else { build_ids };
         }
     }
     words

@@ -19,6 +19,7 @@ use rperf_wire::{Attr, Cursor, DecodeError, Endian, RecordKind};
 
 use crate::event::decode_attr;
 use crate::feature::BuildIdEntry;
+use crate::naming::name_tracepoints;
 use crate::{
     Error, EventDesc, EventUpdate, FeatureId, Features, Finding, RecordAt, Records, Section, Update,
 };
@@ -122,9 +123,11 @@ impl<'a> PipeHead<'a> {
             }
             RecordKind::HEADER_FEATURE => self.feature(record, keep),
             RecordKind::HEADER_TRACING_DATA => {
-                let section = section(record, record.payload.len());
-                let bytes = keep(record.payload);
-                self.features.put(FeatureId::TRACING_DATA, section, bytes);
+                let data = record.tracing_data(self.endian).unwrap_or_default();
+                let section = section(record, data.len());
+                self.features
+                    .put(FeatureId::TRACING_DATA, section, keep(data));
+                name_tracepoints(&mut self.events, &self.features);
             }
             RecordKind::HEADER_BUILD_ID => match BuildIdEntry::decode(&record.raw, self.endian) {
                 Ok(entry) => self.features.add_build_id(entry),

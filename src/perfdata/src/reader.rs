@@ -4,6 +4,8 @@ use rperf_wire::{Attr, Endian};
 
 use crate::event::decode_events;
 use crate::header::Section;
+use crate::naming::name_tracepoints;
+use crate::simpleperf::tracing_data_of_records;
 use crate::{Error, EventDesc, EventUpdate, Features, FileHeader, Finding, PipeHead, Records};
 
 /// A perf.data file, or a whole stream of pipe mode, borrowed from its bytes.
@@ -40,12 +42,14 @@ impl<'a> PerfData<'a> {
                 known: Attr::SIZE_VER8 as u64,
             });
         }
-        let features = if data.len() as u64 == header.data.size {
+        let mut features = if data.len() as u64 == header.data.size {
             Features::decode(bytes, &header, &mut findings)
         } else {
             Features::none(header.endian)
         };
         findings.extend(features.malformed());
+        let records = Records::new(data, header.data.offset, header.endian);
+        tracing_data_of_records(records, &events, &mut features);
         // perf matches descriptions to events by their place.
         for (event, described) in events
             .iter_mut()
@@ -55,6 +59,7 @@ impl<'a> PerfData<'a> {
                 event.name = described.name;
             }
         }
+        name_tracepoints(&mut events, &features);
         Ok(Self {
             header,
             events,
@@ -156,7 +161,8 @@ fn data<'a>(
         file: file.len(),
     })?;
     // A killed recorder left no features, and the size of its last checkpoint or none.
-    let goes_on = header.features == [0; 4] && rest.len() as u64 > section.size;
+    let completed = header.size == FileHeader::SIZE_WITHOUT_FEATURES || header.features != [0; 4];
+    let goes_on = !completed && rest.len() as u64 > section.size;
     if section.size == 0 || goes_on {
         findings.push(Finding::Unfinished);
         return Ok(rest);

@@ -16,6 +16,29 @@ pub struct RecordAt<'a> {
     pub payload: &'a [u8],
 }
 
+impl<'a> RecordAt<'a> {
+    /// The descriptions of tracepoints that this record brings: behind it, as perf writes them, or inside,
+    /// as simpleperf does.
+    pub(crate) fn tracing_data(&self, endian: Endian) -> Option<&'a [u8]> {
+        if self.raw.kind == RecordKind::HEADER_TRACING_DATA && !self.payload.is_empty() {
+            return Some(self.payload);
+        }
+        tracing_data_inside(&self.raw, endian)
+    }
+}
+
+fn tracing_data_inside<'a>(raw: &RawRecord<'a>, endian: Endian) -> Option<&'a [u8]> {
+    let kinds = [
+        RecordKind::HEADER_TRACING_DATA,
+        RecordKind::SIMPLEPERF_TRACING_DATA,
+    ];
+    let size = endian
+        .u32_at(raw.body, 0)
+        .filter(|_| kinds.contains(&raw.kind))?;
+    let inside = raw.body.get(size_of::<u32>()..)?;
+    inside.get(..usize::try_from(size).ok()?)
+}
+
 /// The records of a stretch of the file, in file order. After an error the walk is over.
 #[derive(Debug, Clone)]
 pub struct Records<'a> {
@@ -102,7 +125,9 @@ pub(crate) fn has_payload(kind: RecordKind) -> bool {
 pub(crate) fn payload_size(raw: &RawRecord<'_>, endian: Endian) -> u64 {
     let size = match raw.kind {
         RecordKind::AUXTRACE => endian.u64_at(raw.body, 0),
-        RecordKind::HEADER_TRACING_DATA => endian.u32_at(raw.body, 0).map(u64::from),
+        RecordKind::HEADER_TRACING_DATA if tracing_data_inside(raw, endian).is_none() => {
+            endian.u32_at(raw.body, 0).map(u64::from)
+        }
         _ => None,
     };
     size.unwrap_or(0)

@@ -5,7 +5,7 @@
 #[non_exhaustive]
 pub enum Error {
     /// Records are compressed.
-    #[error("record at offset {offset} is compressed (COMPRESSED), which is not read yet")]
+    #[error("record at offset {offset} is compressed, though the header says of none")]
     Compressed {
         /// Where the record stands.
         offset: u64,

@@ -89,10 +89,26 @@ features! {
     HYBRID_TOPOLOGY = 30;
     /// Capabilities of all PMUs.
     PMU_CAPS = 31;
+    /// Scheduling domains of the CPUs.
+    CPU_DOMAIN_INFO = 32;
+    /// ELF machine of the recorder, and flags.
+    E_MACHINE = 33;
+    /// Bytes of a cache line.
+    CLN_SIZE = 34;
     /// simpleperf: symbols of the files.
     SIMPLEPERF_FILE = 128;
     /// simpleperf: pairs of keys and values.
     SIMPLEPERF_META_INFO = 129;
+    /// simpleperf: how unwinding went.
+    SIMPLEPERF_DEBUG_UNWIND = 130;
+    /// simpleperf: files that unwinding needed.
+    SIMPLEPERF_DEBUG_UNWIND_FILE = 131;
+    /// simpleperf: symbols of the files, newer form.
+    SIMPLEPERF_FILE2 = 132;
+    /// simpleperf: branches that were taken, out of an ETM trace.
+    SIMPLEPERF_ETM_BRANCH_LIST = 133;
+    /// simpleperf: mappings at the start.
+    SIMPLEPERF_INIT_MAP = 134;
 }
 
 /// The name, or the number.

@@ -62,7 +62,7 @@ pub struct MemoryNode {
     pub node: u64,
     /// Bits of `blocks` that count.
     pub size: u64,
-    /// One bit for each block.
+    /// One bit for each block, in as many words as that takes.
     pub blocks: Vec<u64>,
 }
 
@@ -85,10 +85,8 @@ impl MemoryTopology {
             to.u64(node.node);
             to.u64(node.size);
             // The bitmap says its length once more.
-            to.u64(node.size);
-            let words = usize::try_from(node.size.div_ceil(64)).unwrap_or(usize::MAX);
-            let bits = node.blocks.iter().copied().chain(std::iter::repeat(0));
-            bits.take(words).for_each(|word| to.u64(word));
+            to.u64(node.size.min(node.blocks.len() as u64 * 64));
+            node.blocks.iter().for_each(|word| to.u64(*word));
         }
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! One file for each family of features, the decoder beside the encoder.
 
+mod aux_index;
+mod bpf;
 mod build_id;
 mod clock;
 mod cpu;
@@ -14,6 +16,8 @@ mod set;
 mod text;
 mod tracing_data;
 
+pub use aux_index::AuxIndexEntry;
+pub use bpf::{BpfFunction, BpfProgram, Btf};
 pub use build_id::BuildIdEntry;
 pub use clock::ClockData;
 pub use cpu::{Cache, CpuPlace, CpuTopology, NrCpus};

@@ -91,6 +91,14 @@ impl HybridPmu {
             })
             .collect()
     }
+
+    pub(crate) fn encode_list(pmus: &[Self], to: &mut Encoder<'_>) {
+        text::put_count(to, pmus.len());
+        for pmu in pmus {
+            text::put(to, &pmu.name);
+            text::put(to, &pmu.cpus);
+        }
+    }
 }
 
 /// Capabilities of one PMU (CPU_PMU_CAPS, PMU_CAPS).
@@ -120,6 +128,22 @@ impl PmuCapabilities {
             })
             .collect()
     }
+
+    pub(crate) fn encode_cpu(&self, to: &mut Encoder<'_>) {
+        text::put_count(to, self.values.len());
+        for (key, value) in &self.values {
+            text::put(to, key);
+            text::put(to, value);
+        }
+    }
+
+    pub(crate) fn encode_list(pmus: &[Self], to: &mut Encoder<'_>) {
+        text::put_count(to, pmus.len());
+        for pmu in pmus {
+            pmu.encode_cpu(to);
+            text::put(to, &pmu.name);
+        }
+    }
 }
 
 fn decode_values(at: &mut Cursor<'_>) -> Result<Vec<(String, String)>, DecodeError> {
@@ -142,6 +166,9 @@ pub struct Compressed {
     pub mmap_len: u32,
 }
 
+/// The only version of COMPRESSED.
+const VERSION: u32 = 1;
+
 impl Compressed {
     pub(crate) fn decode(at: &mut Cursor<'_>) -> Result<Self, DecodeError> {
         at.u32("compression version")?;
@@ -151,5 +178,13 @@ impl Compressed {
             ratio: at.u32("compression ratio")?,
             mmap_len: at.u32("compression mmap_len")?,
         })
+    }
+
+    pub(crate) fn encode(self, to: &mut Encoder<'_>) {
+        to.u32(VERSION);
+        to.u32(self.kind);
+        to.u32(self.level);
+        to.u32(self.ratio);
+        to.u32(self.mmap_len);
     }
 }

@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use rperf_wire::{Cursor, DecodeError, Endian};
 
 use super::{
-    BuildIdEntry, Cache, ClockData, Compressed, CpuTopology, FeatureId, GroupDesc, HybridPmu,
-    MemoryTopology, NrCpus, NumaNode, PmuCapabilities, PmuMapping, TracingData, event_desc, text,
+    AuxIndexEntry, BpfProgram, Btf, BuildIdEntry, Cache, ClockData, Compressed, CpuTopology,
+    FeatureId, GroupDesc, HybridPmu, MemoryTopology, NrCpus, NumaNode, PmuCapabilities, PmuMapping,
+    TracingData, event_desc, text,
 };
 use crate::header::Section;
 use crate::{Error, EventDesc, FileHeader, Finding};
@@ -272,6 +273,30 @@ impl<'a> Features<'a> {
         self.get(FeatureId::PMU_CAPS, PmuCapabilities::decode_list)
     }
 
+    /// Where the AUX area traces stand in the file.
+    #[must_use]
+    pub fn aux_index(&self) -> Option<Vec<AuxIndexEntry>> {
+        self.get(FeatureId::AUXTRACE, AuxIndexEntry::decode_list)
+    }
+
+    /// BPF programs.
+    #[must_use]
+    pub fn bpf_programs(&self) -> Option<Vec<BpfProgram>> {
+        self.get(FeatureId::BPF_PROG_INFO, BpfProgram::decode_list)
+    }
+
+    /// Types of BPF programs.
+    #[must_use]
+    pub fn btf(&self) -> Option<Vec<Btf>> {
+        self.get(FeatureId::BPF_BTF, Btf::decode_list)
+    }
+
+    /// Keys and values of simpleperf.
+    #[must_use]
+    pub fn meta_info(&self) -> Option<Vec<(String, String)>> {
+        self.get(FeatureId::SIMPLEPERF_META_INFO, text::take_pairs)
+    }
+
     /// The features whose sections are there and cannot be decoded.
     #[must_use]
     pub fn malformed(&self) -> Vec<Finding> {
@@ -319,6 +344,10 @@ impl<'a> Features<'a> {
             FeatureId::CPU_PMU_CAPS => self.cpu_pmu_caps().is_some(),
             FeatureId::HYBRID_TOPOLOGY => self.hybrid_topology().is_some(),
             FeatureId::PMU_CAPS => self.pmu_caps().is_some(),
+            FeatureId::AUXTRACE => self.aux_index().is_some(),
+            FeatureId::BPF_PROG_INFO => self.bpf_programs().is_some(),
+            FeatureId::BPF_BTF => self.btf().is_some(),
+            FeatureId::SIMPLEPERF_META_INFO => self.meta_info().is_some(),
             _ => true,
         }
     }

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use rperf_wire::{Encoder, Endian};
 
 use super::{
-    BuildIdEntry, Cache, ClockData, CpuTopology, FeatureId, GroupDesc, MemoryTopology, NrCpus,
-    NumaNode, PmuMapping, TracingDataBuilder, event_desc, text,
+    AuxIndexEntry, BpfProgram, Btf, BuildIdEntry, Cache, ClockData, Compressed, CpuTopology,
+    FeatureId, GroupDesc, HybridPmu, MemoryTopology, NrCpus, NumaNode, PmuCapabilities, PmuMapping,
+    TracingDataBuilder, event_desc, text,
 };
 use crate::EventDesc;
 
@@ -156,5 +157,65 @@ impl FeatureSet {
     /// Relation of the timestamps' clock to the time of day.
     pub fn clock_data(&mut self, data: &ClockData) -> &mut Self {
         self.set(FeatureId::CLOCK_DATA, |to| data.encode(to))
+    }
+
+    /// Where the AUX area traces stand in the file.
+    pub fn aux_index(&mut self, entries: &[AuxIndexEntry]) -> &mut Self {
+        self.set(FeatureId::AUXTRACE, |to| {
+            AuxIndexEntry::encode_list(entries, to);
+        })
+    }
+
+    /// Version of the directory format.
+    pub fn dir_format(&mut self, version: u64) -> &mut Self {
+        self.set(FeatureId::DIR_FORMAT, |to| to.u64(version))
+    }
+
+    /// BPF programs.
+    pub fn bpf_programs(&mut self, programs: &[BpfProgram]) -> &mut Self {
+        self.set(FeatureId::BPF_PROG_INFO, |to| {
+            BpfProgram::encode_list(programs, to);
+        })
+    }
+
+    /// Types of BPF programs.
+    pub fn btf(&mut self, sets: &[Btf]) -> &mut Self {
+        self.set(FeatureId::BPF_BTF, |to| Btf::encode_list(sets, to))
+    }
+
+    /// How records are compressed.
+    pub fn compressed(&mut self, how: Compressed) -> &mut Self {
+        self.set(FeatureId::COMPRESSED, |to| how.encode(to))
+    }
+
+    /// Capabilities of the `cpu` PMU.
+    pub fn cpu_pmu_caps(&mut self, pmu: &PmuCapabilities) -> &mut Self {
+        self.set(FeatureId::CPU_PMU_CAPS, |to| pmu.encode_cpu(to))
+    }
+
+    /// PMUs of a machine with several kinds of cores.
+    pub fn hybrid_topology(&mut self, pmus: &[HybridPmu]) -> &mut Self {
+        self.set(FeatureId::HYBRID_TOPOLOGY, |to| {
+            HybridPmu::encode_list(pmus, to);
+        })
+    }
+
+    /// Capabilities of all PMUs.
+    pub fn pmu_caps(&mut self, pmus: &[PmuCapabilities]) -> &mut Self {
+        self.set(FeatureId::PMU_CAPS, |to| {
+            PmuCapabilities::encode_list(pmus, to);
+        })
+    }
+
+    /// Keys and values of simpleperf.
+    pub fn meta_info(&mut self, pairs: &[(String, String)]) -> &mut Self {
+        self.set(FeatureId::SIMPLEPERF_META_INFO, |to| {
+            text::put_pairs(to, pairs);
+        })
+    }
+
+    /// A section as another file has it, in this file's byte order, whether it is known or not.
+    pub fn opaque(&mut self, feature: FeatureId, bytes: &[u8]) -> &mut Self {
+        self.set(feature, |to| to.bytes(bytes))
     }
 }

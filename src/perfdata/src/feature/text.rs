@@ -38,3 +38,26 @@ pub(crate) fn put_list<T: AsRef<str>>(to: &mut Encoder<'_>, texts: &[T]) {
 pub(crate) fn put_count(to: &mut Encoder<'_>, count: usize) {
     to.u32(u32::try_from(count).unwrap_or(u32::MAX));
 }
+
+/// Takes keys and values to the end, each ended by NUL.
+pub(crate) fn take_pairs(at: &mut Cursor<'_>) -> Result<Vec<(String, String)>, DecodeError> {
+    let mut next = || {
+        let text = until_nul(at.rest());
+        at.take(text.len() + 1, "key or value")?;
+        Ok(String::from_utf8_lossy(text).into_owned())
+    };
+    let mut pairs = Vec::new();
+    loop {
+        // A missing key ends the list; a missing value is an error.
+        let Ok(key) = next() else { return Ok(pairs) };
+        pairs.push((key, next()?));
+    }
+}
+
+/// Appends keys and values, each with a NUL.
+pub(crate) fn put_pairs(to: &mut Encoder<'_>, pairs: &[(String, String)]) {
+    for text in pairs.iter().flat_map(|(key, value)| [key, value]) {
+        to.bytes(text.as_bytes());
+        to.zeros(1);
+    }
+}

@@ -1,0 +1,202 @@
+//! BPF_PROG_INFO and BPF_BTF: programs that the kernel ran, and the types that they were compiled with.
+
+use rperf_wire::{Cursor, DecodeError, Encoder, Endian, until_nul};
+
+use super::text;
+
+/// One program of BPF_PROG_INFO: the kernel's `struct bpf_prog_info` (linux/bpf.h) with the arrays that it
+/// points to behind it. Its pointers are offsets into them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BpfProgram {
+    /// Which arrays there are, one bit for each (`enum perf_bpil_array_types`).
+    pub arrays: u64,
+    /// The structure, as long as the recorder's kernel had it.
+    pub info: Vec<u8>,
+    /// The arrays.
+    pub data: Vec<u8>,
+}
+
+/// One piece of machine code that a program was compiled to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BpfFunction {
+    /// Address in the kernel.
+    pub address: u64,
+    /// Bytes.
+    pub size: u32,
+    /// Hash of the program's code, which names it.
+    pub tag: [u8; 8],
+    /// Its type in the program's [`Btf`], 0 where it has none.
+    pub type_id: u32,
+}
+
+/// Offsets in `struct bpf_prog_info`.
+mod at {
+    pub(super) const ID: usize = 4;
+    pub(super) const NAME: usize = 64;
+    pub(super) const KSYM_COUNT: usize = 104;
+    pub(super) const LENGTH_COUNT: usize = 108;
+    pub(super) const KSYMS: usize = 112;
+    pub(super) const LENGTHS: usize = 120;
+    pub(super) const BTF_ID: usize = 128;
+    pub(super) const TYPE_SIZE: usize = 132;
+    pub(super) const TYPES: usize = 136;
+    pub(super) const TAG_COUNT: usize = 180;
+    pub(super) const TAGS: usize = 184;
+}
+
+/// Bytes of a program's name.
+const NAME_SIZE: usize = 16;
+
+impl BpfProgram {
+    /// Number of the program.
+    #[must_use]
+    pub fn id(&self, endian: Endian) -> u32 {
+        self.number(at::ID, endian)
+    }
+
+    /// Its name, at most 15 bytes.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let name = self.info.get(at::NAME..at::NAME + NAME_SIZE);
+        String::from_utf8_lossy(until_nul(name.unwrap_or_default())).into_owned()
+    }
+
+    /// Number of its types, 0 where it has none.
+    #[must_use]
+    pub fn btf_id(&self, endian: Endian) -> u32 {
+        self.number(at::BTF_ID, endian)
+    }
+
+    /// Its machine code. Empty where the kernel did not compile it, or did not tell: perf takes such a
+    /// program for one that says nothing.
+    #[must_use]
+    pub fn functions(&self, endian: Endian) -> Vec<BpfFunction> {
+        let count = self.number(at::KSYM_COUNT, endian);
+        let counts = [at::LENGTH_COUNT, at::TAG_COUNT].map(|at| self.number(at, endian));
+        if counts != [count; 2] {
+            return Vec::new();
+        }
+        let types = self.number(at::TYPE_SIZE, endian) as usize;
+        let functions = (0..count as usize).map_while(|index| {
+            let type_id = self.element(at::TYPES, index * types.max(8) + 4, endian);
+            Some(BpfFunction {
+                address: endian.u64(*self.element(at::KSYMS, index * 8, endian)?),
+                size: endian.u32(*self.element(at::LENGTHS, index * 4, endian)?),
+                tag: *self.element(at::TAGS, index * 8, endian)?,
+                type_id: type_id
+                    .filter(|_| types > 0)
+                    .map_or(0, |id| endian.u32(*id)),
+            })
+        });
+        functions.collect()
+    }
+
+    fn number(&self, at: usize, endian: Endian) -> u32 {
+        endian.u32_at(&self.info, at).unwrap_or_default()
+    }
+
+    /// Bytes of an array whose offset is in the structure.
+    fn element<const N: usize>(
+        &self,
+        pointer: usize,
+        offset: usize,
+        endian: Endian,
+    ) -> Option<&[u8; N]> {
+        let start = usize::try_from(endian.u64_at(&self.info, pointer)?).ok()?;
+        self.data.get(start.checked_add(offset)?..)?.first_chunk()
+    }
+
+    pub(crate) fn decode_list(at: &mut Cursor<'_>) -> Result<Vec<Self>, DecodeError> {
+        let count = at.u32("bpf program count")?;
+        (0..count)
+            .map(|_| {
+                let info = at.u32("bpf info length")?;
+                let data = at.u32("bpf data length")?;
+                let arrays = at.u64("bpf arrays")?;
+                Ok(Self {
+                    arrays,
+                    info: at.take(info as usize, "bpf info")?.to_vec(),
+                    data: at.take(data as usize, "bpf data")?.to_vec(),
+                })
+            })
+            .collect()
+    }
+
+    pub(crate) fn encode_list(programs: &[Self], to: &mut Encoder<'_>) {
+        text::put_count(to, programs.len());
+        for program in programs {
+            text::put_count(to, program.info.len());
+            text::put_count(to, program.data.len());
+            to.u64(program.arrays);
+            to.bytes(&program.info);
+            to.bytes(&program.data);
+        }
+    }
+}
+
+/// One set of types of BPF_BTF.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Btf {
+    /// Number that programs name it by.
+    pub id: u32,
+    /// Header, types and strings (linux/btf.h), in the byte order of the recorder.
+    pub data: Vec<u8>,
+}
+
+impl Btf {
+    pub(crate) fn decode_list(at: &mut Cursor<'_>) -> Result<Vec<Self>, DecodeError> {
+        let count = at.u32("btf count")?;
+        (0..count)
+            .map(|_| {
+                let id = at.u32("btf id")?;
+                let size = at.u32("btf size")?;
+                let data = at.take(size as usize, "btf")?.to_vec();
+                Ok(Self { id, data })
+            })
+            .collect()
+    }
+
+    pub(crate) fn encode_list(sets: &[Self], to: &mut Encoder<'_>) {
+        text::put_count(to, sets.len());
+        for set in sets {
+            to.u32(set.id);
+            text::put_count(to, set.data.len());
+            to.bytes(&set.data);
+        }
+    }
+
+    /// The name of a type; types count from 1.
+    #[must_use]
+    pub fn type_name(&self, type_id: u32, endian: Endian) -> Option<&str> {
+        let header_size = endian.u32_at(&self.data, 4)? as usize;
+        let section = |offset: usize, size: usize| {
+            let start = header_size.checked_add(endian.u32_at(&self.data, offset)? as usize)?;
+            let size = endian.u32_at(&self.data, size)? as usize;
+            self.data.get(start..start.checked_add(size)?)
+        };
+        let (mut types, strings) = (section(8, 12)?, section(16, 20)?);
+        for _ in 1..type_id {
+            types = types.get(type_size(types, endian)?..)?;
+        }
+        let name = strings.get(endian.u32_at(types, 0)? as usize..)?;
+        std::str::from_utf8(until_nul(name)).ok()
+    }
+}
+
+/// Bytes of the type at the front: `struct btf_type` and what its kind puts behind it.
+fn type_size(types: &[u8], endian: Endian) -> Option<usize> {
+    let info = endian.u32_at(types, 4)?;
+    let members = (info & 0xffff) as usize;
+    let behind = match info >> 24 & 0x1f {
+        // INT, VAR, DECL_TAG.
+        1 | 14 | 17 => 4,
+        // ARRAY.
+        3 => 12,
+        // STRUCT, UNION, DATASEC, ENUM64.
+        4 | 5 | 15 | 19 => 12 * members,
+        // ENUM, FUNC_PROTO.
+        6 | 13 => 8 * members,
+        _ => 0,
+    };
+    Some(12 + behind)
+}

@@ -1,0 +1,34 @@
+//! Names of tracepoints that the event descriptions leave without one.
+
+use rperf_wire::{Attr, EventType, event_name};
+
+use crate::{EventDesc, Features};
+
+/// Names tracepoints by their descriptions, as perf does, or by what simpleperf says of its events.
+pub(crate) fn name_tracepoints(events: &mut [EventDesc], features: &Features<'_>) {
+    let nameless = |event: &EventDesc| {
+        event.attr.kind == EventType::TRACEPOINT && event.name == event_name(&event.attr)
+    };
+    if !events.iter().any(nameless) {
+        return;
+    }
+    let described = features.tracing_data().ok().flatten();
+    let listed = features.meta_info().unwrap_or_default();
+    for event in events.iter_mut().filter(|event| nameless(event)) {
+        let format = described
+            .as_ref()
+            .and_then(|data| data.by_id(event.attr.config));
+        let named = format.and_then(|format| Some(format!("{}:{}", format.system, format.name()?)));
+        if let Some(name) = named.or_else(|| listed_name(&listed, &event.attr)) {
+            event.name = name;
+        }
+    }
+}
+
+/// From the lines `name,type,config` of simpleperf.
+fn listed_name(listed: &[(String, String)], attr: &Attr) -> Option<String> {
+    let (_, lines) = listed.iter().find(|(key, _)| key == "event_type_info")?;
+    let numbers = format!(",{},{}", attr.kind, attr.config);
+    let mut names = lines.lines().filter_map(|line| line.strip_suffix(&numbers));
+    names.next().map(str::to_owned)
+}

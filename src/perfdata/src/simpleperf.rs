@@ -1,0 +1,45 @@
+//! What Android's simpleperf puts elsewhere than perf does.
+
+use std::borrow::Cow;
+
+use rperf_wire::{Endian, EventType, RawRecord, RecordKind};
+
+use crate::{EventDesc, FeatureId, Features, RecordAt, Records, Section};
+
+/// Descriptions of tracepoints that stand in the first record, where no section has them. One that is too
+/// long for a record is split over several.
+pub(crate) fn tracing_data_of_records<'a>(
+    records: Records<'a>,
+    events: &[EventDesc],
+    features: &mut Features<'a>,
+) {
+    let tracepoints = events
+        .iter()
+        .any(|event| event.attr.kind == EventType::TRACEPOINT);
+    if !tracepoints || features.has(FeatureId::TRACING_DATA) {
+        return;
+    }
+    let (offset, endian) = (records.position(), records.endian());
+    let mut parts = Vec::new();
+    for record in records.flatten() {
+        let found = match record.raw.kind {
+            RecordKind::SIMPLEPERF_SPLIT => {
+                parts.extend_from_slice(record.raw.body);
+                continue;
+            }
+            RecordKind::SIMPLEPERF_SPLIT_END => joined(&parts, &record, endian).map(Cow::Owned),
+            _ => record.tracing_data(endian).map(Cow::Borrowed),
+        };
+        if let Some(data) = found {
+            let size = data.len() as u64;
+            features.put(FeatureId::TRACING_DATA, Section { offset, size }, data);
+        }
+        return;
+    }
+}
+
+fn joined(parts: &[u8], end: &RecordAt<'_>, endian: Endian) -> Option<Vec<u8>> {
+    let (raw, _) = RawRecord::split(parts, endian)?;
+    let whole = RecordAt { raw, ..*end };
+    whole.tracing_data(endian).map(<[u8]>::to_vec)
+}

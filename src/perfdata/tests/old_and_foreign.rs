@@ -1,0 +1,161 @@
+//! Files of the first versions of perf, and of Android's simpleperf.
+
+use std::io::Cursor;
+
+use rperf_perfdata::feature::TracingDataBuilder;
+use rperf_perfdata::{Error, EventDesc, FeatureId, FeatureSet, PerfData, Writer};
+use rperf_testkit::Bytes;
+use rperf_wire::{Attr, Endian, EventType, Misc, RawRecord, RecordKind, SampleType};
+
+const BOTH: [Endian; 2] = [Endian::Little, Endian::Big];
+
+fn event(kind: EventType, config: u64) -> EventDesc {
+    let attr = Attr {
+        kind,
+        config,
+        sample_type: SampleType::IP,
+        ..Attr::default()
+    };
+    EventDesc::new(attr, vec![7])
+}
+
+fn record(kind: RecordKind, body: &[u8], endian: Endian) -> Vec<u8> {
+    let misc = Misc(0);
+    let mut bytes = Vec::new();
+    RawRecord { kind, misc, body }.encode(endian, &mut bytes);
+    bytes
+}
+
+fn file(events: &[EventDesc], records: &[u8], features: &FeatureSet, endian: Endian) -> Vec<u8> {
+    let mut writer = Writer::with_endian(Cursor::new(Vec::new()), events, endian).unwrap();
+    writer.write_data(records).unwrap();
+    writer.finish(features).unwrap().1.into_inner()
+}
+
+#[test]
+fn version_1_is_read_in_both_byte_orders() {
+    for endian in BOTH {
+        let mut features = FeatureSet::new(endian);
+        features.hostname("machine");
+        let sample = record(RecordKind::SAMPLE, &[1; 8], endian);
+        let events = [event(EventType::SOFTWARE, 0)];
+        let mut bytes = file(&events, &sample, &features, endian);
+        bytes[..8].copy_from_slice(b"PERFFILE");
+        let data = PerfData::parse(&bytes).unwrap();
+        assert_eq!(data.endian(), endian);
+        assert_eq!(data.events(), events);
+        assert_eq!(data.data(), sample);
+        assert_eq!(data.features().hostname().as_deref(), Some("machine"));
+    }
+}
+
+/// Header, one attr of 64 bytes with its section of ids, the ids, one record; and bytes that are no
+/// records, since the header says where they end.
+#[test]
+fn a_header_without_a_bitmap_of_features() {
+    let bytes = Bytes::new().raw("PERFFILE").u64(72).u64(80);
+    let bytes = bytes.u64(72).u64(80).u64(160).u64(16).u64(0).u64(0);
+    let attr = bytes.u32(1).u32(0).u64(0).u64(4000).u64(1).u64(0);
+    let bytes = attr.u64(0).u32(0).u32(0).u64(0).u64(152).u64(8).u64(7);
+    let bytes = bytes.u32(9).u16(2).u16(16).u64(0x1234).raw("behind").done();
+    let data = PerfData::parse(&bytes).unwrap();
+    assert_eq!(data.findings(), &[]);
+    assert_eq!(data.events()[0].ids, [7]);
+    assert_eq!(data.events()[0].attr.sample_period, 4000);
+    assert_eq!(data.records().count(), 1);
+    assert_eq!(data.features().present().count(), 0);
+}
+
+#[test]
+fn a_size_that_no_version_had_is_an_error() {
+    let bytes = Bytes::new().raw("PERFFILE").u64(73).done();
+    let size = Error::HeaderSize { size: 73 };
+    assert_eq!(PerfData::parse(&bytes).unwrap_err(), size);
+    let cut = PerfData::parse(b"PERFF").unwrap_err();
+    assert_eq!(cut, Error::HeaderCut { have: 5 });
+}
+
+/// Files of before there was a feature but build-ids, written on a big-endian machine: their bitmap has
+/// nothing to tell the size of its words by.
+#[test]
+fn a_bitmap_that_makes_no_sense_is_taken_for_that_of_build_ids() {
+    let sample = record(RecordKind::SAMPLE, &[1; 8], Endian::Big);
+    let events = [event(EventType::SOFTWARE, 0)];
+    let features = FeatureSet::new(Endian::Big);
+    let mut bytes = file(&events, &sample, &features, Endian::Big);
+    bytes[72..80].copy_from_slice(&[0x80, 0, 0, 0, 0x80, 0, 0, 0]);
+    let data = PerfData::parse(&bytes).unwrap();
+    let present: Vec<FeatureId> = data.header().present().collect();
+    assert_eq!(present, [FeatureId::BUILD_ID]);
+}
+
+const FORMAT: &[u8] = b"name: sched_switch\nID: 47\nformat:\n";
+
+fn tracing_data() -> Vec<u8> {
+    let mut data = TracingDataBuilder::new(Endian::Little, 8, 4096);
+    data.event("sched", FORMAT);
+    data.encode()
+}
+
+/// What the first record of a recording of simpleperf looks like: the descriptions with their size.
+fn described(records: &[u8]) -> Option<String> {
+    let endian = Endian::Little;
+    let events = [event(EventType::TRACEPOINT, 47)];
+    let mut records = records.to_vec();
+    records.extend(record(RecordKind::SAMPLE, &[1; 8], endian));
+    let bytes = file(&events, &records, &FeatureSet::new(endian), endian);
+    let data = PerfData::parse(&bytes).unwrap();
+    let read: Result<Vec<_>, Error> = data.records().collect();
+    let last = read.unwrap().last().unwrap().raw.kind;
+    assert_eq!(last, RecordKind::SAMPLE);
+    let found = data.features().tracing_data().unwrap();
+    found?.by_id(47)?;
+    Some(data.events()[0].name.clone())
+}
+
+#[test]
+fn simpleperf_puts_descriptions_of_tracepoints_into_records() {
+    let (data, endian) = (tracing_data(), Endian::Little);
+    let sized = [&u32::try_from(data.len()).unwrap().to_le_bytes()[..], &data].concat();
+    let named = Some("sched:sched_switch".to_owned());
+    for kind in [
+        RecordKind::HEADER_TRACING_DATA,
+        RecordKind::SIMPLEPERF_TRACING_DATA,
+    ] {
+        assert_eq!(described(&record(kind, &sized, endian)), named);
+    }
+    // One that is too long for a record.
+    let whole = record(RecordKind::SIMPLEPERF_TRACING_DATA, &sized, endian);
+    let split = |size: usize| {
+        let parts = whole.chunks(size);
+        let mut split: Vec<u8> = parts
+            .flat_map(|part| record(RecordKind::SIMPLEPERF_SPLIT, part, endian))
+            .collect();
+        split.extend(record(RecordKind::SIMPLEPERF_SPLIT_END, &[], endian));
+        split
+    };
+    assert_eq!(described(&split(50)), named);
+    assert_eq!(described(&split(50)[..58]), None);
+    assert_eq!(described(&[]), None);
+}
+
+#[test]
+fn simpleperf_names_its_events_elsewhere() {
+    let endian = Endian::Little;
+    let mut features = FeatureSet::new(endian);
+    let lines = "cpu-cycles,0,0\nsched:sched_switch,2,47".to_owned();
+    features.meta_info(&[("event_type_info".to_owned(), lines)]);
+    let events = [
+        event(EventType::TRACEPOINT, 47),
+        event(EventType::TRACEPOINT, 4),
+    ];
+    let sample = record(RecordKind::SAMPLE, &[1; 8], endian);
+    let bytes = file(&events, &sample, &features, endian);
+    let data = PerfData::parse(&bytes).unwrap();
+    let names: Vec<&str> = data
+        .events()
+        .iter()
+        .map(|event| event.name.as_str())
+        .collect();
+    assert_eq!(names, ["sched:sched_switch", "unknown tracepoint"]);
+}
