@@ -1,6 +1,7 @@
 //! `rperf script`: every sample of a recording as text.
 
 mod args;
+mod dump;
 mod plan;
 mod records;
 mod settings;
@@ -37,6 +38,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     args::refuse_script(matches, context)?;
     let settings = Settings::new(selection(matches, context)?, matches, context)?;
     match Opened::open(matches, context)? {
+        opened if dump::is_wanted(matches) => dump::print(context, opened, &settings)?,
         Opened::Whole(input) => whole(context, &input, &settings)?,
         Opened::Stream(stream) => {
             context.paginate("script")?;

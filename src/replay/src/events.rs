@@ -2,7 +2,8 @@
 
 use rperf_perfdata::EventDesc;
 use rperf_wire::{
-    AttrFlags, DecodeError, Endian, RawRecord, RecordKind, SampleIdLayout, SampleLayout, SampleType,
+    AttrFlags, DecodeError, Endian, RawRecord, RecordKind, SampleId, SampleIdLayout, SampleLayout,
+    SampleType,
 };
 use rustc_hash::FxHashMap;
 
@@ -113,6 +114,14 @@ impl EventTable {
         trailer.time(raw.body, self.endian).filter(is_time)
     }
 
+    /// The fields of a record that is not a sample, and its trailer.
+    pub(crate) fn split<'a>(&self, raw: &RawRecord<'a>) -> (&'a [u8], SampleId) {
+        match self.trailer(raw.body) {
+            Some(trailer) if self.trailers => trailer.split(raw.body, self.endian),
+            _ => (raw.body, SampleId::default()),
+        }
+    }
+
     /// The trailer's layout: with IDENTIFIER its last word tells the event.
     fn trailer(&self, body: &[u8]) -> Option<&SampleIdLayout> {
         let first = self.events.first()?;
@@ -154,10 +163,10 @@ impl EventTable {
 
     /// A record that is no sample, at its place.
     pub(crate) fn side<'a>(&self, raw: RawRecord<'a>, order: Order) -> SideRecord<'a> {
-        let by_kernel = self.trailers && !raw.kind.is_user();
-        let trailer = self.trailer(raw.body).filter(|_| by_kernel);
-        let id = trailer.map(|trailer| trailer.split(raw.body, self.endian).1);
-        let id = id.unwrap_or_default();
+        let id = match raw.kind.is_user() {
+            true => SampleId::default(),
+            false => self.split(&raw).1,
+        };
         let event = match self.events.len() {
             1 => Some(EventIndex(0)),
             _ => self.of_id(id.id.unwrap_or_default()),

@@ -25,6 +25,7 @@ mod scan;
 mod stream;
 mod tally;
 mod timeline;
+mod turns;
 mod world;
 
 pub use diagnostics::{Bad, Diagnostics};
@@ -36,4 +37,5 @@ pub use replay::Replay;
 pub use rounds::Rounds;
 pub use sample::{Sample, SideRecord};
 pub use stream::Stream;
+pub use turns::{Turn, Turns, What};
 pub use world::{Epoch, World, WorldBuilder};

@@ -1,5 +1,6 @@
 //! rperf-view.
 
+pub mod dump;
 pub mod evlist;
 pub mod header;
 pub mod report;

@@ -37,7 +37,9 @@ pub(in crate::cli::commands) fn command() -> Command {
 /// What is read and which columns are printed.
 fn input_and_fields() -> Vec<Arg> {
     vec![
-        not_yet("dump-raw-trace", "").short('D'),
+        switch("dump-raw-trace")
+            .short('D')
+            .help("print every record: where it stands, its bytes and its fields"),
         not_yet("dump-unsorted-raw-trace", ""),
         not_yet("verbose", "").short('v'),
         not_yet("Latency", "").short('L'),

@@ -18,13 +18,13 @@ pub(super) fn flags(flags: u64, out: &mut Vec<u8>) {
     out.push(b'/');
     number::decimal(out, flags >> 4 & 0xffff, 0);
     out.push(b'/');
-    out.extend_from_slice(kind(flags >> 20 & 0xf, flags >> 26 & 0xf).as_bytes());
+    out.extend_from_slice(kind(flags).as_bytes());
     out.push(b' ');
 }
 
 /// `PERF_BR_*`, and `PERF_BR_NEW_*` where the first says that it goes on there.
-fn kind(kind: u64, more: u64) -> &'static str {
-    match (kind, more) {
+pub(crate) fn kind(flags: u64) -> &'static str {
+    match (flags >> 20 & 0xf, flags >> 26 & 0xf) {
         (1, _) => "COND",
         (2, _) => "UNCOND",
         (3, _) => "IND",

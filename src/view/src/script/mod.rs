@@ -1,6 +1,6 @@
 //! The text of `script`: one sample as a line, or as a line and its frames. Byte for byte that of perf 6.1.
 
-mod branch;
+pub(crate) mod branch;
 mod data_source;
 mod details;
 mod late;

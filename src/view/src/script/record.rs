@@ -129,7 +129,7 @@ fn namespaces(of: &Namespaces) -> String {
                 ", "
             });
         }
-        let name = NAMESPACES.get(index).unwrap_or(&"unknown");
+        let name = NAMESPACES.get(index).unwrap_or(&"UNKNOWN");
         let inode = hexadecimal(link.inode);
         text.push_str(&format!("{index}/{name}: {}/{inode}", link.dev));
     }
@@ -262,7 +262,7 @@ mod tests {
             text(&record, RecordKind::NAMESPACES, 0),
             "PERF_RECORD_NAMESPACES 1/2 - nr_namespaces: 8\n\
              \t\t[0/net: 4/0, 1/uts: 4/0, 2/ipc: 4/0, 3/pid: 4/0, \n\
-             \t\t 4/user: 4/0, 5/mnt: 4/0, 6/cgroup: 4/0, 7/unknown: 4/0]\n"
+             \t\t 4/user: 4/0, 5/mnt: 4/0, 6/cgroup: 4/0, 7/UNKNOWN: 4/0]\n"
         );
     }
 

@@ -1,0 +1,239 @@
+//! The raw dump of records (`script -D`, `report -D`): where each stands, its bytes, and its fields in words.
+//!
+//! ```text
+//! 0x240@perf.data [0x30]: event: 3
+//! .
+//! . ... raw event: size 48 bytes
+//! .  0000:  03 00 00 00 00 00 30 00 9c 22 00 00 9c 22 00 00  ......0.."..."..
+//! …
+//!
+//! 0 0x240 [0x30]: PERF_RECORD_COMM: perf-exec:8860/8860
+//! ```
+
+mod branches;
+mod cpu_map;
+mod hex;
+mod kernel;
+mod sample;
+mod user;
+
+use std::fmt;
+use std::io::{self, Write};
+
+use rperf_perfdata::{Described, EventDesc, RecordAt};
+use rperf_wire::{AttrFlags, DecodeError, Endian, RecordHeader, RecordKind, SampleId, SampleType};
+
+pub use self::sample::SampleDump;
+use crate::script::Architecture;
+
+/// Writes records of one recording.
+#[derive(Debug)]
+pub struct Dump<'a> {
+    recording: Described<'a>,
+    path: &'a str,
+    architecture: Architecture,
+    /// Events that are known so far; a stream tells them one by one.
+    known: usize,
+    /// All fields of their samples.
+    sample_type: SampleType,
+    scratch: Vec<u8>,
+}
+
+/// What is known of one record beside its bytes.
+#[derive(Debug)]
+pub enum Content<'a> {
+    /// A sample.
+    Sample(SampleDump<'a>),
+    /// A sample of an event that the recording does not describe.
+    Stranger,
+    /// A sample that cannot be decoded.
+    Broken(&'a DecodeError),
+    /// Another record of the kernel, without its trailer.
+    Kernel {
+        /// The fields of its kind.
+        body: &'a [u8],
+        /// Who, when and where.
+        trailer: SampleId,
+    },
+    /// A record of the recorder.
+    User,
+}
+
+impl<'a> Dump<'a> {
+    /// For the records of this recording, whose file is called `path`.
+    #[must_use]
+    pub fn new(recording: Described<'a>, path: &'a str) -> Self {
+        let machine = recording.features.arch().unwrap_or_default();
+        let mut dump = Self {
+            recording,
+            path: if recording.is_pipe { "pipe" } else { path },
+            architecture: Architecture::from_machine(&machine),
+            known: 0,
+            sample_type: SampleType::default(),
+            scratch: Vec::new(),
+        };
+        if !recording.is_pipe {
+            dump.learn(recording.events.len());
+        }
+        dump
+    }
+
+    /// Whether perf would sort the records by time: without times behind all of them it can't, and says so.
+    #[must_use]
+    pub fn is_sorted(&self) -> bool {
+        self.recording.is_pipe || self.has_trailers()
+    }
+
+    /// Writes what stands before the first record.
+    ///
+    /// # Errors
+    /// What `out` says.
+    pub fn write_start(&self, out: &mut dyn Write) -> io::Result<()> {
+        match self.is_sorted() {
+            true => Ok(()),
+            false => writeln!(
+                out,
+                "WARNING: No sample_id_all support, falling back to unordered processing"
+            ),
+        }
+    }
+
+    /// Writes one record.
+    ///
+    /// # Errors
+    /// What `out` says.
+    pub fn write(
+        &mut self,
+        out: &mut dyn Write,
+        record: &RecordAt<'_>,
+        content: &Content<'_>,
+    ) -> io::Result<()> {
+        let kind = record.raw.kind;
+        let position = Alternate(self.position(record));
+        let size = Alternate((RecordHeader::SIZE + record.raw.body.len()) as u64);
+        writeln!(
+            out,
+            "\n{position}@{} [{size}]: event: {}",
+            self.path, kind.0
+        )?;
+        self.write_bytes(out, record)?;
+        self.write_stamp(out, kind, content)?;
+        write!(out, "{position} [{size}]: ")?;
+        if !matches!(content, Content::Kernel { .. }) {
+            write!(out, "PERF_RECORD_{}", name(kind))?;
+        }
+        match content {
+            Content::Sample(sample) => {
+                sample::write(out, sample, record.raw.misc, self.architecture)?;
+            }
+            Content::Stranger => writeln!(out, ": of an event that is not described")?,
+            Content::Broken(error) => writeln!(out, " cannot be decoded: {error}")?,
+            Content::Kernel { body, trailer } => {
+                let raw = rperf_wire::RawRecord { body, ..record.raw };
+                kernel::write(out, &raw, trailer, self.event_of(trailer))?;
+            }
+            Content::User => user::write(out, record, self.endian())?,
+        }
+        if kind == RecordKind::HEADER_ATTR {
+            self.learn(self.known + 1);
+        }
+        Ok(())
+    }
+
+    /// Streams are counted from behind their header.
+    fn position(&self, record: &RecordAt<'_>) -> u64 {
+        match self.recording.is_pipe {
+            true => record
+                .position
+                .saturating_sub(rperf_perfdata::FileHeader::PIPE_SIZE),
+            false => record.position,
+        }
+    }
+
+    fn endian(&self) -> Endian {
+        self.recording.endian
+    }
+
+    /// Takes note of the first `count` events.
+    fn learn(&mut self, count: usize) {
+        self.known = count.min(self.recording.events.len());
+        for event in self.events() {
+            self.sample_type |= event.attr.sample_type;
+        }
+    }
+
+    fn events(&self) -> &'a [EventDesc] {
+        self.recording.events.get(..self.known).unwrap_or_default()
+    }
+
+    /// Whether records other than samples tell their time.
+    fn has_trailers(&self) -> bool {
+        let first = self.events().first();
+        first.is_some_and(|event| event.attr.flags.contains(AttrFlags::SAMPLE_ID_ALL))
+    }
+
+    /// The event that a trailer belongs to: the first where it does not say.
+    fn event_of(&self, trailer: &SampleId) -> Option<(&'a EventDesc, Endian)> {
+        let mut events = self.events().iter();
+        let told = |event: &&EventDesc| trailer.id.is_some_and(|id| event.ids.contains(&id));
+        let event = events.find(told).or(self.events().first())?;
+        Some((event, self.endian()))
+    }
+
+    fn write_bytes(&mut self, out: &mut dyn Write, record: &RecordAt<'_>) -> io::Result<()> {
+        self.scratch.clear();
+        let header = RecordHeader {
+            kind: record.raw.kind,
+            misc: record.raw.misc,
+            size: u16::try_from(RecordHeader::SIZE + record.raw.body.len()).unwrap_or(u16::MAX),
+        };
+        let endian = self.endian();
+        header.encode(&mut rperf_wire::Encoder::new(&mut self.scratch, endian));
+        self.scratch.extend_from_slice(record.raw.body);
+        hex::write(out, &self.scratch)
+    }
+
+    /// CPU and time, as far as any event has them; what this one lacks is -1.
+    fn write_stamp(
+        &self,
+        out: &mut dyn Write,
+        kind: RecordKind,
+        content: &Content<'_>,
+    ) -> io::Result<()> {
+        if kind != RecordKind::SAMPLE && !self.has_trailers() {
+            return write!(out, "-1 -1 ");
+        }
+        let (cpu, time) = match content {
+            Content::Sample(sample) => (sample.wire.cpu, sample.wire.time),
+            Content::Kernel { trailer, .. } => (trailer.cpu, trailer.time),
+            Content::User => (Some(0), Some(0)),
+            Content::Stranger | Content::Broken(_) => (None, None),
+        };
+        if self.sample_type.contains(SampleType::CPU) {
+            write!(out, "{} ", cpu.unwrap_or(u32::MAX))?;
+        }
+        if self.sample_type.contains(SampleType::TIME) {
+            write!(out, "{} ", time.unwrap_or(u64::MAX))?;
+        }
+        Ok(())
+    }
+}
+
+/// perf leaves the first word of the kernel's name for records of the header out.
+fn name(kind: RecordKind) -> &'static str {
+    let name = kind.name().unwrap_or("UNKNOWN");
+    name.strip_prefix("HEADER_").unwrap_or(name)
+}
+
+/// `%#x` of printf: 0 has no prefix.
+#[derive(Clone, Copy)]
+struct Alternate(u64);
+
+impl fmt::Display for Alternate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => f.write_str("0"),
+            value => write!(f, "{value:#x}"),
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Branch stacks.
+
+use std::io::{self, Write};
+
+use rperf_wire::BranchStack;
+
+use crate::script::branch;
+
+/// The calls of a branch stack that was recorded as a call stack: where the innermost went, then where each came
+/// from.
+pub(super) fn callers<'a>(stack: &'a BranchStack<'_>) -> impl Iterator<Item = u64> + 'a {
+    let innermost = stack.iter().next().map(|entry| entry.to);
+    innermost
+        .into_iter()
+        .chain(stack.iter().map(|entry| entry.from))
+}
+
+/// Writes the branches, newest first.
+pub(super) fn write(out: &mut dyn Write, stack: &BranchStack<'_>) -> io::Result<()> {
+    writeln!(out, "... branch stack: nr:{}", stack.len())?;
+    for (index, entry) in stack.iter().enumerate() {
+        let (from, to, flags) = (entry.from, entry.to, entry.flags);
+        let letter = |bit: u32, letter: char| if flags >> bit & 1 == 1 { letter } else { ' ' };
+        let (missed, predicted) = (letter(0, 'M'), letter(1, 'P'));
+        let (aborted, in_transaction) = (letter(3, 'A'), letter(2, 'T'));
+        let cycles = flags >> 4 & 0xffff;
+        // What perf 6.1 has no name for.
+        let rest = flags >> 33;
+        let kind = branch::kind(flags);
+        writeln!(
+            out,
+            "..... {index:2}: {from:016x} -> {to:016x} {cycles} cycles \
+             {missed}{predicted}{aborted}{in_transaction} {rest:x} {kind}"
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,210 @@
+//! The fields of a sample.
+
+use std::io::{self, Write};
+
+use rperf_wire::{
+    Attr, BranchSampleType, Encoder, Endian, Misc, PERF_CONTEXT_USER, ReadFormat, ReadValues,
+    RecordHeader, Regs, RegsAbi, Sample, SampleLayout, SampleType,
+};
+
+use super::{Alternate, branches};
+use crate::header::features::unit_size;
+use crate::script::Architecture;
+
+/// A sample with what its recording says about it.
+#[derive(Debug)]
+pub struct SampleDump<'a> {
+    /// The fields that were recorded.
+    pub wire: &'a Sample<'a>,
+    /// The attr of its event.
+    pub attr: &'a Attr,
+    /// Events that it stands for.
+    pub period: u64,
+    /// Its thread's name.
+    pub comm: &'a str,
+    /// The file that the address is in, or what is said in its place.
+    pub object: &'a str,
+}
+
+/// The fields that stand behind the copy of the user stack.
+const BEHIND_STACK: [SampleType; 11] = [
+    SampleType::STACK_USER,
+    SampleType::WEIGHT,
+    SampleType::WEIGHT_STRUCT,
+    SampleType::DATA_SRC,
+    SampleType::TRANSACTION,
+    SampleType::REGS_INTR,
+    SampleType::PHYS_ADDR,
+    SampleType::AUX,
+    SampleType::CGROUP,
+    SampleType::DATA_PAGE_SIZE,
+    SampleType::CODE_PAGE_SIZE,
+];
+
+/// Writes the fields behind the record's name.
+pub(super) fn write(
+    out: &mut dyn Write,
+    sample: &SampleDump<'_>,
+    misc: Misc,
+    architecture: Architecture,
+) -> io::Result<()> {
+    let wire = sample.wire;
+    let (pid, tid) = wire.pid_tid.unwrap_or((u32::MAX, u32::MAX));
+    let (pid, tid) = (pid.cast_signed(), tid.cast_signed());
+    let ip = Alternate(wire.ip.unwrap_or_default());
+    let address = Alternate(wire.addr.unwrap_or_default());
+    let (misc, period) = (misc.0, sample.period);
+    writeln!(
+        out,
+        "(IP, 0x{misc:x}): {pid}/{tid}: {ip} period: {period} addr: {address}"
+    )?;
+    write_stacks(out, sample)?;
+    for (kind, regs) in [("user", wire.regs_user), ("intr", wire.regs_intr)] {
+        if let Some(regs) = regs {
+            write_regs(out, kind, &regs, architecture)?;
+        }
+    }
+    if let Some(stack) = wire.stack_user {
+        let (size, offset) = (stack.bytes.len(), stack_offset(sample));
+        writeln!(out, "... ustack: size {size}, offset {offset:#x}")?;
+    }
+    write_memory(out, sample)?;
+    if let Some(read) = &wire.read {
+        write_read(out, read, sample.attr.read_format)?;
+    }
+    writeln!(out, " ... thread: {}:{tid}", sample.comm)?;
+    writeln!(out, " ...... dso: {}", sample.object)
+}
+
+/// Callers and branches.
+fn write_stacks(out: &mut dyn Write, sample: &SampleDump<'_>) -> io::Result<()> {
+    let wire = sample.wire;
+    let requested = sample.attr.branch_sample_type;
+    let calls = requested.contains(BranchSampleType::CALL_STACK);
+    let calls = wire.branch_stack.filter(|_| calls);
+    if let Some(callers) = wire.callchain {
+        if let Some(calls) = &calls {
+            let kernel = callers.iter().position(|ip| ip == PERF_CONTEXT_USER);
+            if let Some(kernel) = kernel.filter(|_| !calls.is_empty()) {
+                let kernel = callers.iter().take(kernel + 1);
+                let whole: Vec<u64> = kernel.chain(branches::callers(calls)).collect();
+                writeln!(out, "... LBR call chain: nr:{}", whole.len())?;
+                chain(out, whole.into_iter())?;
+            }
+        }
+        writeln!(out, "... FP chain: nr:{}", callers.len())?;
+        chain(out, callers.iter())?;
+    }
+    match (calls, wire.branch_stack) {
+        (Some(calls), _) => {
+            let callers: Vec<u64> = branches::callers(&calls).collect();
+            writeln!(out, "... branch callstack: nr:{}", callers.len())?;
+            chain(out, callers.into_iter())
+        }
+        (None, Some(stack)) => branches::write(out, &stack),
+        (None, None) => Ok(()),
+    }
+}
+
+/// Writes addresses, one to a line.
+pub(super) fn chain(out: &mut dyn Write, ips: impl Iterator<Item = u64>) -> io::Result<()> {
+    for (index, ip) in ips.enumerate() {
+        writeln!(out, "..... {index:2}: {ip:016x}")?;
+    }
+    Ok(())
+}
+
+/// What an access to memory cost and where it went, transactions, sizes of pages.
+fn write_memory(out: &mut dyn Write, sample: &SampleDump<'_>) -> io::Result<()> {
+    let wire = sample.wire;
+    if let Some(weight) = wire.weight {
+        if sample.attr.sample_type.contains(SampleType::WEIGHT_STRUCT) {
+            let latency = weight >> 32 & u64::from(u16::MAX);
+            // The third part is that of powerpc.
+            writeln!(
+                out,
+                "... weight: {},0x{latency:x},0x0",
+                weight & u64::from(u32::MAX)
+            )?;
+        } else {
+            writeln!(out, "... weight: {weight}")?;
+        }
+    }
+    if let Some(source) = wire.data_src {
+        writeln!(out, " . data_src: 0x{source:x}")?;
+    }
+    if let Some(address) = wire.phys_addr {
+        writeln!(out, " .. phys_addr: 0x{address:x}")?;
+    }
+    for (kind, size) in [("data", wire.data_page_size), ("code", wire.code_page_size)] {
+        match size {
+            Some(0) => writeln!(out, " .. {kind} page size: N/A")?,
+            Some(size) => writeln!(out, " .. {kind} page size: {}", unit_size(size))?,
+            None => {}
+        }
+    }
+    if let Some(transaction) = wire.transaction {
+        writeln!(out, "... transaction: {transaction:x}")?;
+    }
+    Ok(())
+}
+
+fn write_regs(
+    out: &mut dyn Write,
+    kind: &str,
+    regs: &Regs<'_>,
+    architecture: Architecture,
+) -> io::Result<()> {
+    let abi = match regs.abi {
+        RegsAbi::None => return Ok(()),
+        RegsAbi::Bits32 => "32-bit",
+        RegsAbi::Bits64 => "64-bit",
+        RegsAbi::Other(_) => "unknown",
+    };
+    writeln!(
+        out,
+        "... {kind} regs: mask {} ABI {abi}",
+        Alternate(regs.mask)
+    )?;
+    let numbers = (0..u64::BITS).filter(|number| regs.mask >> number & 1 == 1);
+    for (number, value) in numbers.zip(regs.values.iter()) {
+        let name = architecture.register(number);
+        writeln!(out, ".... {name:5} 0x{value:016x}")?;
+    }
+    Ok(())
+}
+
+/// Bytes from the record's start to the size of the stack's copy.
+fn stack_offset(sample: &SampleDump<'_>) -> usize {
+    let mut attr = sample.attr.clone();
+    for field in BEHIND_STACK {
+        attr.sample_type = attr.sample_type.with(field, false);
+    }
+    let mut before = Vec::new();
+    let to = &mut Encoder::new(&mut before, Endian::NATIVE);
+    SampleLayout::new(&attr).encode(sample.wire, to);
+    RecordHeader::SIZE + before.len()
+}
+
+fn write_read(out: &mut dyn Write, read: &ReadValues<'_>, format: ReadFormat) -> io::Result<()> {
+    writeln!(out, "... sample_read:")?;
+    if let Some(time) = read.time_enabled() {
+        writeln!(out, "...... time enabled {time:016x}")?;
+    }
+    if let Some(time) = read.time_running() {
+        writeln!(out, "...... time running {time:016x}")?;
+    }
+    let values = read.values();
+    if format.contains(ReadFormat::GROUP) {
+        writeln!(out, ".... group nr {}", values.len())?;
+    }
+    for value in values {
+        let id = value.id.unwrap_or_default();
+        write!(out, "..... id {id:016x}, value {:016x}", value.value)?;
+        if let Some(lost) = value.lost {
+            write!(out, ", lost {lost}")?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,362 @@
+//! `script -D`: the raw dump, beside perf over recordings and over records of every kind.
+
+use std::fs;
+
+use rperf_testkit::{Bytes, Scratch, assert_golden};
+
+use super::beside::{BOTH, Beside, Tool};
+use super::handmade::{Attr, ID, file, record};
+use super::rperf;
+use crate::tidy::root;
+
+const IP: u64 = 1;
+const TID: u64 = 1 << 1;
+const TIME: u64 = 1 << 2;
+const CPU: u64 = 1 << 7;
+const IDENTIFIER: u64 = 1 << 16;
+/// What the samples below begin with.
+const BASE: u64 = IP | TID | TIME;
+
+#[test]
+fn recordings_are_dumped_alike() {
+    let Some(beside) = Beside::find("recordings_are_dumped_alike") else {
+        return;
+    };
+    let shell = ["sh", "-c", "ls / > /dev/null; sleep 0.01"];
+    for (name, options) in [
+        ("chains", &["-g", "-F", "4000"][..]),
+        // In the kernel alone: some objects of other programs have symbols that perf cannot read.
+        ("system", &["-a", "-e", "cs", "--switch-events"]),
+        (
+            "namespaces",
+            &["--namespaces", "-e", "task-clock,page-faults", "-c", "9"],
+        ),
+        ("weights", &["-d", "-e", "page-faults", "-c", "1"]),
+    ] {
+        for tool in BOTH {
+            // perf's recordings take their time.
+            if tool == Tool::Perf && name != "chains" {
+                continue;
+            }
+            let Some(file) = beside.record(tool, name, &[options, &shell].concat()) else {
+                continue;
+            };
+            let text = beside.assert_same(&["script", "-D", "-i", &file]);
+            assert!(text.contains("PERF_RECORD_SAMPLE"), "{file} has samples");
+        }
+    }
+}
+
+#[test]
+fn a_stream_is_dumped_alike() {
+    let Some(beside) = Beside::find("a_stream_is_dumped_alike") else {
+        return;
+    };
+    let shell = "perf record -q -o - -e cpu-clock,page-faults -g ls / > stream";
+    let recorded = rperf_testkit::Run::new("sh").args(["-c", shell]);
+    let recorded = recorded.within(beside.path()).finish().expect("sh starts");
+    assert_eq!(recorded.status, 0, "{recorded:?}");
+    let stored = beside.assert_same(&["script", "-D", "-i", "stream"]);
+    let bytes = fs::read(beside.path().join("stream")).expect("perf wrote a stream");
+    let piped = beside
+        .run(Tool::Rperf, &["script", "-D", "-i", "-"])
+        .stdin(bytes);
+    assert_eq!(piped.finish().expect("rperf starts").stdout, stored);
+}
+
+/// Dumps a file and checks the text against the golden one of that name.
+fn check(name: &str, bytes: &[u8]) {
+    let golden = root().join("tests/golden/dump").join(format!("{name}.txt"));
+    assert_golden(&golden, &dumped(name, bytes));
+}
+
+/// Dumps a file and checks the text against perf, where there is one.
+fn dumped(name: &str, bytes: &[u8]) -> String {
+    let scratch = Scratch::new();
+    scratch.write("perf.data", bytes).expect("a file");
+    let run = rperf(&["script", "-D"]).within(scratch.path());
+    let outcome = run.finish().expect("rperf starts");
+    assert_eq!(outcome.status, 0, "{name}: {outcome:?}");
+    if let Some(beside) = Beside::find(name) {
+        fs::write(beside.path().join("perf.data"), bytes).expect("a file");
+        beside.assert_same(&["script", "-D"]);
+    }
+    outcome.stdout
+}
+
+/// Records of the kernel with a trailer each, ten nanoseconds apart.
+struct Kernel {
+    records: Vec<u8>,
+    time: u64,
+}
+
+impl Kernel {
+    fn put(&mut self, kind: u32, misc: u16, body: Bytes) {
+        self.time += 10;
+        let body = body.u32(7).u32(8).u64(self.time).u32(1).u32(0).u64(ID);
+        self.records.extend(record(kind, misc, body));
+    }
+}
+
+#[test]
+fn every_record_of_the_kernel() {
+    const EXEC: u16 = 1 << 13;
+    const OUT: u16 = 1 << 13;
+    const PREEMPTED: u16 = 3 << 13;
+    const BUILD_ID: u16 = 1 << 14;
+    let mut all = Kernel {
+        records: Vec::new(),
+        time: 1000,
+    };
+    let place = || Bytes::new().u32(7).u32(8).u64(0x1000).u64(0x2000);
+    all.put(1, 2, place().u64(0).text("/a/b", 8));
+    all.put(1, 2 | 1 << 13, place().u64(0x3000).text("/a/b", 8));
+    let inode = place().u64(0).u32(8).u32(1).u64(77).u64(5).u32(7).u32(1);
+    all.put(10, 2, inode.text("/a/b", 8));
+    let id = place()
+        .u64(0)
+        .raw([16, 0, 0, 0])
+        .raw([0xab; 20])
+        .u32(1)
+        .u32(2);
+    all.put(10, 2 | BUILD_ID, id.text("/a/c", 8));
+    all.put(3, 0, Bytes::new().u32(7).u32(8).text("name", 8));
+    all.put(3, EXEC, Bytes::new().u32(7).u32(8).text("name", 8));
+    let task = || Bytes::new().u32(9).u32(7).u32(9).u32(8).u64(1020);
+    all.put(7, 0, task());
+    all.put(4, 0, task());
+    all.put(2, 0, Bytes::new().u64(ID).u64(3));
+    all.put(13, 0, Bytes::new().u64(9));
+    all.put(5, 0, Bytes::new().u64(1020).u64(ID).u64(66));
+    all.put(6, 0, Bytes::new().u64(1020).u64(ID).u64(66));
+    all.put(8, 0, Bytes::new().u32(7).u32(8).u64(123));
+    all.put(11, 0, Bytes::new().u64(0x1000).u64(0x20).u64(3));
+    all.put(12, 0, Bytes::new().u32(7).u32(8));
+    for misc in [0, OUT, PREEMPTED] {
+        all.put(14, misc, Bytes::new());
+        all.put(15, misc, Bytes::new().u32(u32::MAX).u32(5));
+    }
+    let namespaces = |count: u64| {
+        let head = Bytes::new().u32(7).u32(8).u64(count);
+        (0..count).fold(head, |body, number| body.u64(number).u64(0x1000 * number))
+    };
+    for count in [7, 3] {
+        all.put(16, 0, namespaces(count));
+    }
+    let symbol = |flags| {
+        Bytes::new()
+            .u64(0xffff_ffff_c000_0000)
+            .u32(64)
+            .u16(1)
+            .u16(flags)
+    };
+    all.put(17, 0, symbol(0).text("bpf_prog", 8));
+    all.put(17, 0, symbol(1).text("bpf_prog", 8));
+    all.put(18, 0, Bytes::new().u16(1).u16(0).u32(33).raw([7; 8]));
+    all.put(19, 0, Bytes::new().u64(99).text("/cg/x", 8));
+    let poke = Bytes::new().u64(0xffff_ffff_8100_0000).u16(3).u16(20);
+    all.put(20, 0, poke.raw([0x90; 23]).raw([0; 5]));
+    all.put(21, 0, Bytes::new().u64(0x77));
+    // What each mode of the CPU makes of an address.
+    for (mode, ip) in [
+        (2, 0x1004),
+        (1, 0x1004),
+        (2, 0x9999),
+        (3, 0x9999),
+        (0, 0x9999),
+        (5, 0x9999),
+    ] {
+        all.time += 10;
+        let sample = Bytes::new().u64(ID).u64(ip).u32(7).u32(8);
+        all.records
+            .extend(record(9, mode, sample.u64(all.time).u32(1).u32(0)));
+    }
+    let sample_type = BASE | CPU | IDENTIFIER;
+    let attr = Attr {
+        sample_type,
+        ..Attr::default()
+    };
+    check("kernel", &file(&attr, "x86_64", &all.records));
+}
+
+#[test]
+fn every_record_of_the_recorder() {
+    let update = |kind| Bytes::new().u64(kind).u64(ID);
+    let error = |format| {
+        Bytes::new()
+            .u32(1)
+            .u32(5)
+            .u32(3)
+            .u32(7)
+            .u32(8)
+            .u32(format)
+            .u64(0x1234)
+    };
+    let zone = || Bytes::new().u64(3).u64(4).u64(5);
+    let records = [
+        (
+            67,
+            Bytes::new()
+                .u32(u32::MAX)
+                .raw([0xcd; 20])
+                .raw([20, 0, 0, 0])
+                .text("/x/y", 64),
+        ),
+        (68, Bytes::new()),
+        (69, Bytes::new().u64(1).u64(ID).u64(0).u64(u64::MAX).u64(7)),
+        (72, error(0).text("a message", 8)),
+        (72, error(1).u64(1_999_999_999).text("a message", 8)),
+        (
+            73,
+            Bytes::new().u64(2).u64(7).raw([0; 16]).u64(8).raw([0; 16]),
+        ),
+        (73, Bytes::new().u64(0)),
+        (
+            74,
+            Bytes::new().u16(0).u16(3).u16(0).u16(1).u16(5).raw([0; 6]),
+        ),
+        (74, Bytes::new().u16(0).u16(1).u16(u16::MAX).u16(0)),
+        (
+            74,
+            Bytes::new()
+                .u16(1)
+                .u16(1)
+                .u16(8)
+                .u32(0)
+                .u64(0b10_1101)
+                .raw([0; 6]),
+        ),
+        (74, Bytes::new().u16(2).u16(0).u16(2).u16(6)),
+        (75, Bytes::new().u64(1).u64(0).u64(1)),
+        (78, update(0).text("msec", 8)),
+        (78, update(1).u64(2.5_f64.to_bits())),
+        (78, update(3).u16(0).u16(2).u16(0).u16(1)),
+        (78, update(9).u64(0)),
+        (79, zone()),
+        (79, zone().u64(6).u64(7).raw([1, 0, 0, 0, 0, 0, 0, 0])),
+        (82, Bytes::new()),
+    ];
+    let mut bytes: Vec<u8> = Vec::new();
+    for (kind, body) in records {
+        bytes.extend(record(kind, 0, body));
+    }
+    let sample_type = BASE | IDENTIFIER;
+    let attr = Attr {
+        sample_type,
+        ..Attr::default()
+    };
+    check("user", &file(&attr, "x86_64", &bytes));
+}
+
+/// A name for messages, the shape of a sample, its machine, and its fields behind [`BASE`].
+type Shape = (&'static str, Attr, &'static str, Bytes);
+
+fn of(bit: u32) -> Attr {
+    let sample_type = 1 << bit;
+    Attr {
+        sample_type,
+        ..Attr::default()
+    }
+}
+
+fn words(words: impl IntoIterator<Item = u64>) -> Bytes {
+    words.into_iter().fold(Bytes::new(), Bytes::u64)
+}
+
+/// Callchains, branches and registers.
+fn stacks() -> [Shape; 5] {
+    const USER: u64 = (-512_i64).cast_unsigned();
+    let chain = words([12, USER].into_iter().chain(0x1000..0x100b));
+    let flags = |number: u64| (number & 15) << 20 | number << 4 | number & 15;
+    let branch = |number: u64| [0x100 * number, 0x200, flags(number)];
+    let branches = || words([17].into_iter().chain((0..17).flat_map(branch)));
+    let calls = Attr {
+        branch: 1 << 11,
+        ..of(11)
+    };
+    let registers = |bit, mask: u64, count: u64| {
+        let attr = Attr {
+            regs_user: mask,
+            regs_intr: mask,
+            ..of(bit)
+        };
+        (attr, words([2].into_iter().chain(100..100 + count)))
+    };
+    let (attr, fields) = registers(12, 0xff_ffff, 24);
+    let (attr_arm64, fields_arm64) = registers(18, 0x1_ffff_ffff, 33);
+    [
+        ("chain", of(5), "x86_64", chain),
+        ("branches", of(11), "x86_64", branches()),
+        ("calls", calls, "x86_64", branches()),
+        ("registers", attr, "x86_64", fields),
+        ("registers of arm64", attr_arm64, "aarch64", fields_arm64),
+    ]
+}
+
+#[test]
+fn every_field_of_a_sample() {
+    let others = [
+        ("address", 3, words([0xdead])),
+        ("weight", 14, words([0x1_2345_6789])),
+        ("weights", 24, words([0x0003_0002_0000_0001])),
+        ("source", 15, words([0x6810_0142])),
+        ("transaction", 17, words([0xabc])),
+        ("physical address", 19, words([0x1234_5000])),
+        ("page", 22, words([4096])),
+        ("page of code", 23, words([0])),
+        ("stack", 13, words([16, 1, 2, 9])),
+    ];
+    let others = others.map(|(name, bit, fields)| (name, of(bit), "x86_64", fields));
+    let mut text = String::new();
+    for (name, attr, machine, fields) in stacks().into_iter().chain(others) {
+        let sample_type = attr.sample_type | BASE;
+        let attr = Attr {
+            sample_type,
+            ..attr
+        };
+        let body = Bytes::new().u64(0x1004).u32(7).u32(8).u64(2000);
+        let sample = record(9, 2, body.raw(fields.done()));
+        text += &format!(
+            "== {name}\n{}",
+            dumped(name, &file(&attr, machine, &sample))
+        );
+    }
+    assert_golden(&root().join("tests/golden/dump/samples.txt"), &text);
+}
+
+#[test]
+fn what_perf_refuses_is_dumped_as_far_as_it_goes() {
+    let scratch = Scratch::new();
+    let attr = Attr {
+        sample_type: BASE | IDENTIFIER,
+        ..Attr::default()
+    };
+    let records = [
+        record(22, 0, words([0x77, 1, 0x1000, 0, 0, ID])),
+        record(70, 0, Bytes::new().u32(4).u32(0).raw([0; 16])),
+        record(200, 0, words([3])),
+        record(20, 0, words([0x1000])),
+        record(9, 2, words([ID, 0x1004])),
+    ];
+    let whole = file(&attr, "x86_64", &records.concat());
+    let dump = |bytes: &[u8]| {
+        scratch.write("perf.data", bytes).expect("a file");
+        let run = rperf(&["script", "-D"]).within(scratch.path());
+        run.finish().expect("rperf starts")
+    };
+    let text = dump(&whole).stdout;
+    for part in [
+        "PERF_RECORD_CALLCHAIN_DEFERRED cookie: 0x77 nr:1\n.....  0: 0000000000001000\n",
+        "PERF_RECORD_AUXTRACE_INFO type: 4\n",
+        "PERF_RECORD_UNKNOWN\n",
+        "PERF_RECORD_TEXT_POKE cannot be decoded: ",
+        "PERF_RECORD_SAMPLE cannot be decoded: ",
+    ] {
+        assert!(text.contains(part), "{part:?} in {text}");
+    }
+    for length in (104..whole.len()).step_by(13) {
+        let outcome = dump(&whole[..length]);
+        assert!(matches!(outcome.status, 0 | 255), "{length}: {outcome:?}");
+        assert!(!outcome.stderr.is_empty(), "{length}: {outcome:?}");
+    }
+}
