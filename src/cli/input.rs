@@ -76,10 +76,20 @@ impl Input {
     ///
     /// Status 255: not a recording, or one whose header cannot be understood. The text says where and why.
     pub(crate) fn parse(&self, context: &Context) -> Result<PerfData<'_>, CliError> {
-        let data = PerfData::parse(&self.bytes).map_err(|cause| foreign(&self.path, &cause))?;
+        let data = self.read(context)?;
         for finding in data.findings() {
             context.warn(format_args!("{}: {finding}", self.path.display()));
         }
+        Ok(data)
+    }
+
+    /// The same without a word of what is damaged.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Input::parse`].
+    pub(crate) fn read(&self, context: &Context) -> Result<PerfData<'_>, CliError> {
+        let data = PerfData::parse(&self.bytes).map_err(|cause| foreign(&self.path, &cause))?;
         if self.parts.is_empty() && !data.is_compressed() {
             return Ok(data);
         }
@@ -102,6 +112,19 @@ impl Opened {
     /// Those of [`Input::open`]; for a pipe also that it does not begin as a recording.
     pub(crate) fn open(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
         let given = matches.get_one::<String>("input").map(PathBuf::from);
+        Self::named(given, flag(matches, "force") == Some(true), context)
+    }
+
+    /// The same for the file of this name, whoever owns it where `force` says so.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Opened::open`].
+    pub(crate) fn named(
+        given: Option<PathBuf>,
+        force: bool,
+        context: &Context,
+    ) -> Result<Self, CliError> {
         let default = given.is_none();
         if given.as_deref() == Some(Path::new(STDIN)) || (default && stdin_is_pipe()) {
             let (path, input) = (STDIN.into(), Pipe::stdin());
@@ -122,7 +145,7 @@ impl Opened {
         if directory {
             metadata = fs::metadata(&file).map_err(|error| no_header(&path, &error))?;
         }
-        check(&path, &metadata, flag(matches, "force") == Some(true))?;
+        check(&path, &metadata, force)?;
         if metadata.file_type().is_fifo() {
             return Pipe::open(&path)
                 .and_then(|input| Stream::begin(path.clone(), input))

@@ -7,6 +7,7 @@ mod cli_config;
 mod cli_input;
 mod cli_options;
 mod cli_perf;
+mod data;
 mod dump;
 mod evlist;
 mod handmade;

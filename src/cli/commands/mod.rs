@@ -1,6 +1,7 @@
 //! The commands. [`COMMANDS`] is the one table: dispatch, help, `--list-cmds` and the manual are made from it.
 
 mod buildid_list;
+mod data;
 mod evlist;
 mod help;
 mod record;
@@ -36,6 +37,13 @@ pub(crate) const COMMANDS: &[Entry] = &[
         usage: &["[<options>]"],
         build: buildid_list::command,
         run: buildid_list::run,
+    },
+    Entry {
+        name: "data",
+        summary: "Check whether a recording is whole, and say where it is not",
+        usage: &["check [<options>] [<file>]"],
+        build: data::command,
+        run: data::run,
     },
     Entry {
         name: "evlist",
@@ -96,7 +104,6 @@ const TO_COME: &[(&str, &str)] = &[
     ("c2c", "Linux perf has it"),
     ("config", "edit ~/.perfconfig by hand"),
     ("daemon", "run 'record' from a service"),
-    ("data", "Linux perf has it"),
     ("diff", "compare two outputs of 'report --stdio'"),
     ("ftrace", "Linux perf and trace-cmd have it"),
     ("inject", "Linux perf has it"),

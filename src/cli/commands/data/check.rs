@@ -1,0 +1,230 @@
+//! Going through a recording for what is wrong with it.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+use rperf_events::tracepoint::Format;
+use rperf_perfdata::{EventDesc, EventUpdate, Finding, PerfData};
+use rperf_replay::{Diagnostics, Replay, What};
+use rperf_wire::{EventType, RawRecord, Record, RecordKind, SampleType};
+
+use crate::cli::error::CliError;
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(super) struct Checked {
+    /// What is wrong with the file, a line each.
+    pub(super) faults: Vec<String>,
+    /// What there is to say besides.
+    pub(super) notes: Vec<String>,
+    records: u64,
+    samples: u64,
+    events: usize,
+    features: usize,
+}
+
+/// Equal faults: how many, and the first of them.
+#[derive(Debug)]
+struct Seen {
+    count: u64,
+    first: String,
+}
+
+/// Faults of records, equal ones together, in the order of their kinds.
+#[derive(Debug, Default)]
+struct Tally(BTreeMap<(RecordKind, &'static str), Seen>);
+
+impl Tally {
+    fn add(&mut self, kind: RecordKind, what: &'static str, text: impl FnOnce() -> String) {
+        let seen = self.0.entry((kind, what)).or_insert_with(|| Seen {
+            count: 0,
+            first: text(),
+        });
+        seen.count += 1;
+    }
+
+    fn lines(self) -> impl Iterator<Item = String> {
+        self.0.into_iter().map(|((kind, _), seen)| {
+            let first = seen.first;
+            match seen.count - 1 {
+                0 => first,
+                more => format!("{first}; likewise {more} more of {kind}"),
+            }
+        })
+    }
+}
+
+/// Reads all of a recording.
+pub(super) fn check(data: &PerfData<'_>) -> Result<Checked, CliError> {
+    let mut checked = Checked {
+        events: data.events().len(),
+        features: data.features().present().count(),
+        ..Checked::default()
+    };
+    for finding in data.findings() {
+        match finding {
+            Finding::AttrLarger { .. } => checked.notes.push(finding.to_string()),
+            _ => checked.faults.push(finding.to_string()),
+        }
+    }
+    checked.check_ids(data.events());
+    checked.check_tracepoints(data);
+    let replay = Replay::open(data)?;
+    checked.check_records(&replay);
+    checked.conclude(&replay.diagnostics());
+    Ok(checked)
+}
+
+impl Checked {
+    /// The last line.
+    pub(super) fn summary(&self) -> String {
+        let plural = |count: u64, word: &str| match count {
+            1 => format!("1 {word}"),
+            _ => format!("{count} {word}s"),
+        };
+        let records = plural(self.records, "record");
+        let samples = plural(self.samples, "sample");
+        let events = plural(self.events as u64, "event");
+        let features = plural(self.features as u64, "header feature");
+        let verdict = match self.faults.len() as u64 {
+            0 => "whole".to_owned(),
+            faults => plural(faults, "fault"),
+        };
+        format!("{records}, {samples} of {events}, {features}: {verdict}")
+    }
+
+    fn fault(&mut self, line: impl Display) {
+        self.faults.push(line.to_string());
+    }
+
+    fn note(&mut self, line: impl Display) {
+        self.notes.push(line.to_string());
+    }
+
+    /// Records are told apart by ids, which must stand at one place in all of them.
+    fn check_ids(&mut self, events: &[EventDesc]) {
+        let mut owners: BTreeMap<u64, &str> = BTreeMap::new();
+        for event in events {
+            for id in &event.ids {
+                if let Some(owner) = owners.insert(*id, &event.name) {
+                    self.fault(format_args!(
+                        "the id {id} belongs to two events, {owner} and {}",
+                        event.name
+                    ));
+                }
+            }
+        }
+        if events.len() < 2 {
+            return;
+        }
+        for event in events {
+            let has = |bit| event.attr.sample_type.contains(bit);
+            if !has(SampleType::IDENTIFIER) && !has(SampleType::ID) {
+                self.fault(format_args!(
+                    "samples of {} have no id that tells them from those of other events",
+                    event.name
+                ));
+            }
+        }
+    }
+
+    fn check_tracepoints(&mut self, data: &PerfData<'_>) {
+        let is_tracepoint = |event: &&EventDesc| event.attr.kind == EventType::TRACEPOINT;
+        let mut tracepoints = data.events().iter().filter(is_tracepoint).peekable();
+        if tracepoints.peek().is_none() {
+            return;
+        }
+        let described = match data.features().tracing_data() {
+            Ok(described) => described,
+            Err(error) => return self.fault(format_args!("descriptions of tracepoints: {error}")),
+        };
+        let mut undescribed = Vec::new();
+        for event in tracepoints {
+            let name = &event.name;
+            let format = described.as_ref().and_then(|all| {
+                let text = all.by_id(event.attr.config)?.to_str();
+                Some(Format::parse_for(&text, all.long_size.into()))
+            });
+            match format {
+                Some(Ok(_)) => {}
+                Some(Err(error)) => self.fault(format_args!("description of {name}: {error}")),
+                None => undescribed.push(name.as_str()),
+            }
+        }
+        if let [first, more @ ..] = &undescribed[..] {
+            let others = match more.len() {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            self.note(format_args!(
+                "there is no description of {first}{others}: its fields cannot be shown"
+            ));
+        }
+    }
+
+    fn check_records(&mut self, replay: &Replay<'_>) {
+        let mut faults = Tally::default();
+        let mut unknown = Tally::default();
+        let endian = replay.data().endian();
+        for turn in replay.turns().as_they_stand() {
+            let (kind, position) = (turn.record.raw.kind, turn.record.position);
+            let cannot = |error: &dyn Display| {
+                format!("{kind} at offset {position} cannot be decoded: {error}")
+            };
+            match turn.what {
+                What::Sample(_) => self.samples += 1,
+                What::Stranger => faults.add(kind, "stranger", || {
+                    format!("{kind} at offset {position} has an id that no event has")
+                }),
+                What::Broken(error) => faults.add(kind, "broken", || cannot(&error)),
+                What::Kernel { body, .. } => {
+                    let raw = RawRecord {
+                        body,
+                        ..turn.record.raw
+                    };
+                    if let Err(error) = Record::decode(&raw, endian) {
+                        faults.add(kind, "broken", || cannot(&error));
+                    }
+                }
+                _ if kind == RecordKind::EVENT_UPDATE => {
+                    if let Err(error) = EventUpdate::decode(turn.record.raw.body, endian) {
+                        faults.add(kind, "broken", || cannot(&error));
+                    }
+                }
+                _ => {}
+            }
+            if kind.name().is_none() {
+                unknown.add(kind, "unknown", || {
+                    format!("{kind} at offset {position} is of a kind that is not known here")
+                });
+            }
+        }
+        self.faults.extend(faults.lines());
+        self.notes.extend(unknown.lines());
+    }
+
+    fn conclude(&mut self, found: &Diagnostics) {
+        self.records = found.records;
+        if let Some(end) = &found.end {
+            self.fault(end);
+        }
+        if found.lost_chunks > 0 {
+            self.note(format_args!(
+                "{} records were lost while recording, in {} chunks",
+                found.lost_records, found.lost_chunks
+            ));
+        }
+        if found.lost_samples > 0 {
+            self.note(format_args!(
+                "{} samples were lost while recording",
+                found.lost_samples
+            ));
+        }
+        if found.out_of_order > 0 {
+            self.note(format_args!(
+                "{} records are older than a round that was finished before them",
+                found.out_of_order
+            ));
+        }
+    }
+}

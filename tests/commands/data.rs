@@ -1,0 +1,144 @@
+//! `rperf data check`: whole and damaged recordings.
+
+use rperf_testkit::{Bytes, Outcome, Scratch};
+
+use super::beside::{BOTH, Beside};
+use super::handmade::{Attr, ID, file, record};
+use super::{assert_refused, rperf};
+
+/// `PERF_SAMPLE_IP | TID | TIME | IDENTIFIER`.
+const SAMPLE_TYPE: u64 = 1 | 2 | 4 | 1 << 16;
+
+#[test]
+fn what_either_tool_records_is_whole() {
+    let Some(beside) = Beside::find("what_either_tool_records_is_whole") else {
+        return;
+    };
+    for tool in BOTH {
+        let words = ["-g", "-e", "cpu-clock,page-faults", "true"];
+        let Some(file) = beside.record(tool, "whole", &words) else {
+            continue;
+        };
+        let outcome = beside.outcome(super::beside::Tool::Rperf, &["data", "check", &file]);
+        let line = outcome.stdout.lines().last().unwrap_or_default();
+        assert!(line.ends_with(": whole"), "{outcome:?}");
+        assert_eq!((outcome.status, &*outcome.stderr), (0, ""), "{file}");
+    }
+}
+
+fn sample(id: u64, time: u64) -> Vec<u8> {
+    let body = Bytes::new().u64(id).u64(0x1004).u32(7).u32(8);
+    record(9, 2, body.u64(time))
+}
+
+fn comm(name: &[u8]) -> Vec<u8> {
+    let trailer = Bytes::new().u32(7).u32(8).u64(10).u64(ID).done();
+    record(3, 0, Bytes::new().raw(name).raw(trailer))
+}
+
+fn recording(records: &[Vec<u8>]) -> Vec<u8> {
+    let attr = Attr {
+        sample_type: SAMPLE_TYPE,
+        ..Attr::default()
+    };
+    file(&attr, "x86_64", &records.concat())
+}
+
+fn check(bytes: &[u8], words: &[&str]) -> Outcome {
+    let scratch = Scratch::new();
+    scratch.write("perf.data", bytes).expect("a file");
+    let run = rperf(&[&["data", "check"], words].concat());
+    run.within(scratch.path()).finish().expect("rperf starts")
+}
+
+#[test]
+fn every_fault_is_named_with_its_place() {
+    // The first record stands at 256.
+    let records = [
+        sample(ID, 20),
+        comm(b"\x07\0\0\0\x08\0\0\0name\0\0\0\0"),
+        comm(b"\x07\0"),
+        comm(b"\x07"),
+        record(9, 2, Bytes::new().u64(ID).u32(7)),
+        record(78, 0, Bytes::new().u64(0)),
+        record(201, 0, Bytes::new().u64(1)),
+        record(201, 0, Bytes::new().u64(1)),
+        record(2, 0, Bytes::new().u64(ID).u64(3).raw([0; 24])),
+    ];
+    let outcome = check(&recording(&records), &[]);
+    let expected = "\
+perf.data: PERF_RECORD_COMM at offset 344 cannot be decoded: pid needs 4 bytes at offset 0 of the record, 2 are left; likewise 1 more of PERF_RECORD_COMM
+perf.data: PERF_RECORD_SAMPLE at offset 411 cannot be decoded: ip needs 8 bytes at offset 8 of the record, 4 are left
+perf.data: PERF_RECORD_EVENT_UPDATE at offset 431 cannot be decoded: event id needs 8 bytes at offset 8 of the record, 0 are left
+perf.data: note: record type 201 at offset 447 is of a kind that is not known here; likewise 1 more of record type 201
+perf.data: note: 3 records were lost while recording, in 1 chunks
+perf.data: 9 records, 1 sample of 1 event, 1 header feature: 3 faults
+";
+    assert_eq!((outcome.stdout.as_str(), &*outcome.stderr), (expected, ""));
+    assert_eq!(outcome.status, 1);
+    let quiet = check(&recording(&records), &["-q"]);
+    assert_eq!((quiet.status, &*quiet.stdout, &*quiet.stderr), (1, "", ""));
+}
+
+#[test]
+fn a_cut_recording_is_never_whole() {
+    let whole = recording(&[sample(ID, 20), sample(ID, 30)]);
+    let outcome = check(&whole, &[]);
+    let line = "perf.data: 2 records, 2 samples of 1 event, 1 header feature: whole\n";
+    assert_eq!((outcome.status, &*outcome.stdout), (0, line));
+    for length in (0..whole.len()).step_by(7) {
+        let outcome = check(&whole[..length], &[]);
+        // In its header or before its events end, it is no recording.
+        let status = if length < 256 { 255 } else { 1 };
+        assert_eq!(outcome.status, status, "{length}: {outcome:?}");
+        assert_eq!(outcome.stdout.is_empty(), status == 255, "{length}");
+    }
+}
+
+#[test]
+fn what_is_no_recording_is_refused() {
+    let outcome = check(b"#!/bin/sh\n", &[]);
+    assert_eq!((outcome.status, &*outcome.stdout), (255, ""));
+    assert!(
+        outcome.stderr.contains("not a perf.data file"),
+        "{outcome:?}"
+    );
+    assert_refused(
+        &["data", "check", "/nonexistent/file"],
+        255,
+        "failed to open /nonexistent/file: No such file or directory\n",
+    );
+}
+
+#[test]
+fn words_say_what_to_do() {
+    for (words, message) in [
+        (
+            &["data"][..],
+            "rperf data: what is to be done with the data? 'check' is what there is\n",
+        ),
+        (
+            &["data", "chekc"],
+            "rperf data: 'chekc' is none of its commands; 'check' is\n",
+        ),
+        (
+            &["data", "check", "a", "b"],
+            "rperf data check: one file at a time; 'b' is one too many\n",
+        ),
+        (
+            &["data", "check", "-i", "a", "b"],
+            "rperf data check: one file at a time; 'b' is one too many\n",
+        ),
+        (
+            &["data", "convert"],
+            "rperf data: 'convert' is not built yet; meanwhile: 'script' prints the samples\n",
+        ),
+    ] {
+        let outcome = super::outcome(words);
+        assert_eq!((outcome.status, &*outcome.stdout), (129, ""), "{words:?}");
+        assert!(
+            outcome.stderr.starts_with(message),
+            "{words:?}: {outcome:?}"
+        );
+    }
+}
