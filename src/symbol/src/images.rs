@@ -1,0 +1,94 @@
+//! The files themselves, for those who read more of an object than its symbols.
+
+use std::path::{Path, PathBuf};
+
+use object::elf::{SHF_EXECINSTR, SHT_NOBITS};
+
+use crate::build_id::build_id_of_image;
+use crate::candidates;
+use crate::elf::Image;
+use crate::files::{FileBytes, Files};
+use crate::request::{ObjectRequest, SearchPaths};
+
+/// The files of one object.
+#[derive(Debug, Clone, Default)]
+pub struct Images {
+    /// The file that was mapped, or an equal one: it has the code.
+    pub code: Option<(PathBuf, FileBytes)>,
+    /// The file with its debug information, where that is another.
+    pub debug: Option<(PathBuf, FileBytes)>,
+}
+
+/// Finds the files of a user object or the vdso, those of the recorded build-id only, in the order in which perf looks
+/// for symbols. What is wrong with others, [`load`](crate::load()) tells.
+pub fn images(files: &dyn Files, paths: &SearchPaths, request: &ObjectRequest<'_>) -> Images {
+    let own = paths.under_symfs(request.path);
+    let read = |path: &Path| match request.image {
+        Some(image) if path == own => Some(image.clone()),
+        _ => files.read(path).ok(),
+    };
+    let wanted = request.build_id.copied().or_else(|| {
+        let bytes = read(&own)?;
+        build_id_of_image(&Image::parse(&bytes).ok()?)
+    });
+    let mut images = Images::default();
+    let id = wanted.as_ref();
+    for path in candidates::of_user_object(files, paths, request.path, id, request.kind) {
+        if images.code.is_some() && images.debug.is_some() {
+            break;
+        }
+        let Some(bytes) = read(&path) else {
+            continue;
+        };
+        let Ok(image) = Image::parse(&bytes) else {
+            continue;
+        };
+        let is_right = id.is_none_or(|wanted| {
+            build_id_of_image(&image).is_some_and(|found| found.matches(wanted))
+        });
+        let place = match has_code(&image) {
+            true => &mut images.code,
+            false => &mut images.debug,
+        };
+        drop(image);
+        if is_right {
+            place.get_or_insert((path, bytes));
+        }
+    }
+    images
+}
+
+/// Files of debug information keep the headers of the sections of code, without their bytes.
+fn has_code(image: &Image<'_>) -> bool {
+    let is_code = |flags: u64| flags & u64::from(SHF_EXECINSTR) != 0;
+    let mut sections = image.sections.iter();
+    !sections.any(|section| section.kind == SHT_NOBITS && is_code(section.flags))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{MemoryFiles, ObjectKind};
+
+    #[test]
+    fn only_the_object_itself_is_taken_for_it() {
+        let own = std::fs::read("/proc/self/exe").unwrap();
+        let id = crate::build_id_of_elf(&own);
+        let mut files = MemoryFiles::new();
+        files.insert("/bin/own", own);
+        files.insert("/bin/text", b"no ELF".to_vec());
+        let paths = SearchPaths::new(None);
+        let code = |path: &str, id| {
+            let request = ObjectRequest::new(Path::new(path), ObjectKind::User);
+            let images = images(&files, &paths, &request.with_build_id(id));
+            assert!(images.debug.is_none(), "{path}");
+            images.code.map(|(path, _)| path)
+        };
+        let other = crate::BuildId::from_bytes(&[1; 20]);
+        assert_eq!(code("/bin/own", None), Some("/bin/own".into()));
+        assert_eq!(code("/bin/own", id.as_ref()), Some("/bin/own".into()));
+        assert_eq!(code("/bin/own", other.as_ref()), None);
+        assert_eq!(code("/bin/text", None), None);
+        assert_eq!(code("/bin/gone", None), None);
+    }
+}
