@@ -1,0 +1,74 @@
+//! From a row of a table of frame information to a [`Step`].
+
+use gimli::{
+    BaseAddresses, CfaRule, Encoding, EndianSlice, FrameDescriptionEntry, Reader as _, Register,
+    RegisterRule, RunTimeEndian, UnwindContext, UnwindExpression, UnwindSection,
+};
+
+use crate::expression::Program;
+use crate::step::{Cfa, Place, Step};
+
+/// How bytes of a section are read.
+pub(crate) type Bytes<'a> = EndianSlice<'a, RunTimeEndian>;
+
+/// The step that `entry`, out of `section`, describes for `address`.
+pub(crate) fn compile<'a, S: UnwindSection<Bytes<'a>>>(
+    section: &S,
+    bases: &BaseAddresses,
+    entry: &FrameDescriptionEntry<Bytes<'a>>,
+    context: &mut UnwindContext<usize>,
+    address: u64,
+) -> gimli::Result<Step> {
+    let row = entry.unwind_info_for_address(section, bases, context, address)?;
+    let encoding = entry.cie().encoding();
+    let program = |expression: &UnwindExpression<usize>| program(section, expression, encoding);
+    let cfa = match row.cfa() {
+        CfaRule::RegisterAndOffset { register, offset } => Cfa::Register {
+            register: number(*register)
+                .ok_or(gimli::Error::UnsupportedRegister(register.0.into()))?,
+            offset: *offset,
+        },
+        CfaRule::Expression(expression) => Cfa::Program(program(expression)?),
+    };
+    let mut saved = Vec::new();
+    for (register, rule) in row.registers() {
+        let Some(register) = number(*register) else {
+            continue;
+        };
+        let place = match rule {
+            RegisterRule::SameValue => continue,
+            RegisterRule::Offset(offset) => Place::AtCfa(*offset),
+            RegisterRule::ValOffset(offset) => Place::Cfa(*offset),
+            RegisterRule::Register(other) => number(*other).map_or(Place::Lost, Place::Register),
+            RegisterRule::Expression(expression) => Place::AtProgram(program(expression)?),
+            RegisterRule::ValExpression(expression) => Place::Program(program(expression)?),
+            RegisterRule::Constant(value) => Place::Constant(*value),
+            _ => Place::Lost,
+        };
+        saved.push((register, place));
+    }
+    Ok(Step {
+        cfa,
+        saved: saved.into_boxed_slice(),
+        return_register: number(entry.cie().return_address_register()).unwrap_or(u8::MAX),
+        is_signal: entry.is_signal_trampoline(),
+    })
+}
+
+/// Registers beyond this are no general ones, and are not followed.
+fn number(register: Register) -> Option<u8> {
+    u8::try_from(register.0).ok()
+}
+
+fn program<'a, S: UnwindSection<Bytes<'a>>>(
+    section: &S,
+    expression: &UnwindExpression<usize>,
+    encoding: Encoding,
+) -> gimli::Result<Program> {
+    let bytes = expression.get(section)?.0;
+    Ok(Program {
+        bytes: bytes.slice().into(),
+        endian: bytes.endian(),
+        encoding,
+    })
+}

@@ -1,0 +1,119 @@
+//! Programs in frame information: DWARF expressions over registers and stack.
+
+use gimli::{Encoding, EndianSlice, Evaluation, EvaluationResult, RunTimeEndian, Value};
+
+use crate::machine::Machine;
+use crate::outcome::Cause;
+
+/// Operations after which a program is given up: real ones have about ten.
+const MAX_OPERATIONS: u32 = 1000;
+
+/// A DWARF expression, taken out of its section.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(crate) bytes: Box<[u8]>,
+    pub(crate) endian: RunTimeEndian,
+    pub(crate) encoding: Encoding,
+}
+
+impl Program {
+    /// What the program leaves on its stack; `initial` is pushed before it starts.
+    pub(crate) fn run(&self, machine: &Machine<'_>, initial: Option<u64>) -> Result<u64, Cause> {
+        self.evaluate(machine, initial)
+            .map_err(|stop| stop.unwrap_or(Cause::BadFrameInfo))
+    }
+
+    fn evaluate(&self, machine: &Machine<'_>, initial: Option<u64>) -> Result<u64, Option<Cause>> {
+        let malformed = |_: gimli::Error| None;
+        let bytes = EndianSlice::new(&self.bytes, self.endian);
+        let mut evaluation = Evaluation::new(bytes, self.encoding);
+        evaluation.set_max_iterations(MAX_OPERATIONS);
+        if let Some(initial) = initial {
+            evaluation.set_initial_value(initial);
+        }
+        let mut state = evaluation.evaluate().map_err(malformed)?;
+        loop {
+            state = match state {
+                EvaluationResult::Complete => break,
+                EvaluationResult::RequiresRegister { register, .. } => {
+                    let number = u8::try_from(register.0).map_err(|_| None)?;
+                    let value = Value::Generic(machine.register(number).map_err(Some)?);
+                    evaluation.resume_with_register(value).map_err(malformed)?
+                }
+                EvaluationResult::RequiresMemory { address, size, .. }
+                    if (1..=8).contains(&size) =>
+                {
+                    let value = Value::Generic(machine.memory(address, size).map_err(Some)?);
+                    evaluation.resume_with_memory(value).map_err(malformed)?
+                }
+                _ => return Err(None),
+            };
+        }
+        let value = evaluation.value_result().ok_or(None)?;
+        value.to_u64(u64::MAX).map_err(malformed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gimli::Format;
+    use rperf_wire::Endian;
+
+    use super::*;
+    use crate::{Arch, Registers, Stack};
+
+    fn run(bytes: &[u8], initial: Option<u64>) -> Result<u64, Cause> {
+        let mut registers = Registers::new(0x1016);
+        registers.set(7, 0x7000);
+        registers.set(16, 0x1016);
+        let stack = Stack {
+            start: 0x7000,
+            bytes: &[1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0],
+            is_full: true,
+            endian: Endian::Little,
+        };
+        let machine = Machine {
+            arch: Arch::X86_64,
+            registers: &registers,
+            stack: &stack,
+        };
+        let program = Program {
+            bytes: bytes.into(),
+            endian: RunTimeEndian::Little,
+            encoding: Encoding {
+                address_size: 8,
+                format: Format::Dwarf32,
+                version: 4,
+            },
+        };
+        program.run(&machine, initial)
+    }
+
+    #[test]
+    fn registers_and_the_stack_are_read() {
+        // DW_OP_breg7 8, DW_OP_deref
+        assert_eq!(run(&[0x77, 8, 0x06], None), Ok(2));
+        // DW_OP_plus_uconst 3 on the canonical frame address
+        assert_eq!(run(&[0x23, 3], Some(0x7010)), Ok(0x7013));
+        // DW_OP_breg7 0, DW_OP_deref_size 1
+        assert_eq!(run(&[0x77, 0, 0x94, 1], None), Ok(1));
+    }
+
+    #[test]
+    fn the_programs_of_linkage_tables_depend_on_the_address() {
+        // breg7 8; breg16 0; lit15; and; lit11; ge; lit3; shl; plus
+        let program = [0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22];
+        assert_eq!(run(&program, None), Ok(0x7008));
+    }
+
+    #[test]
+    fn programs_that_lead_nowhere_end() {
+        // Past the copied bytes; before them; an unknown register; a loop; no value; an unknown operation.
+        assert_eq!(run(&[0x77, 16, 0x06], None), Err(Cause::DumpEnd));
+        assert_eq!(run(&[0x77, 0x78, 0x06], None), Err(Cause::OtherStack));
+        assert_eq!(run(&[0x73, 0], None), Err(Cause::BadFrameInfo));
+        assert_eq!(run(&[0x2f, 0xfd, 0xff], None), Err(Cause::BadFrameInfo));
+        assert_eq!(run(&[], None), Err(Cause::BadFrameInfo));
+        assert_eq!(run(&[0xff], None), Err(Cause::BadFrameInfo));
+    }
+}

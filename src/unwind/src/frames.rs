@@ -1,0 +1,232 @@
+//! Tables of frame information, and how the entry for an address is found.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use gimli::{
+    BaseAddresses, CieOrFde, DebugFrame, EhFrame, FrameDescriptionEntry, RunTimeEndian,
+    UnwindContext, UnwindSection,
+};
+use object::ReadRef as _;
+use rperf_symbol::FileBytes;
+
+use crate::Arch;
+use crate::compile::{Bytes, compile};
+use crate::outcome::Cause;
+use crate::step::Step;
+
+/// The bytes of a section: a part of a file, or what they were decompressed to.
+#[derive(Debug)]
+pub(crate) enum SectionBytes {
+    Part(FileBytes, Range<usize>),
+    Owned(Vec<u8>),
+}
+
+impl SectionBytes {
+    pub(crate) fn get(&self) -> &[u8] {
+        match self {
+            Self::Part(file, range) => file.get(range.clone()).unwrap_or_default(),
+            Self::Owned(bytes) => bytes,
+        }
+    }
+}
+
+/// How numbers of an object are read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Format {
+    pub(crate) arch: Arch,
+    pub(crate) endian: RunTimeEndian,
+}
+
+/// `.eh_frame`, with its search table if it has one.
+#[derive(Debug)]
+pub(crate) struct EhTable {
+    pub(crate) format: Format,
+    pub(crate) bytes: SectionBytes,
+    pub(crate) bases: BaseAddresses,
+    pub(crate) address: u64,
+    pub(crate) search: Option<SearchTable>,
+    pub(crate) index: OnceLock<Index>,
+}
+
+/// `.debug_frame`.
+#[derive(Debug)]
+pub(crate) struct DebugTable {
+    pub(crate) format: Format,
+    pub(crate) bytes: SectionBytes,
+    pub(crate) index: OnceLock<Index>,
+}
+
+impl EhTable {
+    fn section(&self) -> EhFrame<Bytes<'_>> {
+        let mut section = EhFrame::from(Bytes::new(self.bytes.get(), self.format.endian));
+        section.set_address_size(self.format.arch.address_size());
+        section.set_vendor(self.format.arch.vendor());
+        section
+    }
+
+    /// The step for `address`; `None` where no entry covers it.
+    pub(crate) fn step(
+        &self,
+        address: u64,
+        context: &mut UnwindContext<usize>,
+    ) -> Option<Result<Step, Cause>> {
+        let offset = match &self.search {
+            Some(search) => search.entry(address)?.checked_sub(self.address)?,
+            None => {
+                let build = || Index::build(&self.section(), &self.bases);
+                self.index.get_or_init(build).entry(address)? as u64
+            }
+        };
+        let offset = usize::try_from(offset).ok()?;
+        step(&self.section(), &self.bases, offset, address, context)
+    }
+}
+
+impl DebugTable {
+    fn section(&self) -> DebugFrame<Bytes<'_>> {
+        let mut section = DebugFrame::from(Bytes::new(self.bytes.get(), self.format.endian));
+        section.set_address_size(self.format.arch.address_size());
+        section.set_vendor(self.format.arch.vendor());
+        section
+    }
+
+    /// The step for `address`; `None` where no entry covers it.
+    pub(crate) fn step(
+        &self,
+        address: u64,
+        context: &mut UnwindContext<usize>,
+    ) -> Option<Result<Step, Cause>> {
+        let bases = BaseAddresses::default();
+        let build = || Index::build(&self.section(), &bases);
+        let offset = self.index.get_or_init(build).entry(address)?;
+        step(&self.section(), &bases, offset, address, context)
+    }
+}
+
+fn step<'a, S: UnwindSection<Bytes<'a>>>(
+    section: &S,
+    bases: &BaseAddresses,
+    offset: usize,
+    address: u64,
+    context: &mut UnwindContext<usize>,
+) -> Option<Result<Step, Cause>> {
+    let malformed = |_: gimli::Error| Cause::BadFrameInfo;
+    let entry = match section.fde_from_offset(bases, offset.into(), S::cie_from_offset) {
+        Ok(entry) if entry.contains(address) => entry,
+        Ok(_) => return None,
+        Err(error) => return Some(Err(malformed(error))),
+    };
+    Some(compile(section, bases, &entry, context, address).map_err(malformed))
+}
+
+/// Where the entry of each function stands, for sections without a search table.
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    /// First address, address behind the last, offset in the section; by rising address.
+    entries: Vec<(u64, u64, usize)>,
+}
+
+impl Index {
+    /// Reads all entries, up to the first that can't be understood.
+    fn build<'a, S: UnwindSection<Bytes<'a>>>(section: &S, bases: &BaseAddresses) -> Self {
+        let mut entries = Vec::new();
+        let mut all = section.entries(bases);
+        while let Ok(Some(entry)) = all.next() {
+            let CieOrFde::Fde(partial) = entry else {
+                continue;
+            };
+            let parsed: gimli::Result<FrameDescriptionEntry<_>> = partial.parse(S::cie_from_offset);
+            // Entries at 0 are what linkers leave of functions that they dropped.
+            if let Ok(entry) = parsed
+                && entry.initial_address() != 0
+            {
+                entries.push((entry.initial_address(), entry.end_address(), entry.offset()));
+            }
+        }
+        entries.sort_unstable();
+        Self { entries }
+    }
+
+    fn entry(&self, address: u64) -> Option<usize> {
+        let behind = self
+            .entries
+            .partition_point(|(start, _, _)| *start <= address);
+        let (_, end, offset) = self.entries.get(behind.checked_sub(1)?)?;
+        (address < *end).then_some(*offset)
+    }
+}
+
+/// The sorted table of `.eh_frame_hdr` in the one form that linkers write: pairs of 32-bit offsets from the section's
+/// own address, of the first address of a function and of its entry.
+#[derive(Debug)]
+pub(crate) struct SearchTable {
+    bytes: SectionBytes,
+    /// Of the section.
+    address: u64,
+    entries: usize,
+    endian: RunTimeEndian,
+}
+
+/// Version 1; the start of `.eh_frame` relative to here in 32 bits, the count in 32 bits, the table as above.
+const SEARCH_FORM: [u8; 4] = [1, 0x1b, 0x03, 0x3b];
+const SEARCH_START: usize = 12;
+
+impl SearchTable {
+    /// `None` for a table of another form: the section is walked then.
+    pub(crate) fn parse(bytes: SectionBytes, address: u64, endian: RunTimeEndian) -> Option<Self> {
+        let all = bytes.get();
+        if all.get(..4)? != SEARCH_FORM {
+            return None;
+        }
+        let stated = u32_at(all, 8, endian)? as usize;
+        let entries = stated.min(all.len().saturating_sub(SEARCH_START) / 8);
+        (entries > 0).then_some(Self {
+            bytes,
+            address,
+            entries,
+            endian,
+        })
+    }
+
+    /// The address of `.eh_frame`, for files without section headers.
+    pub(crate) fn frames_address(bytes: &[u8], address: u64, endian: RunTimeEndian) -> Option<u64> {
+        (bytes.get(..2)? == &SEARCH_FORM[..2]).then_some(())?;
+        let offset = u32_at(bytes, 4, endian)?.cast_signed();
+        Some(address.wrapping_add(4).wrapping_add_signed(offset.into()))
+    }
+
+    /// The address of the entry for the last function that begins at or before `address`.
+    fn entry(&self, address: u64) -> Option<u64> {
+        let bytes = self.bytes.get();
+        let at = |index: usize, part: usize| {
+            let offset = u32_at(bytes, SEARCH_START + index * 8 + part * 4, self.endian)?;
+            Some(
+                self.address
+                    .wrapping_add_signed(offset.cast_signed().into()),
+            )
+        };
+        let (mut low, mut high) = (0, self.entries);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if at(middle, 0)? <= address {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        at(low.checked_sub(1)?, 1)
+    }
+}
+
+fn u32_at(bytes: &[u8], offset: usize, endian: RunTimeEndian) -> Option<u32> {
+    let word: [u8; 4] = bytes
+        .read_bytes_at(offset as u64, 4)
+        .ok()?
+        .try_into()
+        .ok()?;
+    Some(match endian {
+        RunTimeEndian::Little => u32::from_le_bytes(word),
+        RunTimeEndian::Big => u32::from_be_bytes(word),
+    })
+}

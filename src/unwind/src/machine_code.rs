@@ -1,0 +1,193 @@
+//! Code whose effect on the stack its instructions tell, where an object says nothing of it.
+
+use crate::Arch;
+use crate::step::{Cfa, Place, Step};
+
+/// The code around a place.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Instructions<'a> {
+    pub(crate) bytes: &'a [u8],
+    /// Where the next instruction begins.
+    pub(crate) next: usize,
+}
+
+impl Instructions<'_> {
+    /// Whether `code` stands at the next instruction.
+    fn begin_with(&self, code: &[u8]) -> bool {
+        self.continue_with(0, code)
+    }
+
+    /// Whether `code` stands `distance` bytes behind the start of the next instruction.
+    fn continue_with(&self, distance: usize, code: &[u8]) -> bool {
+        let from = self.next.saturating_add(distance);
+        self.bytes
+            .get(from..)
+            .is_some_and(|rest| rest.starts_with(code))
+    }
+
+    /// Whether `code` stands so many bytes before the next instruction.
+    fn follow(&self, distance: usize, code: &[u8]) -> bool {
+        let from = self.next.checked_sub(distance);
+        let rest = from.and_then(|from| self.bytes.get(from..));
+        rest.is_some_and(|rest| rest.starts_with(code))
+    }
+}
+
+/// `mov $15, %rax; syscall`: rt_sigreturn(2).
+const X86_64_SIGNAL_RETURN: &[u8] = &[0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
+/// `mov x8, #139; svc #0`.
+const AARCH64_SIGNAL_RETURN: &[u8] = &[0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4];
+
+/// Offsets in `struct ucontext` of x86-64 (`asm/ucontext.h`, `asm/sigcontext.h`), to which the stack pointer points in a
+/// signal return: by DWARF number, r8 to r15 first as the kernel has them.
+const X86_64_CONTEXT: [(u8, i64); 17] = [
+    (8, 40),
+    (9, 48),
+    (10, 56),
+    (11, 64),
+    (12, 72),
+    (13, 80),
+    (14, 88),
+    (15, 96),
+    (5, 104),
+    (4, 112),
+    (6, 120),
+    (3, 128),
+    (1, 136),
+    (0, 144),
+    (2, 152),
+    (7, 160),
+    (16, 168),
+];
+
+/// Offset of x0 in the frame of a signal on 64-bit Arm: `siginfo`, the head of `struct ucontext`, `fault_address`.
+const AARCH64_X0: i64 = 128 + 176 + 8;
+/// Where [`Step::return_register`] of a signal's frame lies there: no DWARF register is the instruction pointer.
+const AARCH64_PC: u8 = 32;
+
+/// The step of a signal return: everything is where the kernel saved it.
+pub(crate) fn signal_return(arch: Arch, code: Instructions<'_>) -> Option<Step> {
+    match arch {
+        Arch::X86_64 => {
+            // Before either of the two instructions, or in the kernel on behalf of the second.
+            let found = code.begin_with(X86_64_SIGNAL_RETURN)
+                || code.follow(7, X86_64_SIGNAL_RETURN)
+                || code.follow(9, X86_64_SIGNAL_RETURN);
+            found.then(|| restored(arch, X86_64_CONTEXT.into_iter(), 16))
+        }
+        Arch::Aarch64 => {
+            let found = code.begin_with(AARCH64_SIGNAL_RETURN)
+                || code.follow(4, AARCH64_SIGNAL_RETURN)
+                || code.follow(8, AARCH64_SIGNAL_RETURN);
+            let all = (0..=AARCH64_PC).zip(0..);
+            let places = all.map(|(register, index): (u8, i64)| (register, AARCH64_X0 + index * 8));
+            found.then(|| restored(arch, places, AARCH64_PC))
+        }
+        Arch::X86 | Arch::Arm => None,
+    }
+}
+
+fn restored(arch: Arch, places: impl Iterator<Item = (u8, i64)>, return_register: u8) -> Step {
+    let register = arch.stack_pointer();
+    let saved = places.map(|(saved, offset)| (saved, Place::AtRegister { register, offset }));
+    Step {
+        cfa: Cfa::Register {
+            register,
+            offset: 0,
+        },
+        saved: saved.collect(),
+        return_register,
+        is_signal: true,
+    }
+}
+
+/// The step of the next instruction where that is known without its function: linkage stubs, and the first and last
+/// instructions of functions. `in_linkage` is whether it belongs to a section of such stubs.
+pub(crate) fn known(arch: Arch, code: Instructions<'_>, in_linkage: bool) -> Option<Step> {
+    match arch {
+        Arch::X86_64 => {
+            let shape = x86_64_shape(code)?;
+            Some(match shape {
+                Shape::Returns => pushed(arch, 8, None),
+                Shape::OnePushed => pushed(arch, 16, None),
+                Shape::FramePointerPushed => pushed(arch, 16, arch.frame_pointer()),
+            })
+        }
+        Arch::Aarch64 => {
+            let returns = code.begin_with(&[0xc0, 0x03, 0x5f, 0xd6]);
+            (in_linkage || returns).then(|| linked(arch))
+        }
+        Arch::X86 | Arch::Arm => None,
+    }
+}
+
+/// What lies on top of the stack.
+enum Shape {
+    /// The return address.
+    Returns,
+    /// One word, then the return address.
+    OnePushed,
+    /// The caller's frame pointer, then the return address.
+    FramePointerPushed,
+}
+
+fn x86_64_shape(code: Instructions<'_>) -> Option<Shape> {
+    const JUMP_THROUGH_TABLE: [&[u8]; 2] = [&[0xff, 0x25], &[0xf2, 0xff, 0x25]];
+    const RETURN: [&[u8]; 3] = [&[0xc3], &[0xf3, 0xc3], &[0xc2]];
+    const PUSH_NUMBER: u8 = 0x68;
+    const JUMP: u8 = 0xe9;
+    const MARK_TARGET: &[u8] = &[0xf3, 0x0f, 0x1e, 0xfa];
+    const PUSH_FRAME_POINTER: u8 = 0x55;
+    const SET_FRAME_POINTER: [&[u8]; 2] = [&[0x48, 0x89, 0xe5], &[0x48, 0x8b, 0xec]];
+    const POP_AND_RETURN: &[u8] = &[0x5d, 0xc3];
+
+    let skip = if code.begin_with(MARK_TARGET) { 4 } else { 0 };
+    let pushes = |from| code.continue_with(from, &[PUSH_NUMBER]);
+    let sets = |from| {
+        let mut set = SET_FRAME_POINTER.iter();
+        set.any(|set| code.continue_with(from, set))
+    };
+    if RETURN.iter().any(|bytes| code.begin_with(bytes))
+        || JUMP_THROUGH_TABLE
+            .iter()
+            .any(|jump| code.continue_with(skip, jump))
+        || pushes(skip) && code.continue_with(skip + 5, &[JUMP])
+        || code.continue_with(skip, &[PUSH_FRAME_POINTER]) && sets(skip + 1)
+    {
+        return Some(Shape::Returns);
+    }
+    if code.begin_with(&[JUMP]) && code.follow(5, &[PUSH_NUMBER]) {
+        return Some(Shape::OnePushed);
+    }
+    let begun = sets(0) && code.follow(1, &[PUSH_FRAME_POINTER]);
+    (begun || code.begin_with(POP_AND_RETURN)).then_some(Shape::FramePointerPushed)
+}
+
+/// The return address lies right below the caller's stack, which begins `size` bytes above the stack pointer.
+fn pushed(arch: Arch, size: i64, frame_pointer: Option<u8>) -> Step {
+    let return_register = arch.return_register();
+    let mut saved = vec![(return_register, Place::AtCfa(-8))];
+    saved.extend(frame_pointer.map(|register| (register, Place::AtCfa(-16))));
+    Step {
+        cfa: Cfa::Register {
+            register: arch.stack_pointer(),
+            offset: size,
+        },
+        saved: saved.into_boxed_slice(),
+        return_register,
+        is_signal: false,
+    }
+}
+
+/// The return address is still in the link register.
+fn linked(arch: Arch) -> Step {
+    Step {
+        cfa: Cfa::Register {
+            register: arch.stack_pointer(),
+            offset: 0,
+        },
+        saved: Box::default(),
+        return_register: arch.return_register(),
+        is_signal: false,
+    }
+}

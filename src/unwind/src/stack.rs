@@ -1,0 +1,81 @@
+//! The copy of the top of a stack.
+
+use rperf_wire::Endian;
+
+/// The bytes of a stack from the stack pointer upwards.
+#[derive(Debug, Clone, Copy)]
+pub struct Stack<'a> {
+    /// Address of the first byte.
+    pub start: u64,
+    /// What was copied.
+    pub bytes: &'a [u8],
+    /// Whether the copy ends because no more was asked for, and not because the stack does.
+    pub is_full: bool,
+    /// Byte order of the words.
+    pub endian: Endian,
+}
+
+/// Why a word can't be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unreadable {
+    /// It lies above what was copied.
+    Behind,
+    /// It lies elsewhere.
+    Elsewhere,
+}
+
+impl Stack<'_> {
+    /// The word of `size` bytes (1 to 8) at `address`.
+    #[inline]
+    pub(crate) fn read(&self, address: u64, size: u8) -> Result<u64, Unreadable> {
+        let word = address.checked_sub(self.start).and_then(|offset| {
+            let from = usize::try_from(offset).ok()?;
+            let bytes = self.bytes.get(from..from.checked_add(usize::from(size))?)?;
+            Some(match (size, self.endian) {
+                (8, Endian::Little) => u64::from_le_bytes(bytes.try_into().ok()?),
+                (_, Endian::Little) => fold(bytes.iter().rev()),
+                (_, Endian::Big) => fold(bytes.iter()),
+            })
+        });
+        word.ok_or(if address >= self.start && self.is_full {
+            Unreadable::Behind
+        } else {
+            Unreadable::Elsewhere
+        })
+    }
+}
+
+fn fold<'a>(bytes: impl Iterator<Item = &'a u8>) -> u64 {
+    bytes.fold(0, |word, byte| word << 8 | u64::from(*byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_both_byte_orders_are_read_where_they_were_copied() {
+        let bytes = [1, 2, 3, 4, 5, 6, 7, 8, 9];
+        let stack = Stack {
+            start: 0x1000,
+            bytes: &bytes,
+            is_full: true,
+            endian: Endian::Little,
+        };
+        assert_eq!(stack.read(0x1001, 8), Ok(0x0908_0706_0504_0302));
+        assert_eq!(stack.read(0x1000, 4), Ok(0x0403_0201));
+        let big = Stack {
+            endian: Endian::Big,
+            ..stack
+        };
+        assert_eq!(big.read(0x1001, 2), Ok(0x0203));
+        assert_eq!(stack.read(0x1002, 8), Err(Unreadable::Behind));
+        assert_eq!(stack.read(u64::MAX, 8), Err(Unreadable::Behind));
+        assert_eq!(stack.read(0xfff, 8), Err(Unreadable::Elsewhere));
+        let short = Stack {
+            is_full: false,
+            ..stack
+        };
+        assert_eq!(short.read(0x1002, 8), Err(Unreadable::Elsewhere));
+    }
+}
