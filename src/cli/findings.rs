@@ -40,11 +40,6 @@ pub(crate) fn conclude(
             found.unknown_ids
         ));
     }
-    if found.stack_copies {
-        context.note(format_args!(
-            "{shown}: user frames are left out of call graphs: copies of stacks (--call-graph dwarf) can't be unwound yet"
-        ));
-    }
     warn_of(&found.bad_records, "records", path, context);
     warn_of(&found.bad_samples, "samples", path, context);
     match &found.end {

@@ -19,6 +19,7 @@ mod output;
 mod pager;
 mod payloads;
 mod spool;
+mod stacks;
 mod stream;
 mod symbols;
 mod tracefs;

@@ -5,6 +5,7 @@ mod call_graph;
 mod settings;
 
 use std::io::{self, Write};
+use std::mem;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
@@ -13,7 +14,7 @@ use rperf_hist::{Histogram, PayloadText, Samples, Source};
 use rperf_lines::Payloads;
 use rperf_perfdata::{Finding, PerfData};
 use rperf_replay::{EventIndex, Replay};
-use rperf_resolve::Resolver;
+use rperf_resolve::{Resolver, StackSummary, UserStacks};
 use rperf_view::report::{Event, write_banner, write_event, write_lost, write_tip};
 use rperf_wire::SampleType;
 
@@ -25,6 +26,7 @@ use crate::cli::header::print_header;
 use crate::cli::input::Input;
 use crate::cli::options::flag;
 use crate::cli::payloads::payloads;
+use crate::cli::stacks::{has_copies, stack_options, warn_of_cut};
 use crate::cli::symbols::{own_vdso, search_paths};
 
 pub(super) use self::args::command;
@@ -46,7 +48,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         conclude(&input.path, &diagnostics, context)?;
         return Err(no_samples(&input, &data));
     }
-    let histograms = count(context, &input.path, &replay, &settings)?;
+    let (histograms, stacks) = count(context, &input.path, &replay, &settings)?;
     context.paginate("report")?;
     if flag(matches, "header") == Some(true) {
         print_header(context, &input, &data)?;
@@ -60,6 +62,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         diagnostics.lost_samples,
         &settings,
     )?;
+    warn_of_cut(context, &stacks, data.events());
     conclude(&input.path, &replay.diagnostics(), context)?;
     // What is missing was named when the file was opened; a report of a part is not a success.
     let cut = |finding: &Finding| matches!(finding, Finding::DataCut { .. });
@@ -91,20 +94,26 @@ fn no_samples(input: &Input, data: &PerfData<'_>) -> CliError {
     ))
 }
 
-/// Counts the samples of every event.
+/// Counts the samples of every event, and the user stacks that were unwound for it.
 fn count(
     context: &Context,
     path: &Path,
     replay: &Replay<'_>,
     settings: &Settings,
-) -> Result<Vec<Histogram>, CliError> {
+) -> Result<(Vec<Histogram>, StackSummary), CliError> {
     let data = replay.data();
     let events = data.events().iter();
-    let options = settings.options(data.described())?;
+    let mut options = settings.options(data.described())?;
+    let wants_chains = options.children || options.graph.is_some();
+    let unwinds = wants_chains && has_copies(data.events());
+    // What is unwound comes cut to the limit already, kernel and user frames each.
+    let limit = unwinds.then(|| mem::replace(&mut options.max_stack, usize::MAX));
     let threads = NonZeroUsize::new(rperf_sys::parallelism()).unwrap_or(NonZeroUsize::MIN);
-    let samples = replay.fold(threads, || Samples::new(&options))?;
     let paths = search_paths(context, data.features());
     let resolver = Resolver::new(replay.world(), &DiskFiles, paths).with_vdso(own_vdso());
+    let stacks = UserStacks::new(&resolver, stack_options(data.described(), limit));
+    let samples = replay.fold(threads, || stacks.fold(Samples::new(&options)))?;
+    let samples = samples.into_inner();
     let told = options.keys.iter().any(|key| key.shows_payload());
     let payloads = match told {
         true => payloads(context, path, data.described())?,
@@ -120,7 +129,8 @@ fn count(
             resolver: &resolver,
         },
     };
-    Ok(samples.histograms(&options, &source, &resolver, threads))
+    let histograms = samples.histograms(&options, &source, &resolver, threads);
+    Ok((histograms, stacks.summary()))
 }
 
 /// The joint between what tracepoints tell and the rows of a report.

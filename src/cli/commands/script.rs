@@ -23,6 +23,7 @@ use crate::cli::files::DiskFiles;
 use crate::cli::findings::conclude;
 use crate::cli::header::print_header;
 use crate::cli::input::{Input, Opened};
+use crate::cli::stacks::warn_of_cut;
 use crate::cli::symbols::{own_vdso, search_paths};
 
 pub(super) use self::args::command;
@@ -119,6 +120,7 @@ fn print(
     })?;
     written?;
     stdout.flush()?;
+    warn_of_cut(context, &text.stacks(), replay.data().events());
     if text.guests() > 0 {
         context.warn(format_args!(
             "{} samples of guests were left out",

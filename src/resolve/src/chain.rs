@@ -61,6 +61,22 @@ pub(crate) fn walk_on(
     true
 }
 
+/// The bytes of `chain` up to its frame number `max_stack`; `None` for a corrupted chain.
+pub(crate) fn bytes_within(chain: U64s<'_>, max_stack: usize) -> Option<usize> {
+    let mut count = 0;
+    for (index, value) in chain.iter().enumerate() {
+        if count >= max_stack {
+            return Some(index * 8);
+        }
+        match Entry::of(value) {
+            Entry::Address => count += 1,
+            Entry::Mode(_) => {}
+            Entry::Bogus => return None,
+        }
+    }
+    Some(chain.as_bytes().len())
+}
+
 /// A callchain taken apart by [`split_first`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Split<'a> {
@@ -176,6 +192,22 @@ mod tests {
             let bytes: Vec<u8> = chain.iter().flat_map(|v: &u64| v.to_le_bytes()).collect();
             assert_eq!(split_first(U64s::new(&bytes, Endian::Little)), None);
         }
+    }
+
+    #[test]
+    fn a_chain_cut_to_its_first_frames_has_these_frames() {
+        let chain = [PERF_CONTEXT_KERNEL, 1, PERF_CONTEXT_USER, 2, 3];
+        let bytes: Vec<u8> = chain.iter().flat_map(|v| v.to_le_bytes()).collect();
+        for (max_stack, words) in [(0, 0), (1, 2), (2, 4), (3, 5), (4, 5)] {
+            let kept = bytes_within(U64s::new(&bytes, Endian::Little), max_stack);
+            assert_eq!(kept, Some(words * 8), "{max_stack}");
+            assert_eq!(frames(&chain[..words], 127), frames(&chain, max_stack));
+        }
+        let bogus = [1, PERF_CONTEXT_GUEST, 2];
+        let bytes: Vec<u8> = bogus.iter().flat_map(|v| v.to_le_bytes()).collect();
+        let chain = U64s::new(&bytes, Endian::Little);
+        assert_eq!(bytes_within(chain, 2), None);
+        assert_eq!(bytes_within(chain, 1), Some(8));
     }
 
     #[test]

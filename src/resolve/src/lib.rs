@@ -11,8 +11,12 @@ mod frame;
 mod inline;
 mod object;
 mod resolver;
+mod user_stacks;
 
 pub use chain::Split;
 pub use frame::{Frame, Level, Place, SymbolId};
 pub use inline::{Call, SourceLine};
 pub use resolver::{Finding, Known, Resolver};
+pub use user_stacks::{
+    CutStacks, StackOptions, StackScratch, StackSummary, UnwoundFold, UserStacks,
+};

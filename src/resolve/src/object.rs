@@ -11,6 +11,7 @@ use rperf_symbol::{
     BuildId, DebugSource, FileBytes, Files, Finding, ObjectKind, ObjectRequest, SearchPaths,
     Symbol, SymbolIndex, SymbolTable, perf_map,
 };
+use rperf_unwind::Cause;
 
 use crate::inline::{Inlines, Reading};
 
@@ -156,6 +157,27 @@ impl Sources<'_> {
             debug: loaded.debug,
             ..Object::new(loaded.table, loaded.source, loaded.findings)
         }
+    }
+}
+
+impl Sources<'_> {
+    /// Reads how the frames of a user object's functions are laid out.
+    pub(crate) fn load_frames(&self, dso: &Dso) -> Result<rperf_unwind::Object, Cause> {
+        let kind = match dso.kind {
+            DsoKind::User => ObjectKind::User,
+            DsoKind::Vdso => ObjectKind::Vdso,
+            _ => return Err(Cause::NoFile),
+        };
+        let build_id = dso.build_id.as_deref().and_then(BuildId::from_bytes);
+        let request = ObjectRequest {
+            build_id: build_id.as_ref(),
+            image: self.vdso.filter(|_| dso.kind == DsoKind::Vdso),
+            ..ObjectRequest::new(Path::new(&dso.long_name), kind)
+        };
+        let images = rperf_symbol::images(self.files, self.paths, &request);
+        let (_, code) = images.code.ok_or(Cause::LostFile)?;
+        let debug = images.debug.map(|(_, bytes)| bytes);
+        rperf_unwind::Object::parse(code, debug.as_ref()).map_err(|_| Cause::LostFile)
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use rperf_replay::{Dso, DsoId, DsoKind, Machine, MappingId, World};
 use rperf_symbol::{Budget, FileBytes, Files, SearchPaths, SourceFrame, Symbol, SymbolTable};
+use rperf_unwind::Cause;
 use rperf_wire::{CpuMode, U64s};
 
 use crate::chain::{self, Split};
@@ -42,6 +43,8 @@ pub struct Known {
     mappings: usize,
     /// By [`DsoId`].
     objects: Vec<OnceLock<Object>>,
+    /// By [`DsoId`]: how the frames of its functions are laid out.
+    frames: Vec<OnceLock<Result<rperf_unwind::Object, Cause>>>,
 }
 
 impl<'w> Resolver<'w> {
@@ -55,6 +58,7 @@ impl<'w> Resolver<'w> {
             kernel: None,
             mappings: 0,
             objects: Vec::new(),
+            frames: Vec::new(),
         };
         Self::resume(world, files, known)
     }
@@ -313,6 +317,22 @@ impl<'w> Resolver<'w> {
         Some(place.get_or_init(|| self.load(dso)))
     }
 
+    /// How the frames of an object's functions are laid out, read now if this is the first time that it is asked for.
+    pub(crate) fn frames(&self, dso: DsoId) -> Result<&rperf_unwind::Object, Cause> {
+        let place = self.known.frames.get(dso.0 as usize);
+        let place = place.ok_or(Cause::LostFile)?;
+        let loaded = place.get_or_init(|| self.sources().load_frames(self.world.dso(dso)));
+        loaded.as_ref().map_err(|cause| *cause)
+    }
+
+    fn sources(&self) -> Sources<'_> {
+        Sources {
+            files: self.files,
+            paths: &self.known.paths,
+            vdso: self.known.vdso.as_ref(),
+        }
+    }
+
     fn load(&self, id: DsoId) -> Object {
         let dso = self.world.dso(id);
         if dso.kind == DsoKind::KernelModule
@@ -320,12 +340,7 @@ impl<'w> Resolver<'w> {
         {
             return Object::new(table, PathBuf::new(), Vec::new());
         }
-        let sources = Sources {
-            files: self.files,
-            paths: &self.known.paths,
-            vdso: self.known.vdso.as_ref(),
-        };
-        sources.load(dso)
+        self.sources().load(dso)
     }
 
     /// The symbols of a module in the kernel's own listing, which names those of all modules.
@@ -352,6 +367,7 @@ impl Known {
         }
         self.mappings = mappings.len();
         self.objects.resize_with(world.dsos().len(), OnceLock::new);
+        self.frames.resize_with(world.dsos().len(), OnceLock::new);
         self
     }
 }

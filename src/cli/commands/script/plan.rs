@@ -4,6 +4,7 @@ use std::path::Path;
 
 use rperf_lines::{Error, Field, Fields, Filter, Payloads, Selection};
 use rperf_perfdata::Described;
+use rperf_resolve::StackOptions;
 use rperf_view::script::{self, Architecture, Layout, Style, TimeOfDay};
 use rperf_wire::{Attr, Endian, EventType, RecordKind, SampleType};
 
@@ -11,6 +12,7 @@ use super::settings::Settings;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::payloads::payloads;
+use crate::cli::stacks::{has_copies, stack_options};
 
 /// `PERF_COUNT_SW_PAGE_FAULTS`, `_MIN`, `_MAJ`: events whose data address has a symbol of its own.
 const PAGE_FAULTS: [u64; 3] = [2, 5, 6];
@@ -25,6 +27,12 @@ pub(super) struct Event {
     pub(super) names_data: bool,
 }
 
+impl Event {
+    fn shows_callers(&self) -> bool {
+        self.layout.is_stacked() && self.layout.fields().has(Field::Ip)
+    }
+}
+
 /// How the samples of a recording are written.
 pub(super) struct Plan {
     /// In the order of the recording.
@@ -34,6 +42,8 @@ pub(super) struct Plan {
     pub(super) filter: Filter,
     /// Frames of a callchain that are shown.
     pub(super) max_stack: usize,
+    /// How user stacks are unwound. Their chains are cut there already, so that [`Self::max_stack`] is no limit then.
+    pub(super) stacks: StackOptions,
     /// Functions whose callers are left out.
     pub(super) stop: Vec<String>,
     /// Modules by the path of their file.
@@ -68,12 +78,16 @@ impl Plan {
             true => payloads(context, path, recording)?,
             false => Payloads::default(),
         };
+        let events = layouts(recording, &selection, settings)?;
+        let are_shown = events.iter().any(Event::shows_callers);
+        let unwound = (are_shown && has_copies(recording.events)).then_some(settings.max_stack);
         Ok(Self {
-            events: layouts(recording, &selection, settings)?,
+            events,
             payloads,
             endian: recording.endian,
             filter,
-            max_stack: settings.max_stack,
+            max_stack: unwound.map_or(settings.max_stack, |_| usize::MAX),
+            stacks: stack_options(recording, unwound),
             stop: settings.stop.clone(),
             kernel_paths: settings.kernel_paths,
             records: settings.records.clone(),

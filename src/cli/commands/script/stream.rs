@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rperf_perfdata::{PipeHead, PipeReader, Source};
 use rperf_replay::{Flow, Stream};
-use rperf_resolve::{Known, Resolver};
+use rperf_resolve::{Known, Resolver, StackSummary};
 use rperf_view::header::{HeaderOptions, write_features, write_stream_start};
 use rperf_view::script::{Block, Join};
 use rperf_wire::RecordKind;
@@ -18,6 +18,7 @@ use crate::cli::error::CliError;
 use crate::cli::files::DiskFiles;
 use crate::cli::findings::conclude;
 use crate::cli::header;
+use crate::cli::stacks::warn_of_cut;
 use crate::cli::stream;
 use crate::cli::symbols::{own_vdso, search_paths};
 
@@ -54,6 +55,8 @@ pub(super) fn print(
         printer.print(&stream)?;
     }
     printer.warn_of_head(stream.head());
+    let events = stream.head().described().events;
+    warn_of_cut(context, &printer.stacks, events);
     if printer.guests > 0 {
         let guests = printer.guests;
         context.warn(format_args!("{guests} samples of guests were left out"));
@@ -102,6 +105,7 @@ struct Printer<'a> {
     scratches: Vec<Scratch>,
     join: Join,
     guests: u64,
+    stacks: StackSummary,
     /// Findings of the head that were told.
     told: usize,
 }
@@ -119,6 +123,7 @@ impl<'a> Printer<'a> {
             scratches,
             join: Join::new(settings.clock, settings.nanoseconds),
             guests: 0,
+            stacks: StackSummary::default(),
             told: 0,
         }
     }
@@ -151,6 +156,7 @@ impl<'a> Printer<'a> {
         // Whoever watches sees what there is before more is waited for.
         stdout.flush()?;
         self.guests += text.guests();
+        self.stacks.merge(text.stacks());
         self.known = Some(resolver.into_known());
         self.plan = Some((head.revision(), plan));
         Ok(())

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rperf_lines::{Field, Lines, Spot, TextKey, Texts};
 use rperf_replay::{Render, Sample, SideRecord, World};
-use rperf_resolve::{Frame, Place, Resolver};
+use rperf_resolve::{Frame, Place, Resolver, StackScratch, StackSummary, UserStacks};
 use rperf_view::script::Block;
 use rperf_wire::{CpuMode, RecordKind, U64s};
 
@@ -14,6 +14,7 @@ use super::plan::{Event, Plan};
 pub(super) struct SampleText<'r, 'w> {
     resolver: &'r Resolver<'w>,
     lines: Lines<'r, 'w>,
+    stacks: UserStacks<'r, 'w>,
     pub(super) plan: &'r Plan,
     guests: AtomicU64,
 }
@@ -22,6 +23,7 @@ pub(super) struct SampleText<'r, 'w> {
 #[derive(Default)]
 pub(super) struct Scratch {
     known: Vec<Known>,
+    unwinding: StackScratch,
     /// The longest block so far, in bytes: the next one gets as much at once.
     longest: usize,
 }
@@ -38,6 +40,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
         Self {
             resolver,
             lines: Lines::new(resolver).with_kernel_paths(plan.kernel_paths),
+            stacks: UserStacks::new(resolver, plan.stacks.clone()),
             plan,
             guests: AtomicU64::new(0),
         }
@@ -46,6 +49,11 @@ impl<'r, 'w> SampleText<'r, 'w> {
     /// Samples of guests, which were left out.
     pub(super) fn guests(&self) -> u64 {
         self.guests.load(Ordering::Relaxed)
+    }
+
+    /// User stacks that were unwound.
+    pub(super) fn stacks(&self) -> StackSummary {
+        self.stacks.summary()
     }
 
     fn data_address(&self, event: &Event, sample: &Sample<'_>, at: Place, out: &mut Vec<u8>) {
@@ -225,9 +233,11 @@ impl Render for SampleText<'_, '_> {
         let out = &mut block.text;
         if fields.has(Field::Ip) {
             match sample.wire.callchain {
-                Some(chain) if event.layout.is_stacked() => {
+                Some(recorded) if event.layout.is_stacked() => {
                     out.push(b'\n');
-                    self.stack(event, at, chain, scratch.known(event.known), out);
+                    let unwound = self.stacks.chain(sample, &mut scratch.unwinding);
+                    let known = known(&mut scratch.known, event.known);
+                    self.stack(event, at, unwound.unwrap_or(recorded), known, out);
                 }
                 _ => {
                     let ip = sample.wire.ip.unwrap_or_default();
@@ -246,11 +256,9 @@ impl Render for SampleText<'_, '_> {
     }
 }
 
-impl Scratch {
-    fn known(&mut self, index: usize) -> &mut Known {
-        if self.known.len() <= index {
-            self.known.resize_with(index + 1, Known::default);
-        }
-        &mut self.known[index]
+fn known(all: &mut Vec<Known>, index: usize) -> &mut Known {
+    if all.len() <= index {
+        all.resize_with(index + 1, Known::default);
     }
+    &mut all[index]
 }
