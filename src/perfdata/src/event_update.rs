@@ -1,6 +1,6 @@
 //! EVENT_UPDATE: what a recorder tells of an event besides its attr.
 
-use rperf_wire::{Cursor, DecodeError, Endian, until_nul};
+use rperf_wire::{CpuMap, Cursor, DecodeError, Endian, until_nul};
 
 /// One EVENT_UPDATE record.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,13 +32,6 @@ const SCALE: u64 = 1;
 const NAME: u64 = 2;
 const CPUS: u64 = 3;
 
-/// `PERF_CPU_MAP__CPUS`: a count and that many numbers of 16 bits, -1 for any CPU.
-const LIST: u16 = 0;
-/// `PERF_CPU_MAP__MASK`: a count of words, the bytes of each, then the words.
-const MASK: u16 = 1;
-/// `PERF_CPU_MAP__RANGE_CPUS`: whether any CPU counts too, first and last.
-const RANGE: u16 = 2;
-
 impl EventUpdate {
     /// Decodes the body of an EVENT_UPDATE record.
     ///
@@ -52,7 +45,7 @@ impl EventUpdate {
             UNIT => Update::Unit(text(at)),
             SCALE => Update::Scale(f64::from_bits(at.u64("scale")?)),
             NAME => Update::Name(text(at)),
-            CPUS => Update::Cpus(cpus(at)?),
+            CPUS => Update::Cpus(CpuMap::decode(at)?.cpus()),
             other => Update::Other(other),
         };
         Ok(Self { id, update })
@@ -61,46 +54,6 @@ impl EventUpdate {
 
 fn text(at: &Cursor<'_>) -> String {
     String::from_utf8_lossy(until_nul(at.rest())).into_owned()
-}
-
-fn cpus(at: &mut Cursor<'_>) -> Result<Vec<u32>, DecodeError> {
-    match at.u16("kind of cpu map")? {
-        LIST => {
-            let count = at.u16("cpu count")?;
-            let cpus = (0..count).map(|_| at.u16("cpu"));
-            let cpus: Vec<u16> = cpus.collect::<Result<_, _>>()?;
-            let known = cpus.into_iter().filter(|cpu| *cpu != u16::MAX);
-            Ok(known.map(u32::from).collect())
-        }
-        MASK => mask(at),
-        RANGE => {
-            at.u16("any cpu")?;
-            let (first, last) = (at.u16("first cpu")?, at.u16("last cpu")?);
-            Ok((first..=last).map(u32::from).collect())
-        }
-        _ => Ok(Vec::new()),
-    }
-}
-
-/// Words of 64 bits begin eight bytes behind the count.
-fn mask(at: &mut Cursor<'_>) -> Result<Vec<u32>, DecodeError> {
-    const WORD_64: u16 = 8;
-    let count = at.u16("mask words")?;
-    let size = at.u16("mask word size")?;
-    if size == WORD_64 {
-        at.u32("mask padding")?;
-    }
-    let mut cpus = Vec::new();
-    let bits = u32::from(size) * 8;
-    for number in 0..u32::from(count) {
-        let word = match size {
-            WORD_64 => at.u64("mask word")?,
-            _ => u64::from(at.u32("mask word")?),
-        };
-        let set = (0..u64::BITS).filter(|bit| word >> bit & 1 == 1);
-        cpus.extend(set.map(|bit| number * bits + bit));
-    }
-    Ok(cpus)
 }
 
 #[cfg(test)]

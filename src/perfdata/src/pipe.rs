@@ -117,6 +117,7 @@ impl<'a> PipeHead<'a> {
                     offset: record.position,
                     source,
                 })?;
+                self.say_larger(body);
                 let place = self.events.len();
                 self.events.push(event);
                 self.name_as_described(place);
@@ -188,6 +189,16 @@ impl<'a> PipeHead<'a> {
         }
     }
 
+    /// Says once that attrs have fields that are not known here.
+    fn say_larger(&mut self, body: &[u8]) {
+        let known = Attr::SIZE_VER9 as u64;
+        let size = self.endian.u32_at(body, ATTR_SIZE).map_or(0, u64::from);
+        let said = |finding: &Finding| matches!(finding, Finding::AttrLarger { .. });
+        if size > known && !self.findings.iter().any(said) {
+            self.findings.push(Finding::AttrLarger { size, known });
+        }
+    }
+
     fn malformed(&mut self, record: &RecordAt<'_>) {
         self.findings.push(Finding::RecordMalformed {
             kind: record.raw.kind,
@@ -219,10 +230,12 @@ impl<'a> PipeHead<'a> {
     }
 }
 
+/// Offset of `size` in an attr.
+const ATTR_SIZE: usize = 4;
+
 /// An attr with the ids that fill the rest of the record.
 fn event(body: &[u8], endian: Endian) -> Result<EventDesc, DecodeError> {
-    const SIZE_OFFSET: usize = 4;
-    let size = match endian.u32_at(body, SIZE_OFFSET) {
+    let size = match endian.u32_at(body, ATTR_SIZE) {
         Some(0) | None => Attr::SIZE_VER0,
         Some(size) => size as usize,
     };

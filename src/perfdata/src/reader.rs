@@ -35,11 +35,11 @@ impl<'a> PerfData<'a> {
         let mut findings = Vec::new();
         let data = data(bytes, &header, &mut findings)?;
         let mut events = decode_events(bytes, &header)?;
-        let known = (Attr::SIZE_VER8 + Section::SIZE) as u64;
+        let known = (Attr::SIZE_VER9 + Section::SIZE) as u64;
         if header.attr_size > known {
             findings.push(Finding::AttrLarger {
                 size: header.attr_size - Section::SIZE as u64,
-                known: Attr::SIZE_VER8 as u64,
+                known: Attr::SIZE_VER9 as u64,
             });
         }
         let mut features = if data.len() as u64 == header.data.size {

@@ -78,6 +78,8 @@ pub struct Attr {
     pub sig_data: u64,
     /// `config3`.
     pub config3: u64,
+    /// `config4`.
+    pub config4: u64,
 }
 
 impl Attr {
@@ -86,8 +88,10 @@ impl Attr {
     /// Size of the layout that [`Attr::encode`] writes (`PERF_ATTR_SIZE_VER7`), in bytes; what
     /// Linux perf 6.1 knows and writes.
     pub const SIZE: usize = 128;
-    /// Largest layout with fields known here (`PERF_ATTR_SIZE_VER8`, with `config3`), in bytes.
+    /// The layout with `config3` (`PERF_ATTR_SIZE_VER8`), in bytes.
     pub const SIZE_VER8: usize = 136;
+    /// Largest layout with fields known here (`PERF_ATTR_SIZE_VER9`, with `config4`), in bytes.
+    pub const SIZE_VER9: usize = 144;
 
     /// Skid constraint, 0 (any) to 3 (none at all).
     #[must_use]
@@ -111,7 +115,7 @@ impl Attr {
     }
 
     /// Decodes a structure of `bytes.len()` bytes: fields beyond the end are 0, bytes beyond the
-    /// fields known here are skipped (the caller compares `bytes.len()` with [`Attr::SIZE_VER8`]).
+    /// fields known here are skipped (the caller compares `bytes.len()` with [`Attr::SIZE_VER9`]).
     ///
     /// # Errors
     /// [`DecodeError::Short`] below [`Attr::SIZE_VER0`] bytes.
@@ -124,7 +128,7 @@ impl Attr {
                 have: bytes.len(),
             });
         }
-        let mut whole = [0; Self::SIZE_VER8];
+        let mut whole = [0; Self::SIZE_VER9];
         for (to, from) in whole.iter_mut().zip(bytes) {
             *to = *from;
         }
@@ -151,7 +155,7 @@ impl Attr {
         let aux_sample_size = at.u32("aux_sample_size")?;
         let aux_action = at.u32("aux_action")?;
         let sig_data = at.u64("sig_data")?;
-        let config3 = at.u64("config3")?;
+        let (config3, config4) = (at.u64("config3")?, at.u64("config4")?);
         Ok(Self {
             kind,
             config,
@@ -174,18 +178,19 @@ impl Attr {
             aux_action,
             sig_data,
             config3,
+            config4,
         })
     }
 
-    /// Encodes the layout of [`Attr::SIZE`] bytes, or of [`Attr::SIZE_VER8`] when `config3` is used.
+    /// Encodes the layout of [`Attr::SIZE`] bytes, or a longer one when `config3` or `config4` is used.
     #[must_use]
     pub fn encode(&self, endian: Endian) -> Vec<u8> {
-        let size = if self.config3 == 0 {
-            Self::SIZE
-        } else {
-            Self::SIZE_VER8
+        let size = match (self.config3, self.config4) {
+            (0, 0) => Self::SIZE,
+            (_, 0) => Self::SIZE_VER8,
+            _ => Self::SIZE_VER9,
         };
-        let mut out = Vec::with_capacity(Self::SIZE_VER8);
+        let mut out = Vec::with_capacity(Self::SIZE_VER9);
         let mut to = Encoder::new(&mut out, endian);
         to.u32(self.kind.0);
         to.u32(u32::try_from(size).unwrap_or(u32::MAX));
@@ -211,6 +216,9 @@ impl Attr {
         to.u64(self.sig_data);
         if size > Self::SIZE {
             to.u64(self.config3);
+        }
+        if size > Self::SIZE_VER8 {
+            to.u64(self.config4);
         }
         out
     }
@@ -256,9 +264,10 @@ mod tests {
     #[test]
     fn encodes_what_it_decodes_in_both_byte_orders() {
         for endian in [Endian::Little, Endian::Big] {
-            for config3 in [0, 5] {
+            for (config3, config4) in [(0, 0), (5, 0), (0, 6)] {
                 let attr = Attr {
                     config3,
+                    config4,
                     ..sample_attr()
                 };
                 assert_eq!(Attr::decode(&attr.encode(endian), endian), Ok(attr));

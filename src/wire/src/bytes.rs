@@ -208,6 +208,12 @@ impl<'a> U64s<'a> {
         Self { bytes, endian }
     }
 
+    /// Byte order of the numbers.
+    #[must_use]
+    pub fn endian(&self) -> Endian {
+        self.endian
+    }
+
     /// How many numbers there are.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -10,6 +10,7 @@
 mod attr;
 mod attr_text;
 mod bits;
+mod branch;
 mod bytes;
 mod error;
 mod event_name;
@@ -19,24 +20,30 @@ mod record;
 mod regs;
 mod sample;
 mod sample_id;
+mod user;
 
 pub use attr::{Attr, EventType};
 pub use attr_text::{AttrText, attr_fields};
 pub use bits::{AttrFlags, BranchSampleType, ReadFormat, SampleType};
+pub use branch::{BranchEntry, BranchStack};
 pub use bytes::{Cursor, Encoder, Endian, U64s, until_nul};
 pub use error::DecodeError;
 pub use event_name::{CACHE_NAMES, HARDWARE_NAMES, SOFTWARE_NAMES, event_name};
 pub use header::{CpuMode, Misc, RawRecord, RecordHeader};
 pub use kind::RecordKind;
 pub use record::{
-    BpfEvent, Cgroup, Comm, Ksymbol, Lost, LostSamples, Mmap, Mmap2, MmapId, Namespace, Namespaces,
-    Record, Switch, Task, Throttle,
+    Aux, AuxOutputHwId, BpfEvent, CallchainDeferred, Cgroup, Comm, ItraceStart, Ksymbol, Lost,
+    LostSamples, Mmap, Mmap2, MmapId, Namespace, Namespaces, Read, Record, Switch, Task, TextPoke,
+    Throttle,
 };
 pub use regs::{Regs, RegsAbi};
-pub use sample::{
-    BranchEntry, BranchStack, ReadValue, ReadValues, Sample, SampleLayout, UserStack,
-};
+pub use sample::{ReadValue, ReadValues, Sample, SampleLayout, UserStack};
 pub use sample_id::{SampleId, SampleIdLayout};
+pub use user::{
+    AuxTrace, AuxTraceError, AuxTraceInfo, BpfMetadata, CpuMap, EventTypeName, FeatureData,
+    IdIndex, IdIndexEntry, ShortClock, Stat, StatConfig, StatRound, ThreadMap, ThreadMapEntry,
+    TimeConv, UserRecord,
+};
 
 /// Values in a callchain at or above this are context markers, not addresses (`PERF_CONTEXT_MAX`).
 pub const PERF_CONTEXT_MAX: u64 = (-4095_i64).cast_unsigned();

@@ -1,59 +1,15 @@
 //! Records of the kernel that are not samples.
 
+mod aux;
+mod code;
+mod mmap;
+
+pub use aux::{Aux, AuxOutputHwId, ItraceStart};
+pub use code::{CallchainDeferred, Read, TextPoke};
+pub use mmap::{Mmap, Mmap2, MmapId};
+use mmap::{encode_mmap, encode_mmap2, mmap, mmap2};
+
 use crate::{Cursor, DecodeError, Encoder, Endian, Misc, RawRecord, RecordKind, until_nul};
-
-/// `PERF_RECORD_MMAP`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mmap<'a> {
-    /// Process, -1 for the kernel.
-    pub pid: i32,
-    /// Thread that mapped it.
-    pub tid: u32,
-    /// First address.
-    pub start: u64,
-    /// Size in bytes.
-    pub len: u64,
-    /// Offset in the file, in bytes.
-    pub pgoff: u64,
-    /// Name without NUL.
-    pub filename: &'a [u8],
-}
-
-/// `PERF_RECORD_MMAP2`: a mapping with protection and file identity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mmap2<'a> {
-    /// What MMAP has.
-    pub mmap: Mmap<'a>,
-    /// Which file it is.
-    pub id: MmapId,
-    /// `PROT_*` of mmap(2).
-    pub prot: u32,
-    /// `MAP_*` of mmap(2).
-    pub flags: u32,
-}
-
-/// File identity of an MMAP2 record: inode or build-id, by `PERF_RECORD_MISC_MMAP_BUILD_ID`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MmapId {
-    /// Device and inode.
-    Inode {
-        /// Major number.
-        major: u32,
-        /// Minor number.
-        minor: u32,
-        /// Inode number.
-        inode: u64,
-        /// Inode generation.
-        generation: u64,
-    },
-    /// Build-id of the mapped file.
-    BuildId {
-        /// Bytes of `bytes` that count, at most 20.
-        size: u8,
-        /// The build-id, padded with zeros.
-        bytes: [u8; 20],
-    },
-}
 
 /// `PERF_RECORD_COMM`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -204,6 +160,18 @@ pub enum Record<'a> {
     Namespaces(Namespaces),
     /// A cgroup.
     Cgroup(Cgroup<'a>),
+    /// A counter's value.
+    Read(Read<'a>),
+    /// Data in the AUX area.
+    Aux(Aux),
+    /// A trace started.
+    ItraceStart(ItraceStart),
+    /// An event's number in traces.
+    AuxOutputHwId(AuxOutputHwId),
+    /// Kernel code changed.
+    TextPoke(TextPoke<'a>),
+    /// User part of earlier callchains.
+    CallchainDeferred(CallchainDeferred<'a>),
     /// Any other type: not decoded here.
     Other(RecordKind),
 }
@@ -256,6 +224,23 @@ impl<'a> Record<'a> {
                 id: at.u64("id")?,
                 path: until_nul(at.rest()),
             }),
+            kind => Self::decode_trace(kind, at)?,
+        })
+    }
+
+    /// What hardware traces, counters and the kernel's code tell.
+    fn decode_trace(kind: RecordKind, at: &mut Cursor<'a>) -> Result<Self, DecodeError> {
+        Ok(match kind {
+            RecordKind::READ => Self::Read(Read::decode(at)?),
+            RecordKind::AUX => Self::Aux(Aux::decode(at)?),
+            RecordKind::ITRACE_START => Self::ItraceStart(ItraceStart::decode(at)?),
+            RecordKind::AUX_OUTPUT_HW_ID => Self::AuxOutputHwId(AuxOutputHwId {
+                hw_id: at.u64("hw_id")?,
+            }),
+            RecordKind::TEXT_POKE => Self::TextPoke(TextPoke::decode(at)?),
+            RecordKind::CALLCHAIN_DEFERRED => {
+                Self::CallchainDeferred(CallchainDeferred::decode(at)?)
+            }
             other => Self::Other(other),
         })
     }
@@ -287,6 +272,12 @@ impl<'a> Record<'a> {
             Self::BpfEvent(_) => RecordKind::BPF_EVENT,
             Self::Namespaces(_) => RecordKind::NAMESPACES,
             Self::Cgroup(_) => RecordKind::CGROUP,
+            Self::Read(_) => RecordKind::READ,
+            Self::Aux(_) => RecordKind::AUX,
+            Self::ItraceStart(_) => RecordKind::ITRACE_START,
+            Self::AuxOutputHwId(_) => RecordKind::AUX_OUTPUT_HW_ID,
+            Self::TextPoke(_) => RecordKind::TEXT_POKE,
+            Self::CallchainDeferred(_) => RecordKind::CALLCHAIN_DEFERRED,
             Self::Other(kind) => *kind,
         };
         (kind, Misc(0))
@@ -306,13 +297,7 @@ impl<'a> Record<'a> {
                 to.u32(comm.tid);
                 to.padded_str(comm.comm, 8);
             }
-            Self::Fork(task) | Self::Exit(task) => {
-                to.u32(task.pid);
-                to.u32(task.ppid);
-                to.u32(task.tid);
-                to.u32(task.ptid);
-                to.u64(task.time);
-            }
+            Self::Fork(task) | Self::Exit(task) => encode_task(task, to),
             Self::Lost(lost) => {
                 to.u64(lost.id);
                 to.u64(lost.lost);
@@ -342,70 +327,20 @@ impl<'a> Record<'a> {
                 to.u32(bpf.id);
                 to.bytes(&bpf.tag);
             }
-            Self::Namespaces(namespaces) => {
-                to.u32(namespaces.pid);
-                to.u32(namespaces.tid);
-                to.u64(namespaces.links.len() as u64);
-                for link in &namespaces.links {
-                    to.u64(link.dev);
-                    to.u64(link.inode);
-                }
-            }
+            Self::Namespaces(namespaces) => encode_namespaces(namespaces, to),
             Self::Cgroup(cgroup) => {
                 to.u64(cgroup.id);
                 to.padded_str(cgroup.path, 8);
             }
+            Self::Read(read) => read.encode(to),
+            Self::Aux(aux) => aux.encode(to),
+            Self::ItraceStart(start) => start.encode(to),
+            Self::AuxOutputHwId(id) => to.u64(id.hw_id),
+            Self::TextPoke(poke) => poke.encode(to),
+            Self::CallchainDeferred(deferred) => deferred.encode(to),
             Self::Other(_) => {}
         }
     }
-}
-
-fn mmap<'a>(at: &mut Cursor<'a>) -> Result<Mmap<'a>, DecodeError> {
-    let fixed = mmap_fixed(at)?;
-    Ok(Mmap {
-        filename: until_nul(at.rest()),
-        ..fixed
-    })
-}
-
-fn mmap_fixed<'a>(at: &mut Cursor<'a>) -> Result<Mmap<'a>, DecodeError> {
-    Ok(Mmap {
-        pid: at.u32("pid")?.cast_signed(),
-        tid: at.u32("tid")?,
-        start: at.u64("addr")?,
-        len: at.u64("len")?,
-        pgoff: at.u64("pgoff")?,
-        filename: &[],
-    })
-}
-
-fn mmap2<'a>(at: &mut Cursor<'a>, misc: Misc) -> Result<Mmap2<'a>, DecodeError> {
-    let fixed = mmap_fixed(at)?;
-    let id = if misc.contains(Misc::MMAP_BUILD_ID) {
-        let size = at.u8("build_id_size")?.min(20);
-        at.take(3, "__reserved")?;
-        MmapId::BuildId {
-            size,
-            bytes: at.array("build_id")?,
-        }
-    } else {
-        MmapId::Inode {
-            major: at.u32("maj")?,
-            minor: at.u32("min")?,
-            inode: at.u64("ino")?,
-            generation: at.u64("ino_generation")?,
-        }
-    };
-    let (prot, flags) = (at.u32("prot")?, at.u32("flags")?);
-    Ok(Mmap2 {
-        mmap: Mmap {
-            filename: until_nul(at.rest()),
-            ..fixed
-        },
-        id,
-        prot,
-        flags,
-    })
 }
 
 fn task(at: &mut Cursor<'_>) -> Result<Task, DecodeError> {
@@ -438,34 +373,20 @@ fn namespaces(at: &mut Cursor<'_>) -> Result<Namespaces, DecodeError> {
     Ok(Namespaces { pid, tid, links })
 }
 
-fn encode_mmap(mmap: &Mmap<'_>, to: &mut Encoder<'_>) {
-    to.u32(mmap.pid.cast_unsigned());
-    to.u32(mmap.tid);
-    to.u64(mmap.start);
-    to.u64(mmap.len);
-    to.u64(mmap.pgoff);
+fn encode_namespaces(namespaces: &Namespaces, to: &mut Encoder<'_>) {
+    to.u32(namespaces.pid);
+    to.u32(namespaces.tid);
+    to.u64(namespaces.links.len() as u64);
+    for link in &namespaces.links {
+        to.u64(link.dev);
+        to.u64(link.inode);
+    }
 }
 
-fn encode_mmap2(mmap2: &Mmap2<'_>, to: &mut Encoder<'_>) {
-    encode_mmap(&mmap2.mmap, to);
-    match mmap2.id {
-        MmapId::Inode {
-            major,
-            minor,
-            inode,
-            generation,
-        } => {
-            to.u32(major);
-            to.u32(minor);
-            to.u64(inode);
-            to.u64(generation);
-        }
-        MmapId::BuildId { size, bytes } => {
-            to.bytes(&[size, 0, 0, 0]);
-            to.bytes(&bytes);
-        }
-    }
-    to.u32(mmap2.prot);
-    to.u32(mmap2.flags);
-    to.padded_str(mmap2.mmap.filename, 8);
+fn encode_task(task: &Task, to: &mut Encoder<'_>) {
+    to.u32(task.pid);
+    to.u32(task.ppid);
+    to.u32(task.tid);
+    to.u32(task.ptid);
+    to.u64(task.time);
 }

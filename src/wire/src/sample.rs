@@ -1,8 +1,9 @@
 //! `PERF_RECORD_SAMPLE`: the fields that the event's `sample_type` asks for, in the kernel's order.
 
+use crate::branch::encode_branches;
 use crate::{
-    Attr, BranchSampleType, Cursor, DecodeError, Encoder, Endian, ReadFormat, Regs, RegsAbi,
-    SampleType, U64s,
+    Attr, BranchSampleType, BranchStack, Cursor, DecodeError, Encoder, Endian, ReadFormat, Regs,
+    RegsAbi, SampleType, U64s,
 };
 
 /// One decoded sample; it borrows what is long from the file.
@@ -63,53 +64,6 @@ pub struct UserStack<'a> {
     pub bytes: &'a [u8],
     /// Bytes reserved in the record, padding included.
     pub reserved: usize,
-}
-
-/// Branch records of the hardware.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BranchStack<'a> {
-    /// Hardware index of the newest entry, where it was asked for.
-    pub hw_index: Option<u64>,
-    entries: U64s<'a>,
-    /// One word of counters for each entry, where they were asked for.
-    pub counters: Option<U64s<'a>>,
-}
-
-/// `struct perf_branch_entry`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BranchEntry {
-    /// Address of the branch.
-    pub from: u64,
-    /// Its target.
-    pub to: u64,
-    /// The bit-fields behind the addresses as they stand in the file.
-    pub flags: u64,
-}
-
-impl BranchStack<'_> {
-    /// Number of branches.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.entries.len() / 3
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The branches, newest first.
-    pub fn iter(&self) -> impl Iterator<Item = BranchEntry> + '_ {
-        (0..self.len()).filter_map(|index| {
-            let at = index * 3;
-            Some(BranchEntry {
-                from: self.entries.get(at)?,
-                to: self.entries.get(at + 1)?,
-                flags: self.entries.get(at + 2)?,
-            })
-        })
-    }
 }
 
 /// What a read of the counter, or of its group, returned (`struct read_format`).
@@ -328,7 +282,7 @@ impl SampleLayout {
             sample.raw = Some(at.take(size as usize, "raw")?);
         }
         if has(SampleType::BRANCH_STACK) {
-            sample.branch_stack = Some(self.decode_branches(at)?);
+            sample.branch_stack = Some(BranchStack::decode(at, self.branch)?);
         }
         if has(SampleType::REGS_USER) {
             sample.regs_user = Some(decode_regs(at, self.regs_user, "user registers")?);
@@ -377,28 +331,6 @@ impl SampleLayout {
         Ok(())
     }
 
-    fn decode_branches<'a>(&self, at: &mut Cursor<'a>) -> Result<BranchStack<'a>, DecodeError> {
-        let count = at.u64("branch stack nr")?;
-        let indexed = self.branch.contains(BranchSampleType::HW_INDEX);
-        let hw_index = if indexed {
-            Some(at.u64("branch hw_idx")?)
-        } else {
-            None
-        };
-        let entries = at.u64s(count.saturating_mul(3), "branch stack")?;
-        let counted = self.branch.contains(BranchSampleType::COUNTERS);
-        let counters = if counted {
-            Some(at.u64s(count, "branch counters")?)
-        } else {
-            None
-        };
-        Ok(BranchStack {
-            hw_index,
-            entries,
-            counters,
-        })
-    }
-
     /// Appends a sample's body. Fields that the layout has and the sample lacks become 0 or empty;
     /// fields that the layout lacks are left out.
     pub fn encode(&self, sample: &Sample<'_>, to: &mut Encoder<'_>) {
@@ -416,7 +348,7 @@ impl SampleLayout {
             to.bytes(raw);
         }
         if has(SampleType::BRANCH_STACK) {
-            self.encode_branches(sample, to);
+            encode_branches(sample.branch_stack, self.branch, to);
         }
         if has(SampleType::REGS_USER) {
             encode_regs(sample.regs_user, to);
@@ -470,24 +402,6 @@ impl SampleLayout {
                     has(ReadFormat::ID) + has(ReadFormat::LOST)
                 };
                 to.zeros((1 + times + each) * 8);
-            }
-        }
-    }
-
-    fn encode_branches(&self, sample: &Sample<'_>, to: &mut Encoder<'_>) {
-        let stack = sample.branch_stack;
-        to.u64(stack.map_or(0, |stack| stack.len() as u64));
-        if self.branch.contains(BranchSampleType::HW_INDEX) {
-            to.u64(stack.and_then(|stack| stack.hw_index).unwrap_or_default());
-        }
-        if let Some(stack) = stack {
-            stack.entries.iter().for_each(|word| to.u64(word));
-            if self.branch.contains(BranchSampleType::COUNTERS) {
-                stack
-                    .counters
-                    .iter()
-                    .flat_map(U64s::iter)
-                    .for_each(|word| to.u64(word));
             }
         }
     }

@@ -2,9 +2,10 @@
 
 use proptest::prelude::*;
 use rperf_wire::{
-    Attr, AttrFlags, BpfEvent, BranchSampleType, Cgroup, Comm, Encoder, Endian, EventType, Ksymbol,
-    Lost, LostSamples, Misc, Mmap, Mmap2, MmapId, Namespace, Namespaces, RawRecord, ReadFormat,
-    Record, RecordHeader, RecordKind, SampleId, SampleIdLayout, SampleType, Switch, Task, Throttle,
+    Attr, AttrFlags, Aux, AuxOutputHwId, BpfEvent, BranchSampleType, CallchainDeferred, Cgroup,
+    Comm, Encoder, Endian, EventType, ItraceStart, Ksymbol, Lost, LostSamples, Misc, Mmap, Mmap2,
+    MmapId, Namespace, Namespaces, RawRecord, Read, ReadFormat, Record, RecordHeader, RecordKind,
+    SampleId, SampleIdLayout, SampleType, Switch, Task, TextPoke, Throttle, U64s, UserRecord,
 };
 
 fn endians() -> impl Strategy<Value = Endian> {
@@ -67,6 +68,7 @@ fn attrs() -> impl Strategy<Value = Attr> {
             sig_data,
             // Half of the attrs are of the size without this field.
             config3: if config3 % 2 == 0 { 0 } else { config3 },
+            config4: if config3 % 3 == 0 { config3 } else { 0 },
         }
     })
 }
@@ -155,6 +157,18 @@ fn records<'a>(n: &[u64; 8], bytes: [u8; 20], name: &'a [u8]) -> Vec<Record<'a>>
             links: links.collect(),
         }),
         Record::Cgroup(Cgroup { id: a, path: name }),
+        Record::Aux(Aux {
+            offset: a,
+            size: b,
+            flags: c,
+        }),
+        Record::ItraceStart(ItraceStart { pid, tid }),
+        Record::AuxOutputHwId(AuxOutputHwId { hw_id: d }),
+        Record::TextPoke(TextPoke {
+            addr: a,
+            old: name,
+            new: &name[..name.len() / 2],
+        }),
     ]
 }
 
@@ -215,6 +229,26 @@ proptest! {
         }
     }
 
+    #[test]
+    fn records_of_numbers_come_back(
+        bytes in prop::collection::vec(any::<u8>(), 0..80),
+        cookie in any::<u64>(),
+        endian in endians(),
+    ) {
+        let words = U64s::new(&bytes[..bytes.len() / 8 * 8], endian);
+        let (pid, tid) = (3, 4);
+        for record in [
+            Record::Read(Read { pid, tid, words }),
+            Record::CallchainDeferred(CallchainDeferred { cookie, ips: words }),
+        ] {
+            let (kind, misc) = record.kind_and_misc();
+            let mut body = Vec::new();
+            record.encode_body(&mut Encoder::new(&mut body, endian));
+            let raw = RawRecord { kind, misc, body: &body };
+            prop_assert_eq!(Record::decode(&raw, endian), Ok(record));
+        }
+    }
+
     /// What comes before a name must be whole; a cut name is a shorter name.
     #[test]
     fn cut_records_are_errors(
@@ -228,6 +262,8 @@ proptest! {
             record.encode_body(&mut Encoder::new(&mut body, endian));
             let named = match record {
                 Record::Mmap(_) | Record::Mmap2(_) | Record::Comm(_) | Record::Ksymbol(_) | Record::Cgroup(_) => 8,
+                // Padding.
+                Record::TextPoke(_) => 4,
                 _ => 0,
             };
             for end in 0..body.len() - named {
@@ -248,6 +284,7 @@ proptest! {
         let raw = RawRecord { kind: RecordKind(kind), misc: Misc(misc), body: &body };
         // Only panics fail here: any bytes may happen to be a record.
         drop(Record::decode(&raw, endian));
+        drop(UserRecord::decode(&raw, endian));
         let layout = SampleIdLayout::new(SampleType(sample_type));
         let (own, _) = layout.split(&body, endian);
         prop_assert!(own.len() == body.len() || own.len() + layout.size() == body.len());

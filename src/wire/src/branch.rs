@@ -1,0 +1,125 @@
+//! Branch stacks: what the hardware remembers of the last branches.
+
+use crate::{BranchSampleType, Cursor, DecodeError, Encoder, Endian, U64s};
+
+/// Branch records of the hardware.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BranchStack<'a> {
+    /// Hardware index of the newest entry, where it was asked for.
+    pub hw_index: Option<u64>,
+    entries: U64s<'a>,
+    /// One word of counters for each entry, where they were asked for.
+    pub counters: Option<U64s<'a>>,
+}
+
+/// `struct perf_branch_entry`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BranchEntry {
+    /// Address of the branch.
+    pub from: u64,
+    /// Its target.
+    pub to: u64,
+    /// The bit-fields behind the addresses, as a little-endian machine has them: from the low end
+    /// mispredicted, predicted, in a transaction, abort (1 bit each), cycles (16), type (4), speculation (2),
+    /// further type (4), privilege (3).
+    pub flags: u64,
+}
+
+/// Widths of the bit-fields from the first on, in bits; the last one is reserved.
+const FIELDS: [u32; 10] = [1, 1, 1, 1, 16, 4, 2, 4, 3, 31];
+
+impl<'a> BranchStack<'a> {
+    /// Number of branches.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len() / 3
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The branches, newest first.
+    pub fn iter(&self) -> impl Iterator<Item = BranchEntry> + '_ {
+        let endian = self.entries.endian();
+        (0..self.len()).filter_map(move |index| {
+            let at = index * 3;
+            Some(BranchEntry {
+                from: self.entries.get(at)?,
+                to: self.entries.get(at + 1)?,
+                flags: flags(self.entries.get(at + 2)?, endian),
+            })
+        })
+    }
+
+    pub(crate) fn decode(
+        at: &mut Cursor<'a>,
+        kinds: BranchSampleType,
+    ) -> Result<Self, DecodeError> {
+        let count = at.u64("branch stack nr")?;
+        let hw_index = if kinds.contains(BranchSampleType::HW_INDEX) {
+            Some(at.u64("branch hw_idx")?)
+        } else {
+            None
+        };
+        let entries = at.u64s(count.saturating_mul(3), "branch stack")?;
+        let counters = if kinds.contains(BranchSampleType::COUNTERS) {
+            Some(at.u64s(count, "branch counters")?)
+        } else {
+            None
+        };
+        Ok(Self {
+            hw_index,
+            entries,
+            counters,
+        })
+    }
+}
+
+/// Appends a branch stack with the parts that `kinds` asks for; an empty one for none.
+pub(crate) fn encode_branches(
+    stack: Option<BranchStack<'_>>,
+    kinds: BranchSampleType,
+    to: &mut Encoder<'_>,
+) {
+    to.u64(stack.map_or(0, |stack| stack.len() as u64));
+    if kinds.contains(BranchSampleType::HW_INDEX) {
+        to.u64(stack.and_then(|stack| stack.hw_index).unwrap_or_default());
+    }
+    let Some(stack) = stack else { return };
+    stack.entries.iter().for_each(|word| to.u64(word));
+    if kinds.contains(BranchSampleType::COUNTERS) {
+        let counters = stack.counters.iter().flat_map(U64s::iter);
+        counters.for_each(|word| to.u64(word));
+    }
+}
+
+/// Big-endian machines fill a word with bit-fields from its high end.
+fn flags(word: u64, endian: Endian) -> u64 {
+    if endian == Endian::Little {
+        return word;
+    }
+    let (mut rest, mut used, mut flags) = (word, 0, 0);
+    for width in FIELDS {
+        flags |= rest >> (u64::BITS - width) << used;
+        rest <<= width;
+        used += width;
+    }
+    flags
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bit_fields_of_big_endian_machines() {
+        // Predicted, 5 cycles, type 2, privilege 1.
+        let little = 1 << 1 | 5 << 4 | 2 << 20 | 1 << 30;
+        let big = 1 << 62 | 5 << 44 | 2 << 40 | 1 << 31;
+        assert_eq!(flags(big, Endian::Big), little);
+        assert_eq!(flags(little, Endian::Little), little);
+    }
+}

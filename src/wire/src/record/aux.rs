@@ -1,0 +1,60 @@
+//! Records about the AUX area: the ring that hardware traces go to.
+
+use crate::{Cursor, DecodeError, Encoder};
+
+/// `PERF_RECORD_AUX`: new data in the AUX area.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Aux {
+    /// Offset of the data in the area, in bytes.
+    pub offset: u64,
+    /// Bytes.
+    pub size: u64,
+    /// `PERF_AUX_FLAG_*`: 1 truncated, 2 overwrite, 4 partial, 8 collision, and the format's type from bit 8.
+    pub flags: u64,
+}
+
+/// `PERF_RECORD_ITRACE_START`: a trace of instructions of this thread began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ItraceStart {
+    /// Process.
+    pub pid: u32,
+    /// Thread.
+    pub tid: u32,
+}
+
+/// `PERF_RECORD_AUX_OUTPUT_HW_ID`: by which number a trace names the event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AuxOutputHwId {
+    /// The number.
+    pub hw_id: u64,
+}
+
+impl Aux {
+    pub(super) fn decode(at: &mut Cursor<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            offset: at.u64("aux_offset")?,
+            size: at.u64("aux_size")?,
+            flags: at.u64("aux flags")?,
+        })
+    }
+
+    pub(super) fn encode(self, to: &mut Encoder<'_>) {
+        to.u64(self.offset);
+        to.u64(self.size);
+        to.u64(self.flags);
+    }
+}
+
+impl ItraceStart {
+    pub(super) fn decode(at: &mut Cursor<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            pid: at.u32("pid")?,
+            tid: at.u32("tid")?,
+        })
+    }
+
+    pub(super) fn encode(self, to: &mut Encoder<'_>) {
+        to.u32(self.pid);
+        to.u32(self.tid);
+    }
+}

@@ -1,0 +1,91 @@
+//! Records about code and stacks that the kernel tells afterwards.
+
+use crate::{Cursor, DecodeError, Encoder, U64s};
+
+/// `PERF_RECORD_TEXT_POKE`: the kernel changed its own code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TextPoke<'a> {
+    /// Address.
+    pub addr: u64,
+    /// The code before; empty where code appeared.
+    pub old: &'a [u8],
+    /// The code from now on; empty where code went.
+    pub new: &'a [u8],
+}
+
+/// `PERF_RECORD_CALLCHAIN_DEFERRED`: the user part of callchains that end in a marker with this cookie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallchainDeferred<'a> {
+    /// Which callchains are meant.
+    pub cookie: u64,
+    /// Addresses and context markers, innermost first.
+    pub ips: U64s<'a>,
+}
+
+/// `PERF_RECORD_READ`: a counter's value when its task ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Read<'a> {
+    /// Process.
+    pub pid: u32,
+    /// Thread.
+    pub tid: u32,
+    /// What a read of the counter returns by the event's `read_format`. The trailer follows where it was
+    /// not cut off beforehand.
+    pub words: U64s<'a>,
+}
+
+impl<'a> TextPoke<'a> {
+    pub(super) fn decode(at: &mut Cursor<'a>) -> Result<Self, DecodeError> {
+        let addr = at.u64("addr")?;
+        let (old, new) = (at.u16("old_len")?, at.u16("new_len")?);
+        Ok(Self {
+            addr,
+            old: at.take(usize::from(old), "old bytes")?,
+            new: at.take(usize::from(new), "new bytes")?,
+        })
+    }
+
+    /// Both pieces of code are encoded with as many bytes as their lengths can say.
+    pub(super) fn encode(self, to: &mut Encoder<'_>) {
+        let most = usize::from(u16::MAX);
+        let cut = |bytes: &'a [u8]| bytes.get(..most).unwrap_or(bytes);
+        let (old, new) = (cut(self.old), cut(self.new));
+        to.u64(self.addr);
+        for piece in [old, new] {
+            to.u16(u16::try_from(piece.len()).unwrap_or(u16::MAX));
+        }
+        to.bytes(old);
+        to.bytes(new);
+        let size = 2 * size_of::<u16>() + old.len() + new.len();
+        to.zeros(size.next_multiple_of(8) - size);
+    }
+}
+
+impl<'a> CallchainDeferred<'a> {
+    pub(super) fn decode(at: &mut Cursor<'a>) -> Result<Self, DecodeError> {
+        let (cookie, count) = (at.u64("cookie")?, at.u64("callchain nr")?);
+        let ips = at.u64s(count, "callchain")?;
+        Ok(Self { cookie, ips })
+    }
+
+    pub(super) fn encode(self, to: &mut Encoder<'_>) {
+        to.u64(self.cookie);
+        to.u64(self.ips.len() as u64);
+        self.ips.iter().for_each(|ip| to.u64(ip));
+    }
+}
+
+impl<'a> Read<'a> {
+    pub(super) fn decode(at: &mut Cursor<'a>) -> Result<Self, DecodeError> {
+        let (pid, tid) = (at.u32("pid")?, at.u32("tid")?);
+        let count = at.rest().len() / 8;
+        let words = at.u64s(count as u64, "read")?;
+        Ok(Self { pid, tid, words })
+    }
+
+    pub(super) fn encode(self, to: &mut Encoder<'_>) {
+        to.u32(self.pid);
+        to.u32(self.tid);
+        self.words.iter().for_each(|word| to.u64(word));
+    }
+}

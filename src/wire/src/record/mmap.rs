@@ -1,0 +1,136 @@
+//! Mappings.
+
+use crate::{Cursor, DecodeError, Encoder, Misc, until_nul};
+
+/// `PERF_RECORD_MMAP`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mmap<'a> {
+    /// Process, -1 for the kernel.
+    pub pid: i32,
+    /// Thread that mapped it.
+    pub tid: u32,
+    /// First address.
+    pub start: u64,
+    /// Size in bytes.
+    pub len: u64,
+    /// Offset in the file, in bytes.
+    pub pgoff: u64,
+    /// Name without NUL.
+    pub filename: &'a [u8],
+}
+
+/// `PERF_RECORD_MMAP2`: a mapping with protection and file identity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mmap2<'a> {
+    /// What MMAP has.
+    pub mmap: Mmap<'a>,
+    /// Which file it is.
+    pub id: MmapId,
+    /// `PROT_*` of mmap(2).
+    pub prot: u32,
+    /// `MAP_*` of mmap(2).
+    pub flags: u32,
+}
+
+/// File identity of an MMAP2 record: inode or build-id, by `PERF_RECORD_MISC_MMAP_BUILD_ID`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MmapId {
+    /// Device and inode.
+    Inode {
+        /// Major number.
+        major: u32,
+        /// Minor number.
+        minor: u32,
+        /// Inode number.
+        inode: u64,
+        /// Inode generation.
+        generation: u64,
+    },
+    /// Build-id of the mapped file.
+    BuildId {
+        /// Bytes of `bytes` that count, at most 20.
+        size: u8,
+        /// The build-id, padded with zeros.
+        bytes: [u8; 20],
+    },
+}
+
+pub(super) fn mmap<'a>(at: &mut Cursor<'a>) -> Result<Mmap<'a>, DecodeError> {
+    let fixed = mmap_fixed(at)?;
+    Ok(Mmap {
+        filename: until_nul(at.rest()),
+        ..fixed
+    })
+}
+
+fn mmap_fixed<'a>(at: &mut Cursor<'a>) -> Result<Mmap<'a>, DecodeError> {
+    Ok(Mmap {
+        pid: at.u32("pid")?.cast_signed(),
+        tid: at.u32("tid")?,
+        start: at.u64("addr")?,
+        len: at.u64("len")?,
+        pgoff: at.u64("pgoff")?,
+        filename: &[],
+    })
+}
+
+pub(super) fn mmap2<'a>(at: &mut Cursor<'a>, misc: Misc) -> Result<Mmap2<'a>, DecodeError> {
+    let fixed = mmap_fixed(at)?;
+    let id = if misc.contains(Misc::MMAP_BUILD_ID) {
+        let size = at.u8("build_id_size")?.min(20);
+        at.take(3, "__reserved")?;
+        MmapId::BuildId {
+            size,
+            bytes: at.array("build_id")?,
+        }
+    } else {
+        MmapId::Inode {
+            major: at.u32("maj")?,
+            minor: at.u32("min")?,
+            inode: at.u64("ino")?,
+            generation: at.u64("ino_generation")?,
+        }
+    };
+    let (prot, flags) = (at.u32("prot")?, at.u32("flags")?);
+    Ok(Mmap2 {
+        mmap: Mmap {
+            filename: until_nul(at.rest()),
+            ..fixed
+        },
+        id,
+        prot,
+        flags,
+    })
+}
+
+pub(super) fn encode_mmap(mmap: &Mmap<'_>, to: &mut Encoder<'_>) {
+    to.u32(mmap.pid.cast_unsigned());
+    to.u32(mmap.tid);
+    to.u64(mmap.start);
+    to.u64(mmap.len);
+    to.u64(mmap.pgoff);
+}
+
+pub(super) fn encode_mmap2(mmap2: &Mmap2<'_>, to: &mut Encoder<'_>) {
+    encode_mmap(&mmap2.mmap, to);
+    match mmap2.id {
+        MmapId::Inode {
+            major,
+            minor,
+            inode,
+            generation,
+        } => {
+            to.u32(major);
+            to.u32(minor);
+            to.u64(inode);
+            to.u64(generation);
+        }
+        MmapId::BuildId { size, bytes } => {
+            to.bytes(&[size, 0, 0, 0]);
+            to.bytes(&bytes);
+        }
+    }
+    to.u32(mmap2.prot);
+    to.u32(mmap2.flags);
+    to.padded_str(mmap2.mmap.filename, 8);
+}

@@ -1,0 +1,147 @@
+//! Records that perf's user space makes (`PERF_RECORD_USER_TYPE_START` and up). They have no trailer.
+//!
+//! Source of the layouts: the kernel's `tools/lib/perf/include/perf/event.h`.
+
+mod auxtrace;
+mod bpf;
+mod header;
+mod map;
+mod stat;
+
+pub use auxtrace::{AuxTrace, AuxTraceError, AuxTraceInfo};
+pub use bpf::BpfMetadata;
+pub use header::{EventTypeName, FeatureData, IdIndex, IdIndexEntry, ShortClock, TimeConv};
+pub use map::{CpuMap, ThreadMap, ThreadMapEntry};
+pub use stat::{Stat, StatConfig, StatRound};
+
+use crate::{Cursor, DecodeError, Encoder, Endian, RawRecord, RecordKind};
+
+/// A record of perf's user space whose fields are known. Attrs, build-ids and updates of events are
+/// decoded where files are read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum UserRecord<'a> {
+    /// Name of an event type in very old files.
+    EventType(EventTypeName<'a>),
+    /// Bytes of tracing data that follow the record.
+    TracingData(u32),
+    /// A feature section.
+    Feature(FeatureData<'a>),
+    /// All events up to here have been seen.
+    FinishedRound,
+    /// The records that describe the start are complete.
+    FinishedInit,
+    /// Ids and their events.
+    IdIndex(IdIndex),
+    /// Kind of AUX traces.
+    AuxTraceInfo(AuxTraceInfo<'a>),
+    /// Head of a trace, which follows the record.
+    AuxTrace(AuxTrace),
+    /// What went wrong with a trace.
+    AuxTraceError(AuxTraceError<'a>),
+    /// Threads that were counted.
+    ThreadMap(ThreadMap),
+    /// CPUs that were counted.
+    CpuMap(CpuMap),
+    /// Settings of stat.
+    StatConfig(StatConfig),
+    /// A counter's value.
+    Stat(Stat),
+    /// End of an interval of stat.
+    StatRound(StatRound),
+    /// From hardware time to the timestamps' clock.
+    TimeConv(TimeConv),
+    /// What BPF programs say of themselves.
+    BpfMetadata(BpfMetadata<'a>),
+    /// Any other type: not decoded here.
+    Other(RecordKind),
+}
+
+impl<'a> UserRecord<'a> {
+    /// Decodes the body of a record.
+    ///
+    /// # Errors
+    /// [`DecodeError`] when the body is too short for the fields of its type.
+    pub fn decode(raw: &RawRecord<'a>, endian: Endian) -> Result<Self, DecodeError> {
+        let at = &mut Cursor::new(raw.body, endian);
+        Ok(match raw.kind {
+            RecordKind::HEADER_EVENT_TYPE => Self::EventType(EventTypeName::decode(at)?),
+            RecordKind::HEADER_TRACING_DATA => Self::TracingData(at.u32("tracing data size")?),
+            RecordKind::HEADER_FEATURE => Self::Feature(FeatureData::decode(at)?),
+            RecordKind::FINISHED_ROUND => Self::FinishedRound,
+            RecordKind::FINISHED_INIT => Self::FinishedInit,
+            RecordKind::ID_INDEX => Self::IdIndex(IdIndex::decode(at)?),
+            RecordKind::AUXTRACE_INFO => Self::AuxTraceInfo(AuxTraceInfo::decode(at)?),
+            RecordKind::AUXTRACE => Self::AuxTrace(AuxTrace::decode(at)?),
+            RecordKind::AUXTRACE_ERROR => Self::AuxTraceError(AuxTraceError::decode(at)?),
+            RecordKind::THREAD_MAP => Self::ThreadMap(ThreadMap::decode(at)?),
+            RecordKind::CPU_MAP => Self::CpuMap(CpuMap::decode(at)?),
+            RecordKind::STAT_CONFIG => Self::StatConfig(StatConfig::decode(at)?),
+            RecordKind::STAT => Self::Stat(Stat::decode(at)?),
+            RecordKind::STAT_ROUND => Self::StatRound(StatRound::decode(at)?),
+            RecordKind::TIME_CONV => Self::TimeConv(TimeConv::decode(at)?),
+            RecordKind::BPF_METADATA => Self::BpfMetadata(BpfMetadata::decode(at)?),
+            other => Self::Other(other),
+        })
+    }
+
+    /// Type of the record.
+    #[must_use]
+    pub fn kind(&self) -> RecordKind {
+        match self {
+            Self::EventType(_) => RecordKind::HEADER_EVENT_TYPE,
+            Self::TracingData(_) => RecordKind::HEADER_TRACING_DATA,
+            Self::Feature(_) => RecordKind::HEADER_FEATURE,
+            Self::FinishedRound => RecordKind::FINISHED_ROUND,
+            Self::FinishedInit => RecordKind::FINISHED_INIT,
+            Self::IdIndex(_) => RecordKind::ID_INDEX,
+            Self::AuxTraceInfo(_) => RecordKind::AUXTRACE_INFO,
+            Self::AuxTrace(_) => RecordKind::AUXTRACE,
+            Self::AuxTraceError(_) => RecordKind::AUXTRACE_ERROR,
+            Self::ThreadMap(_) => RecordKind::THREAD_MAP,
+            Self::CpuMap(_) => RecordKind::CPU_MAP,
+            Self::StatConfig(_) => RecordKind::STAT_CONFIG,
+            Self::Stat(_) => RecordKind::STAT,
+            Self::StatRound(_) => RecordKind::STAT_ROUND,
+            Self::TimeConv(_) => RecordKind::TIME_CONV,
+            Self::BpfMetadata(_) => RecordKind::BPF_METADATA,
+            Self::Other(kind) => *kind,
+        }
+    }
+
+    /// Appends the body. [`UserRecord::Other`] has no fields to write and appends nothing.
+    pub fn encode_body(&self, to: &mut Encoder<'_>) {
+        match self {
+            Self::EventType(name) => name.encode(to),
+            Self::TracingData(size) => to.u32(*size),
+            Self::Feature(feature) => feature.encode(to),
+            Self::FinishedRound | Self::FinishedInit | Self::Other(_) => {}
+            Self::IdIndex(index) => index.encode(to),
+            Self::AuxTraceInfo(info) => info.encode(to),
+            Self::AuxTrace(trace) => trace.encode(to),
+            Self::AuxTraceError(error) => error.encode(to),
+            Self::ThreadMap(map) => map.encode(to),
+            Self::CpuMap(map) => map.encode(to),
+            Self::StatConfig(config) => config.encode(to),
+            Self::Stat(stat) => stat.encode(to),
+            Self::StatRound(round) => round.encode(to),
+            Self::TimeConv(conv) => conv.encode(to),
+            Self::BpfMetadata(metadata) => metadata.encode(to),
+        }
+    }
+}
+
+/// Takes a name in a room of `N` bytes.
+fn take_name<'a, const N: usize>(
+    at: &mut Cursor<'a>,
+    field: &'static str,
+) -> Result<&'a [u8], DecodeError> {
+    Ok(crate::until_nul(at.take(N, field)?))
+}
+
+/// Appends a name in a room of `N` bytes, cut to leave a NUL.
+fn put_name<const N: usize>(to: &mut Encoder<'_>, name: &[u8]) {
+    let name = name.get(..N - 1).unwrap_or(name);
+    to.bytes(name);
+    to.zeros(N - name.len());
+}

@@ -1,0 +1,147 @@
+//! AUX area traces: what they are, where they come from, what is wrong with them.
+
+use super::{put_name, take_name};
+use crate::{Cursor, DecodeError, Encoder, U64s};
+
+/// `PERF_RECORD_AUXTRACE_INFO`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AuxTraceInfo<'a> {
+    /// `PERF_AUXTRACE_*`: 1 Intel PT, 2 Intel BTS, 3 CoreSight, 4 Arm SPE, 5 s390, 6 HiSilicon PTT, 7 PowerPC VPA DTL.
+    pub kind: u32,
+    /// What the decoder of that kind wants to know.
+    pub private: U64s<'a>,
+}
+
+/// `PERF_RECORD_AUXTRACE`: the head of a trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AuxTrace {
+    /// Bytes of the trace, which follows the record.
+    pub size: u64,
+    /// Offset of the trace in the AUX area.
+    pub offset: u64,
+    /// Tells copies of the same data apart.
+    pub reference: u64,
+    /// Number of the ring.
+    pub index: u32,
+    /// Thread, -1 as `u32::MAX` for any.
+    pub tid: u32,
+    /// CPU, -1 as `u32::MAX` for any.
+    pub cpu: u32,
+}
+
+/// `PERF_RECORD_AUXTRACE_ERROR`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AuxTraceError<'a> {
+    /// `PERF_AUXTRACE_ERROR_*`: 1 a trace of instructions.
+    pub kind: u32,
+    /// Number of the error.
+    pub code: u32,
+    /// CPU.
+    pub cpu: u32,
+    /// Process.
+    pub pid: u32,
+    /// Thread.
+    pub tid: u32,
+    /// Address.
+    pub ip: u64,
+    /// Timestamp in nanoseconds; recorders before 5.1 don't say.
+    pub time: Option<u64>,
+    /// What it is, at most 63 bytes.
+    pub message: &'a [u8],
+    /// Pid of the virtual machine's process, and its virtual CPU; recorders before 5.20 don't say.
+    pub machine: Option<(u32, u32)>,
+}
+
+/// Bytes of an error's message.
+const MESSAGE: usize = 64;
+
+impl<'a> AuxTraceInfo<'a> {
+    pub(super) fn decode(at: &mut Cursor<'a>) -> Result<Self, DecodeError> {
+        let kind = at.u32("auxtrace type")?;
+        at.u32("auxtrace reserved")?;
+        let count = at.rest().len() / 8;
+        let private = at.u64s(count as u64, "auxtrace priv")?;
+        Ok(Self { kind, private })
+    }
+
+    pub(super) fn encode(self, to: &mut Encoder<'_>) {
+        to.u32(self.kind);
+        to.u32(0);
+        self.private.iter().for_each(|word| to.u64(word));
+    }
+}
+
+impl AuxTrace {
+    pub(super) fn decode(at: &mut Cursor<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            size: at.u64("auxtrace size")?,
+            offset: at.u64("auxtrace offset")?,
+            reference: at.u64("auxtrace reference")?,
+            index: at.u32("auxtrace idx")?,
+            tid: at.u32("auxtrace tid")?,
+            cpu: at.u32("auxtrace cpu")?,
+        })
+    }
+
+    pub(super) fn encode(self, to: &mut Encoder<'_>) {
+        to.u64(self.size);
+        to.u64(self.offset);
+        to.u64(self.reference);
+        to.u32(self.index);
+        to.u32(self.tid);
+        to.u32(self.cpu);
+        to.u32(0);
+    }
+}
+
+impl<'a> AuxTraceError<'a> {
+    /// `fmt` says which of the later fields there are.
+    pub(super) fn decode(at: &mut Cursor<'a>) -> Result<Self, DecodeError> {
+        let (kind, code) = (at.u32("error type")?, at.u32("error code")?);
+        let (cpu, pid, tid) = (
+            at.u32("error cpu")?,
+            at.u32("error pid")?,
+            at.u32("error tid")?,
+        );
+        let format = at.u32("error fmt")?;
+        let ip = at.u64("error ip")?;
+        let time = if format >= 1 {
+            Some(at.u64("error time")?)
+        } else {
+            None
+        };
+        let message = take_name::<MESSAGE>(at, "error msg")?;
+        let machine = if format >= 2 {
+            Some((at.u32("error machine_pid")?, at.u32("error vcpu")?))
+        } else {
+            None
+        };
+        Ok(Self {
+            kind,
+            code,
+            cpu,
+            pid,
+            tid,
+            ip,
+            time,
+            message,
+            machine,
+        })
+    }
+
+    /// Without a time there is no machine either.
+    pub(super) fn encode(self, to: &mut Encoder<'_>) {
+        let machine = self.time.and(self.machine);
+        [self.kind, self.code, self.cpu, self.pid, self.tid]
+            .into_iter()
+            .for_each(|word| to.u32(word));
+        to.u32(u32::from(self.time.is_some()) + u32::from(machine.is_some()));
+        to.u64(self.ip);
+        self.time.iter().for_each(|time| to.u64(*time));
+        put_name::<MESSAGE>(to, self.message);
+        if let Some((pid, vcpu)) = machine {
+            to.u32(pid);
+            to.u32(vcpu);
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! What BPF programs say of themselves.
+
+use super::{put_name, take_name};
+use crate::{Cursor, DecodeError, Encoder};
+
+/// `PERF_RECORD_BPF_METADATA`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BpfMetadata<'a> {
+    /// The program, at most 15 bytes.
+    pub program: &'a [u8],
+    /// Keys of at most 63 bytes, values of at most 255.
+    pub entries: Vec<(&'a [u8], &'a [u8])>,
+}
+
+const PROGRAM: usize = 16;
+const KEY: usize = 64;
+const VALUE: usize = 256;
+
+impl<'a> BpfMetadata<'a> {
+    pub(super) fn decode(at: &mut Cursor<'a>) -> Result<Self, DecodeError> {
+        let program = take_name::<PROGRAM>(at, "prog_name")?;
+        let count = at.u64("nr_entries")?;
+        let entries = (0..count).map(|_| {
+            Ok((
+                take_name::<KEY>(at, "metadata key")?,
+                take_name::<VALUE>(at, "metadata value")?,
+            ))
+        });
+        let entries = entries.collect::<Result<_, _>>()?;
+        Ok(Self { program, entries })
+    }
+
+    pub(super) fn encode(&self, to: &mut Encoder<'_>) {
+        put_name::<PROGRAM>(to, self.program);
+        to.u64(self.entries.len() as u64);
+        for (key, value) in &self.entries {
+            put_name::<KEY>(to, key);
+            put_name::<VALUE>(to, value);
+        }
+    }
+}

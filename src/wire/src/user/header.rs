@@ -1,0 +1,175 @@
+//! Records that stand for parts of a file's header.
+
+use super::{put_name, take_name};
+use crate::{Cursor, DecodeError, Encoder};
+
+/// Bytes of an event type's name.
+const NAME: usize = 64;
+
+/// `PERF_RECORD_HEADER_EVENT_TYPE`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventTypeName<'a> {
+    /// `perf_event_attr::config` of the tracepoint.
+    pub event_id: u64,
+    /// Its name, at most 63 bytes.
+    pub name: &'a [u8],
+}
+
+/// `PERF_RECORD_HEADER_FEATURE`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FeatureData<'a> {
+    /// Number of the feature.
+    pub feature: u64,
+    /// The section, as a file has it.
+    pub data: &'a [u8],
+}
+
+/// `PERF_RECORD_ID_INDEX`: which event, CPU and thread an id stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdIndex {
+    /// The ids.
+    pub entries: Vec<IdIndexEntry>,
+}
+
+/// One id of an [`IdIndex`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IdIndexEntry {
+    /// Event id.
+    pub id: u64,
+    /// Number of the ring among those of the recording.
+    pub index: u64,
+    /// CPU, all bits set for any.
+    pub cpu: u64,
+    /// Thread, all bits set for any.
+    pub tid: u64,
+    /// Pid of the virtual machine's process, and its virtual CPU; recorders before 5.19 don't say.
+    pub machine: Option<(u64, u64)>,
+}
+
+/// `PERF_RECORD_TIME_CONV`: from the hardware's time to that of the timestamps (`perf_event_mmap_page`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeConv {
+    /// Bits to shift.
+    pub shift: u64,
+    /// What to multiply with.
+    pub mult: u64,
+    /// What to add.
+    pub zero: u64,
+    /// For clocks of less than 64 bits; recorders before 5.10 don't say.
+    pub short: Option<ShortClock>,
+}
+
+/// How a hardware clock of less than 64 bits goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ShortClock {
+    /// The hardware's time at the start.
+    pub cycles: u64,
+    /// The bits that it has.
+    pub mask: u64,
+    /// `cap_user_time_zero`: `zero` means something.
+    pub has_zero: bool,
+    /// `cap_user_time_short`: so do `cycles` and `mask`.
+    pub is_short: bool,
+}
+
+impl<'a> EventTypeName<'a> {
+    pub(super) fn decode(at: &mut Cursor<'a>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            event_id: at.u64("event_id")?,
+            name: take_name::<NAME>(at, "event type name")?,
+        })
+    }
+
+    pub(super) fn encode(self, to: &mut Encoder<'_>) {
+        to.u64(self.event_id);
+        put_name::<NAME>(to, self.name);
+    }
+}
+
+impl<'a> FeatureData<'a> {
+    pub(super) fn decode(at: &mut Cursor<'a>) -> Result<Self, DecodeError> {
+        let feature = at.u64("feat_id")?;
+        let data = at.rest();
+        Ok(Self { feature, data })
+    }
+
+    pub(super) fn encode(self, to: &mut Encoder<'_>) {
+        to.u64(self.feature);
+        to.bytes(self.data);
+    }
+}
+
+impl IdIndex {
+    pub(super) fn decode(at: &mut Cursor<'_>) -> Result<Self, DecodeError> {
+        let count = at.u64("id index nr")?;
+        let words = at.u64s(count.saturating_mul(4), "id index")?;
+        let machines = at.u64s(count.saturating_mul(2), "id index machines").ok();
+        let entry = |number: usize| {
+            let word = |field| words.get(number * 4 + field);
+            Some(IdIndexEntry {
+                id: word(0)?,
+                index: word(1)?,
+                cpu: word(2)?,
+                tid: word(3)?,
+                machine: machines.and_then(|machines| {
+                    machines.get(number * 2).zip(machines.get(number * 2 + 1))
+                }),
+            })
+        };
+        let entries = (0..words.len() / 4).filter_map(entry).collect();
+        Ok(Self { entries })
+    }
+
+    /// Machines are written where every entry has one.
+    pub(super) fn encode(&self, to: &mut Encoder<'_>) {
+        to.u64(self.entries.len() as u64);
+        for entry in &self.entries {
+            [entry.id, entry.index, entry.cpu, entry.tid]
+                .into_iter()
+                .for_each(|word| to.u64(word));
+        }
+        let machines: Option<Vec<_>> = self.entries.iter().map(|entry| entry.machine).collect();
+        for (pid, vcpu) in machines.into_iter().flatten() {
+            to.u64(pid);
+            to.u64(vcpu);
+        }
+    }
+}
+
+impl TimeConv {
+    pub(super) fn decode(at: &mut Cursor<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            shift: at.u64("time_shift")?,
+            mult: at.u64("time_mult")?,
+            zero: at.u64("time_zero")?,
+            short: if at.rest().is_empty() {
+                None
+            } else {
+                Some(ShortClock::decode(at)?)
+            },
+        })
+    }
+
+    pub(super) fn encode(self, to: &mut Encoder<'_>) {
+        to.u64(self.shift);
+        to.u64(self.mult);
+        to.u64(self.zero);
+        if let Some(short) = self.short {
+            to.u64(short.cycles);
+            to.u64(short.mask);
+            to.bytes(&[u8::from(short.has_zero), u8::from(short.is_short)]);
+            to.zeros(6);
+        }
+    }
+}
+
+impl ShortClock {
+    fn decode(at: &mut Cursor<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            cycles: at.u64("time_cycles")?,
+            mask: at.u64("time_mask")?,
+            has_zero: at.u8("cap_user_time_zero")? != 0,
+            is_short: at.u8("cap_user_time_short")? != 0,
+        })
+    }
+}

@@ -1,0 +1,170 @@
+//! Threads and CPUs that were counted.
+
+use super::put_name;
+use crate::{Cursor, DecodeError, Encoder, until_nul};
+
+/// `PERF_RECORD_THREAD_MAP`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThreadMap {
+    /// The threads.
+    pub threads: Vec<ThreadMapEntry>,
+}
+
+/// One thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThreadMapEntry {
+    /// Thread, all bits set for any.
+    pub pid: u64,
+    /// Its name, at most 15 bytes.
+    pub comm: Vec<u8>,
+}
+
+/// Bytes of a thread's name.
+const COMM: usize = 16;
+
+impl ThreadMap {
+    pub(super) fn decode(at: &mut Cursor<'_>) -> Result<Self, DecodeError> {
+        let count = at.u64("thread map nr")?;
+        let threads = (0..count).map(|_| {
+            let pid = at.u64("thread map pid")?;
+            let comm = until_nul(at.take(COMM, "thread map comm")?).to_vec();
+            Ok(ThreadMapEntry { pid, comm })
+        });
+        let threads = threads.collect::<Result<_, _>>()?;
+        Ok(Self { threads })
+    }
+
+    pub(super) fn encode(&self, to: &mut Encoder<'_>) {
+        to.u64(self.threads.len() as u64);
+        for thread in &self.threads {
+            to.u64(thread.pid);
+            put_name::<COMM>(to, &thread.comm);
+        }
+    }
+}
+
+/// `PERF_RECORD_CPU_MAP`, and the CPUs of an EVENT_UPDATE record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CpuMap {
+    /// `PERF_CPU_MAP__CPUS`: numbers; `u16::MAX` is any CPU.
+    List(Vec<u16>),
+    /// `PERF_CPU_MAP__MASK` with words of 32 bits, lowest CPU first.
+    Mask32(Vec<u32>),
+    /// `PERF_CPU_MAP__MASK` with words of 64 bits, lowest CPU first.
+    Mask64(Vec<u64>),
+    /// `PERF_CPU_MAP__RANGE_CPUS`.
+    Range {
+        /// Whether any CPU is meant, too.
+        any: bool,
+        /// First CPU.
+        first: u16,
+        /// Last CPU.
+        last: u16,
+    },
+    /// A form that this version does not know, by its number.
+    Other(u16),
+}
+
+const LIST: u16 = 0;
+const MASK: u16 = 1;
+const RANGE: u16 = 2;
+
+impl CpuMap {
+    /// Decodes a map: its form, then what that form has.
+    ///
+    /// # Errors
+    /// [`DecodeError`] when the bytes end before the map does.
+    pub fn decode(at: &mut Cursor<'_>) -> Result<Self, DecodeError> {
+        Ok(match at.u16("cpu map type")? {
+            LIST => {
+                let count = at.u16("cpu map nr")?;
+                let cpus = (0..count).map(|_| at.u16("cpu"));
+                Self::List(cpus.collect::<Result<_, _>>()?)
+            }
+            MASK => Self::mask(at)?,
+            RANGE => {
+                let any = at.u8("any_cpu")? != 0;
+                at.u8("cpu map pad")?;
+                Self::Range {
+                    any,
+                    first: at.u16("start_cpu")?,
+                    last: at.u16("end_cpu")?,
+                }
+            }
+            other => Self::Other(other),
+        })
+    }
+
+    /// Four bytes of padding come before words of 64 bits. All of it is unaligned.
+    fn mask(at: &mut Cursor<'_>) -> Result<Self, DecodeError> {
+        let (count, size) = (at.u16("mask nr")?, at.u16("mask long_size")?);
+        Ok(if size == 8 {
+            at.u32("mask pad")?;
+            let words = (0..count).map(|_| at.u64("mask word"));
+            Self::Mask64(words.collect::<Result<_, _>>()?)
+        } else {
+            let words = (0..count).map(|_| at.u32("mask word"));
+            Self::Mask32(words.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// The numbers of the CPUs, without that for any.
+    #[must_use]
+    pub fn cpus(&self) -> Vec<u32> {
+        let bits = |words: &mut dyn Iterator<Item = (u32, u64)>, width: u32| {
+            let mut cpus = Vec::new();
+            for (number, word) in words {
+                let set = (0..width).filter(|bit| word >> bit & 1 == 1);
+                cpus.extend(set.map(|bit| number * width + bit));
+            }
+            cpus
+        };
+        match self {
+            Self::List(cpus) => {
+                let known = cpus.iter().filter(|cpu| **cpu != u16::MAX);
+                known.map(|cpu| u32::from(*cpu)).collect()
+            }
+            Self::Mask32(words) => {
+                let words = words.iter().map(|word| u64::from(*word));
+                bits(&mut (0..).zip(words), u32::BITS)
+            }
+            Self::Mask64(words) => bits(&mut (0..).zip(words.iter().copied()), u64::BITS),
+            Self::Range { first, last, .. } => (*first..=*last).map(u32::from).collect(),
+            Self::Other(_) => Vec::new(),
+        }
+    }
+
+    /// Appends the map; lists of more than 65,535 are cut.
+    pub fn encode(&self, to: &mut Encoder<'_>) {
+        let most = usize::from(u16::MAX);
+        let count = |length: usize| u16::try_from(length.min(most)).unwrap_or(u16::MAX);
+        match self {
+            Self::List(cpus) => {
+                to.u16(LIST);
+                to.u16(count(cpus.len()));
+                cpus.iter().take(most).for_each(|cpu| to.u16(*cpu));
+            }
+            Self::Mask32(words) => {
+                to.u16(MASK);
+                to.u16(count(words.len()));
+                to.u16(4);
+                words.iter().take(most).for_each(|word| to.u32(*word));
+            }
+            Self::Mask64(words) => {
+                to.u16(MASK);
+                to.u16(count(words.len()));
+                to.u16(8);
+                to.u32(0);
+                words.iter().take(most).for_each(|word| to.u64(*word));
+            }
+            Self::Range { any, first, last } => {
+                to.u16(RANGE);
+                to.bytes(&[u8::from(*any), 0]);
+                to.u16(*first);
+                to.u16(*last);
+            }
+            Self::Other(form) => to.u16(*form),
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! What `stat record` writes.
+
+use crate::{Cursor, DecodeError, Encoder};
+
+/// `PERF_RECORD_STAT_CONFIG`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatConfig {
+    /// Number and value of each setting (`PERF_STAT_CONFIG_TERM__*`: 0 aggregation, 1 interval, 2 scale).
+    pub terms: Vec<(u64, u64)>,
+}
+
+/// `PERF_RECORD_STAT`: a counter's value on one CPU or in one thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stat {
+    /// Event id.
+    pub id: u64,
+    /// Number of the CPU among those that were counted.
+    pub cpu: u32,
+    /// Number of the thread among those that were counted.
+    pub thread: u32,
+    /// The count.
+    pub value: u64,
+    /// Time enabled in nanoseconds.
+    pub enabled: u64,
+    /// Time running in nanoseconds.
+    pub running: u64,
+}
+
+/// `PERF_RECORD_STAT_ROUND`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StatRound {
+    /// `PERF_STAT_ROUND_TYPE__*`: 0 an interval, 1 the end.
+    pub kind: u64,
+    /// Nanoseconds since the start.
+    pub time: u64,
+}
+
+impl StatConfig {
+    pub(super) fn decode(at: &mut Cursor<'_>) -> Result<Self, DecodeError> {
+        let count = at.u64("stat config nr")?;
+        let terms =
+            (0..count).map(|_| Ok((at.u64("stat config tag")?, at.u64("stat config val")?)));
+        let terms = terms.collect::<Result<_, _>>()?;
+        Ok(Self { terms })
+    }
+
+    pub(super) fn encode(&self, to: &mut Encoder<'_>) {
+        to.u64(self.terms.len() as u64);
+        for (tag, value) in &self.terms {
+            to.u64(*tag);
+            to.u64(*value);
+        }
+    }
+}
+
+impl Stat {
+    pub(super) fn decode(at: &mut Cursor<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            id: at.u64("stat id")?,
+            cpu: at.u32("stat cpu")?,
+            thread: at.u32("stat thread")?,
+            value: at.u64("stat val")?,
+            enabled: at.u64("stat ena")?,
+            running: at.u64("stat run")?,
+        })
+    }
+
+    pub(super) fn encode(self, to: &mut Encoder<'_>) {
+        to.u64(self.id);
+        to.u32(self.cpu);
+        to.u32(self.thread);
+        to.u64(self.value);
+        to.u64(self.enabled);
+        to.u64(self.running);
+    }
+}
+
+impl StatRound {
+    pub(super) fn decode(at: &mut Cursor<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            kind: at.u64("stat round type")?,
+            time: at.u64("stat round time")?,
+        })
+    }
+
+    pub(super) fn encode(self, to: &mut Encoder<'_>) {
+        to.u64(self.kind);
+        to.u64(self.time);
+    }
+}
