@@ -31,6 +31,8 @@ struct Event {
     period: u64,
     /// Whether user frames are to be had from copies of the stack.
     has_stack_copies: bool,
+    /// Whether its samples hold the values of counters.
+    holds_values: bool,
 }
 
 /// What pass 1 wants to know of a sample.
@@ -75,6 +77,22 @@ impl EventTable {
             None if id == 0 || !self.trailers => Some(EventIndex(0)),
             None => None,
         }
+    }
+
+    /// The event that has this id.
+    pub(crate) fn exactly(&self, id: u64) -> Option<EventIndex> {
+        self.by_id.get(&id).copied()
+    }
+
+    /// Whether samples of an event hold the values of counters (`:S`).
+    #[inline]
+    pub(crate) fn holds_values(&self, index: EventIndex) -> bool {
+        self.event(index).is_some_and(|event| event.holds_values)
+    }
+
+    /// Whether samples of any event do.
+    pub(crate) fn hold_values(&self) -> bool {
+        self.events.iter().any(|event| event.holds_values)
     }
 
     /// The event of a sample; `None` for an id that the header does not know. All events of a file
@@ -186,6 +204,7 @@ impl Event {
             layout: SampleLayout::new(&desc.attr),
             trailer: SampleIdLayout::new(desc.attr.sample_type),
             period: desc.attr.sample_period,
+            holds_values: desc.attr.sample_type.contains(SampleType::READ),
             has_stack_copies: desc.attr.sample_type.contains(STACK_COPY),
         }
     }

@@ -55,7 +55,10 @@ impl<'a> Replay<'a> {
                     continue;
                 }
                 match self.sample(&record.raw, record.position) {
-                    Ok(Some(sample)) => folded.sample(self.world(), &sample),
+                    Ok(Some(sample)) => self
+                        .scan
+                        .shares
+                        .deliver(sample, |sample| folded.sample(self.world(), sample)),
                     Ok(None) => {}
                     Err(error) => bad.add(record.position, error),
                 }

@@ -22,6 +22,7 @@ mod replay;
 mod rounds;
 mod sample;
 mod scan;
+mod shares;
 mod stream;
 mod tally;
 mod timeline;

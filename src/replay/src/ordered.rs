@@ -8,6 +8,7 @@ use rperf_wire::RawRecord;
 use crate::diagnostics::Bad;
 use crate::events::EventTable;
 use crate::render::{Recorded, render_blocks};
+use crate::shares::Shares;
 use crate::timeline::Timeline;
 use crate::{Error, Render, Replay, Take, World};
 
@@ -47,6 +48,10 @@ impl Recorded for Replay<'_> {
 
     fn events(&self) -> &EventTable {
         &self.events
+    }
+
+    fn shares(&self) -> &Shares {
+        &self.scan.shares
     }
 
     fn bad(&self) -> MutexGuard<'_, Bad> {

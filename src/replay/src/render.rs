@@ -10,6 +10,7 @@ use rperf_wire::{RawRecord, RecordKind};
 
 use crate::diagnostics::Bad;
 use crate::events::EventTable;
+use crate::shares::Shares;
 use crate::{Error, Flow, Order, Render, Take, World};
 
 /// Where samples are found again by their order.
@@ -22,6 +23,9 @@ pub(crate) trait Recorded: Sync {
 
     /// How records are decoded.
     fn events(&self) -> &EventTable;
+
+    /// The samples that stand for several events.
+    fn shares(&self) -> &Shares;
 
     /// Where samples are counted that cannot be decoded.
     fn bad(&self) -> MutexGuard<'_, Bad>;
@@ -138,7 +142,9 @@ fn render_block<S: Recorded, R: Render>(
             continue;
         }
         match events.sample(&raw, |_| *order) {
-            Ok(Some(sample)) => render.render(world, &sample, scratch, &mut out),
+            Ok(Some(sample)) => recorded.shares().deliver(sample, |sample| {
+                render.render(world, sample, scratch, &mut out);
+            }),
             // Of an event that the header does not know.
             Ok(None) => {}
             Err(error) => bad.add(order.position, error),

@@ -4,6 +4,7 @@ use rperf_perfdata::{PerfData, RecordAt};
 use rperf_wire::{Endian, RawRecord, RecordKind};
 
 use crate::events::EventTable;
+use crate::shares::{LastValues, Shares, Values};
 use crate::tally::Tally;
 use crate::{Diagnostics, Error, Order, Rounds, World, WorldBuilder};
 
@@ -34,6 +35,7 @@ pub(crate) struct Scan {
     pub(crate) samples: Vec<u64>,
     pub(crate) slices: Vec<Slice>,
     pub(crate) rounds: Vec<Round>,
+    pub(crate) shares: Shares,
 }
 
 /// Slices are cut when they have this many bytes.
@@ -50,6 +52,8 @@ struct Scanner<'e, 'a> {
     slices: Vec<Slice>,
     open: Slice,
     rounds: Vec<Round>,
+    /// Of the samples that hold some.
+    values: Values,
 }
 
 /// Walks all records of a file.
@@ -72,6 +76,7 @@ pub(crate) fn scan(data: &PerfData<'_>, events: &EventTable) -> Result<Scan, Err
             weight: 0,
         },
         rounds: Vec::new(),
+        values: Values::default(),
     };
     let mut records = data.records();
     while let Some(record) = records.next() {
@@ -108,10 +113,25 @@ impl<'a> Scanner<'_, 'a> {
             self.tally.found.unknown_ids += 1;
             return;
         };
-        self.order.order(glance.time, at.position);
+        let order = self.order.order(glance.time, at.position);
+        if self.events.holds_values(glance.event) && self.values(at, order) {
+            return;
+        }
         if let Some(count) = self.samples.get_mut(glance.event.0 as usize) {
             *count += 1;
         }
+    }
+
+    /// Takes the values that a sample holds; false where they cannot be decoded.
+    #[cold]
+    fn values(&mut self, at: &RecordAt<'a>, order: Order) -> bool {
+        let sample = self.events.sample(&at.raw, |_| order);
+        let Some(read) = sample.ok().flatten().and_then(|sample| sample.wire.read) else {
+            return false;
+        };
+        let event_of = |id| self.events.exactly(id);
+        self.tally.found.unknown_ids += self.values.add(order, &read, event_of);
+        true
     }
 
     fn other(&mut self, at: &RecordAt<'a>) -> Result<(), Error> {
@@ -167,9 +187,12 @@ impl<'a> Scanner<'_, 'a> {
                 diagnostics.bad_records.add(order.position, error);
             }
         }
+        let shares = self.values.finish(&mut LastValues::default());
+        shares.count(&mut self.samples);
         Scan {
             world: builder.finish(),
             diagnostics,
+            shares,
             samples: self.samples,
             slices: self.slices,
             rounds: self.rounds,

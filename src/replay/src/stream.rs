@@ -17,6 +17,7 @@ use rperf_wire::{Endian, RawRecord, RecordKind};
 use crate::diagnostics::Bad;
 use crate::events::EventTable;
 use crate::render::{Recorded, render_blocks};
+use crate::shares::{LastValues, Shares, Values};
 use crate::tally::Tally;
 use crate::{Diagnostics, Error, Order, Render, Rounds, Take, World, WorldBuilder};
 
@@ -31,6 +32,9 @@ pub struct Stream<R> {
     named: usize,
     /// Samples that can be delivered, in order.
     ready: Vec<Order>,
+    /// What those stand for.
+    shares: Shares,
+    last_values: LastValues,
     bad_samples: Mutex<Bad>,
     ended: bool,
 }
@@ -81,6 +85,8 @@ impl<R: Source> Stream<R> {
             intake,
             named: 0,
             ready: Vec::new(),
+            shares: Shares::default(),
+            last_values: LastValues::default(),
             bad_samples: Mutex::default(),
             ended: false,
         }
@@ -166,6 +172,7 @@ impl<R: Source> Stream<R> {
             endian: self.intake.endian,
             bytes: self.reader.from(base),
             base,
+            shares: &self.shares,
             bad: &self.bad_samples,
         };
         let blocks = self.ready.chunks(BLOCK);
@@ -241,6 +248,29 @@ impl<R: Source> Stream<R> {
         }
         self.intake.samples.sort();
         self.ready = take_up_to(&mut self.intake.samples, limit);
+        if self.intake.events.hold_values() {
+            self.share();
+        }
+    }
+
+    /// Works out what the samples that are ready stand for.
+    fn share(&mut self) {
+        let mut ready = self.ready.clone();
+        ready.sort_by_key(|order| order.position);
+        let events = &self.intake.events;
+        let mut values = Values::default();
+        for order in ready {
+            let record = RawRecord::split(self.reader.from(order.position), self.intake.endian);
+            let sample = record.map(|(raw, _)| events.sample(&raw, |_| order));
+            // One that cannot be decoded is counted when it is to be delivered.
+            if let Some(Ok(Some(sample))) = sample
+                && let Some(read) = sample.wire.read
+            {
+                let unknown = values.add(order, &read, |id| events.exactly(id));
+                self.intake.tally.found.unknown_ids += unknown;
+            }
+        }
+        self.shares = values.finish(&mut self.last_values);
     }
 
     fn forget(&mut self) {
@@ -306,6 +336,7 @@ struct Batch<'s> {
     /// Bytes of the stream from `base` on.
     bytes: &'s [u8],
     base: u64,
+    shares: &'s Shares,
     bad: &'s Mutex<Bad>,
 }
 
@@ -322,6 +353,10 @@ impl Recorded for Batch<'_> {
 
     fn events(&self) -> &EventTable {
         self.events
+    }
+
+    fn shares(&self) -> &Shares {
+        self.shares
     }
 
     fn bad(&self) -> MutexGuard<'_, Bad> {

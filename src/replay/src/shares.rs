@@ -1,0 +1,184 @@
+//! Samples that stand for several events: with `:S` one of a group's leader holds the values of all
+//! its members.
+//!
+//! As in perf each member gets a sample of its own, whose period is what its counter gained since the
+//! sample before, in the order of time; members that gained nothing get none. That order is not the
+//! file's, so pass 1 works the gains out and keeps them, some bytes for each member and sample.
+
+use rperf_wire::ReadValues;
+use rustc_hash::FxHashMap;
+
+use crate::{EventIndex, Order, Sample};
+
+/// What one sample means for one event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Share {
+    pub(crate) event: EventIndex,
+    /// What the counter gained.
+    pub(crate) period: u64,
+}
+
+/// The shares of all samples that hold values.
+#[derive(Debug, Default)]
+pub(crate) struct Shares {
+    /// File offset of each such sample, in order, and where its shares end.
+    ends: Vec<(u64, usize)>,
+    shares: Vec<Share>,
+}
+
+impl Shares {
+    /// The shares of the sample at a file offset; `None` for a sample without values, which stands for
+    /// its own event alone.
+    #[inline]
+    fn of(&self, position: u64) -> Option<&[Share]> {
+        if self.ends.is_empty() {
+            return None;
+        }
+        let index = self
+            .ends
+            .binary_search_by_key(&position, |(position, _)| *position)
+            .ok()?;
+        let start = match index.checked_sub(1) {
+            Some(before) => self.ends.get(before)?.1,
+            None => 0,
+        };
+        self.shares.get(start..self.ends.get(index)?.1)
+    }
+
+    /// Calls `each` with the sample, or with every sample that it stands for.
+    #[inline]
+    pub(crate) fn deliver(&self, mut sample: Sample<'_>, mut each: impl FnMut(&Sample<'_>)) {
+        let Some(shares) = self.of(sample.order.position) else {
+            each(&sample);
+            return;
+        };
+        for share in shares {
+            sample.event = share.event;
+            sample.period = share.period;
+            each(&sample);
+        }
+    }
+}
+
+/// What each counter had reached, by its id.
+pub(crate) type LastValues = FxHashMap<u64, u64>;
+
+/// Values in the order of the file, until all are known.
+#[derive(Debug, Default)]
+pub(crate) struct Values {
+    /// Each sample's place, and where its values end.
+    samples: Vec<(Order, usize)>,
+    /// Event and value, by counter.
+    values: Vec<(u64, EventIndex, u64)>,
+}
+
+impl Values {
+    /// Takes the values of a sample; those of ids that no event has are left out, and their number
+    /// returned.
+    pub(crate) fn add(
+        &mut self,
+        order: Order,
+        read: &ReadValues<'_>,
+        event_of: impl Fn(u64) -> Option<EventIndex>,
+    ) -> u64 {
+        let mut unknown = 0;
+        for value in read.values() {
+            let id = value.id.unwrap_or_default();
+            match event_of(id) {
+                Some(event) => self.values.push((id, event, value.value)),
+                None => unknown += 1,
+            }
+        }
+        self.samples.push((order, self.values.len()));
+        unknown
+    }
+
+    /// What each counter gained from sample to sample. `last` holds their values, those of earlier parts
+    /// of a stream among them.
+    pub(crate) fn finish(mut self, last: &mut LastValues) -> Shares {
+        let mut by_time: Vec<usize> = (0..self.samples.len()).collect();
+        by_time.sort_by_key(|index| self.samples.get(*index).map(|(order, _)| *order));
+        for index in by_time {
+            let range = self.range(index);
+            for (id, _, value) in self.values.get_mut(range).unwrap_or_default() {
+                let before = last.insert(*id, *value).unwrap_or_default();
+                *value = value.wrapping_sub(before);
+            }
+        }
+        let mut shares = Shares::default();
+        for (index, (order, _)) in self.samples.iter().enumerate() {
+            let values = self.values.get(self.range(index)).unwrap_or_default();
+            let gains = values.iter().filter(|(.., gain)| *gain > 0);
+            shares.shares.extend(gains.map(|(_, event, gain)| Share {
+                event: *event,
+                period: *gain,
+            }));
+            shares.ends.push((order.position, shares.shares.len()));
+        }
+        shares
+    }
+
+    fn range(&self, index: usize) -> std::ops::Range<usize> {
+        let end = |index: usize| self.samples.get(index).map_or(0, |(_, end)| *end);
+        index.checked_sub(1).map_or(0, end)..end(index)
+    }
+}
+
+impl Shares {
+    /// How many samples each event has by way of shares.
+    pub(crate) fn count(&self, counts: &mut [u64]) {
+        for share in &self.shares {
+            if let Some(count) = counts.get_mut(share.event.0 as usize) {
+                *count += 1;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shares(samples: &[(u64, &[(u64, u64)])]) -> Shares {
+        let mut values = Values::default();
+        for (position, (time, read)) in (0..).zip(samples) {
+            for (id, value) in *read {
+                let event = EventIndex(u32::try_from(*id % 10).unwrap());
+                values.values.push((*id, event, *value));
+            }
+            let order = Order {
+                time: *time,
+                position,
+            };
+            values.samples.push((order, values.values.len()));
+        }
+        values.finish(&mut LastValues::default())
+    }
+
+    fn plain(shares: &Shares, position: u64) -> Option<Vec<(u32, u64)>> {
+        let plain = |share: &Share| (share.event.0, share.period);
+        Some(shares.of(position)?.iter().map(plain).collect())
+    }
+
+    #[test]
+    fn gains_follow_time_and_not_the_file() {
+        // Event 1 counts as 1 on one CPU and as 11 on another.
+        let shares = shares(&[
+            (20, &[(1, 150), (2, 7)]),
+            (10, &[(1, 100), (2, 7)]),
+            (15, &[(11, 5)]),
+        ]);
+        assert_eq!(plain(&shares, 0), Some(vec![(1, 50)]));
+        assert_eq!(plain(&shares, 1), Some(vec![(1, 100), (2, 7)]));
+        assert_eq!(plain(&shares, 2), Some(vec![(1, 5)]));
+        assert_eq!(plain(&shares, 3), None);
+        let mut counts = [0; 3];
+        shares.count(&mut counts);
+        assert_eq!(counts, [0, 3, 1]);
+    }
+
+    #[test]
+    fn without_values_samples_stand_for_themselves() {
+        assert_eq!(plain(&Shares::default(), 0), None);
+    }
+}
