@@ -12,6 +12,7 @@ mod dump;
 mod evlist;
 mod handmade;
 mod record;
+mod record_groups;
 mod record_options;
 mod record_pipe;
 mod recording;

@@ -1,0 +1,47 @@
+//! Groups whose leader samples for all (`{a,b}:S`), read back: one sample for each member, as in perf.
+
+use rperf_testkit::{Run, Scratch, real_perf, skip};
+
+use crate::kernel::{BUSY, is_root, rperf_in};
+
+const FIELDS: [&str; 3] = ["script", "-F", "comm,tid,time,event,period,ip"];
+
+/// Events, and whether whole CPUs are observed.
+const RECORDINGS: [(&str, bool); 3] = [
+    ("{cpu-clock,cs,page-faults}:S", false),
+    ("cpu-clock:S", false),
+    ("{cpu-clock:u,page-faults:u}:S,task-clock:u", true),
+];
+
+#[test]
+fn each_member_has_samples_of_what_it_gained() {
+    let test = "record_groups::each_member_has_samples_of_what_it_gained";
+    let Some(perf) = real_perf() else {
+        return skip(test, "there is no perf");
+    };
+    let scratch = Scratch::new();
+    for (events, whole) in RECORDINGS {
+        if whole && !is_root() {
+            skip(test, "whole CPUs need root");
+            continue;
+        }
+        for output in ["perf.data", "-"] {
+            let all: &[&str] = if whole { &["-a"] } else { &[] };
+            let options = ["-q", "-N", "-o", output, "-e", events];
+            let words = [&["record"], all, &options, &["sh", "-c", BUSY]].concat();
+            let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_rperf"));
+            let home = scratch.path();
+            command.args(&words).current_dir(home).env("HOME", home);
+            let recorded = command.output().expect("rperf starts");
+            assert!(recorded.status.success(), "{words:?}");
+            let fields = [&FIELDS[..], &["-i", output]].concat();
+            let theirs = Run::new(&perf).args(&fields).within(home);
+            let theirs = theirs.stdin(recorded.stdout.clone()).finish();
+            let theirs = theirs.expect("perf starts").stdout;
+            let ours = rperf_in(&scratch, &fields).stdin(recorded.stdout);
+            let ours = ours.finish().expect("rperf starts").stdout;
+            assert!(theirs.lines().count() > 20, "{words:?} {theirs}");
+            assert_eq!(ours, theirs, "{words:?}");
+        }
+    }
+}
