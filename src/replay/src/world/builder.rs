@@ -78,6 +78,7 @@ impl WorldBuilder {
         let record = Record::decode(raw, self.endian)?;
         let order = order.max(self.last);
         self.last = order;
+        self.world.version += 1;
         match record {
             Record::Mmap(mmap) => self.mmap(order, raw.misc, mmap),
             Record::Mmap2(mmap2) => self.mmap2(order, raw.misc, &mmap2),

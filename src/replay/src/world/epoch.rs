@@ -1,6 +1,7 @@
 //! When two moments look the same: stretches of time in which nothing was mapped.
 
-use super::{Lifetime, SpaceId, World};
+use super::recent::Span;
+use super::{SpaceId, World};
 use crate::{Machine, Order};
 
 /// What decides all answers of [`World::lookup`] for one process at one moment. Samples of equal epochs see the same
@@ -17,25 +18,28 @@ impl World {
     /// The epoch of a process just before `order`.
     #[must_use]
     pub fn epoch(&self, machine: Machine, pid: u32, order: Order) -> Epoch {
+        self.epoch_span(machine, pid, order).0
+    }
+
+    /// [`World::epoch`], and where in the order it is the same.
+    pub(super) fn epoch_span(&self, machine: Machine, pid: u32, order: Order) -> (Epoch, Span) {
         let lives = self.processes.get(&(machine, pid));
-        let user = lives.and_then(|lives| lives.get(alive(lives, order)?));
-        let kernel = self.kernels.get(&machine);
-        let of = |space: Option<SpaceId>| space.and_then(|space| self.stage(space, order));
-        Epoch {
-            user: of(user.map(|life| life.space)).unwrap_or(u64::MAX),
-            kernel: of(kernel.copied()).unwrap_or(u64::MAX),
-        }
+        let lives = lives.map_or(&[][..], |lives| lives);
+        let begun = lives.partition_point(|life| life.since < order);
+        let alive = begun.checked_sub(1).and_then(|alive| lives.get(alive));
+        let (user, user_span) = self.stage(alive.map(|life| life.space), order);
+        let (kernel, kernel_span) = self.stage(self.kernels.get(&machine).copied(), order);
+        let span = Span::at(lives, begun, |life| life.since);
+        let epoch = Epoch { user, kernel };
+        (epoch, span.and(user_span).and(kernel_span))
     }
 
     /// What a space inherits was fixed when it began, so its own mappings tell its stages apart.
-    fn stage(&self, space: SpaceId, order: Order) -> Option<u64> {
-        let counted = self.spaces.get(space.0 as usize)?.counted(order);
-        Some(u64::from(space.0) << 32 | counted as u64)
+    fn stage(&self, space: Option<SpaceId>, order: Order) -> (u64, Span) {
+        let found = space.and_then(|id| Some((id, self.spaces.get(id.0 as usize)?)));
+        found.map_or((u64::MAX, Span::ALL), |(id, space)| {
+            let (counted, span) = space.counted_span(order);
+            (u64::from(id.0) << 32 | counted as u64, span)
+        })
     }
-}
-
-fn alive(lives: &[Lifetime], order: Order) -> Option<usize> {
-    lives
-        .partition_point(|life| life.since < order)
-        .checked_sub(1)
 }

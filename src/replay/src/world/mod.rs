@@ -6,6 +6,7 @@ mod dsos;
 mod epoch;
 mod kernel;
 mod naming;
+mod recent;
 mod space;
 mod threads;
 
@@ -13,6 +14,7 @@ pub use builder::WorldBuilder;
 pub(crate) use comms::Comms;
 use dsos::Dsos;
 pub use epoch::Epoch;
+pub use recent::{Moment, Recent, Who};
 use rperf_wire::CpuMode;
 use rustc_hash::FxHashMap;
 use space::{Parent, Space, SpaceId};
@@ -42,6 +44,8 @@ pub struct World {
     /// Address spaces of a process id, oldest first.
     processes: FxHashMap<(Machine, u32), Vec<Lifetime>>,
     kernels: FxHashMap<Machine, SpaceId>,
+    /// Rises with every record that changes anything.
+    version: u64,
 }
 
 impl World {

@@ -6,6 +6,7 @@
 //! mappings answers that: each mapping sits in O(log n) nodes, and a lookup visits the O(log n)
 //! nodes above one elementary interval. Nothing is ever split, trimmed or copied.
 
+use super::recent::Span;
 use crate::{MappingId, Order};
 
 /// Number of an address space in the World.
@@ -99,6 +100,15 @@ impl Space {
             Some(last) if last.order < order => self.entries.len(),
             _ => self.entries.partition_point(|entry| entry.order < order),
         }
+    }
+
+    /// [`Space::counted`], and where in the order it is the same.
+    pub(crate) fn counted_span(&self, order: Order) -> (usize, Span) {
+        let counted = self.counted(order);
+        (
+            counted,
+            Span::at(&self.entries, counted, |entry| entry.order),
+        )
     }
 
     /// What was put in over `address` last before `order`: `None` if nothing, `Some(None)` if it was

@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::Comms;
+use super::recent::Span;
 use crate::{CommId, Order};
 
 /// One change in the life of a thread id.
@@ -84,6 +85,13 @@ impl Threads {
     fn latest(&self, tid: u32) -> Option<CommId> {
         let (_, change) = self.lives.get(&tid)?.changes.last()?;
         change.comm()
+    }
+
+    /// Where in the order the names of a thread are what they are at `order`.
+    pub(crate) fn span(&self, tid: u32, order: Order) -> Span {
+        let changes = self.lives.get(&tid).map_or(&[][..], |life| &life.changes);
+        let before = changes.partition_point(|(at, _)| *at < order);
+        Span::at(changes, before, |(at, _)| *at)
     }
 
     /// The name at `order`, or `:TID`.
