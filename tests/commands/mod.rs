@@ -1,6 +1,7 @@
 //! The commands as a user runs them: the binary, its streams and its exit status.
 
 mod beside;
+mod buildid_cache;
 mod buildid_list;
 mod cli;
 mod cli_config;

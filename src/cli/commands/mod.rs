@@ -1,5 +1,6 @@
 //! The commands. [`COMMANDS`] is the one table: dispatch, help, `--list-cmds` and the manual are made from it.
 
+mod buildid_cache;
 mod buildid_list;
 mod data;
 mod evlist;
@@ -31,6 +32,13 @@ pub(crate) struct Entry {
 
 /// Every command, in the order the help lists them.
 pub(crate) const COMMANDS: &[Entry] = &[
+    Entry {
+        name: "buildid-cache",
+        summary: "Add files to the build-id cache, list it, take files out",
+        usage: &["[<options>]"],
+        build: buildid_cache::command,
+        run: buildid_cache::run,
+    },
     Entry {
         name: "buildid-list",
         summary: "List the build-ids of a recording, a file or the kernel",
@@ -100,7 +108,6 @@ const TO_COME: &[(&str, &str)] = &[
     ),
     ("archive", "copy ~/.debug beside perf.data"),
     ("bench", "Linux perf has it"),
-    ("buildid-cache", "'record' fills the cache in ~/.debug"),
     ("c2c", "Linux perf has it"),
     ("config", "edit ~/.perfconfig by hand"),
     ("daemon", "run 'record' from a service"),

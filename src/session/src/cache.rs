@@ -4,13 +4,20 @@
 //! ```text
 //! DIR/[kernel.kallsyms]/ID/kallsyms      copy of /proc/kallsyms
 //! DIR/[vdso]/ID/vdso                     copy of the vdso's pages
+//! DIR/usr/bin/ls/ID/elf                  the file itself
+//!                  /debug                its debugging information, if that is a file of its own
+//!                  /probes               its USDT probes
 //! DIR/.build-id/xx/yyyy…                 link to ../../[kernel.kallsyms]/ID
 //! ```
+
+mod objects;
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+
+pub use self::objects::{Cache, Cached, NewObject};
 
 /// One thing to keep.
 pub(crate) struct Entry<'a> {

@@ -26,6 +26,7 @@ mod tally;
 mod tasks;
 mod tracing_data;
 
+pub use cache::{Cache, Cached, NewObject};
 pub use error::Error;
 pub use open::may_profile_kernel;
 pub use recording::{Summary, record};

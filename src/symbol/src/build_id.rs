@@ -111,6 +111,12 @@ pub fn build_id_of_elf(bytes: &[u8]) -> Option<BuildId> {
     build_id_of_image(&Image::parse(bytes).ok()?)
 }
 
+/// Whether an ELF file has static probes for user space (USDT) in it.
+pub fn has_probes(bytes: &[u8]) -> bool {
+    let image = Image::parse(bytes);
+    image.is_ok_and(|image| image.section_by_name(b".note.stapsdt").is_some())
+}
+
 pub(crate) fn build_id_of_image(image: &Image<'_>) -> Option<BuildId> {
     let section = NOTE_SECTIONS
         .iter()

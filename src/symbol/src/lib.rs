@@ -25,7 +25,7 @@ mod table;
 mod tree;
 mod unpack;
 
-pub use build_id::{BuildId, build_id_of_elf, build_id_of_notes};
+pub use build_id::{BuildId, build_id_of_elf, build_id_of_notes, has_probes};
 pub use candidates::cache_entry;
 pub use dwarf::{Budget, DebugSource, Lines, SourceFrame};
 pub use files::{FileBytes, Files, MemoryFiles};

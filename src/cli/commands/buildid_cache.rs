@@ -1,0 +1,311 @@
+//! `rperf buildid-cache`: the cache of objects by build-id that recordings are read with later.
+
+mod missing;
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::{ArgMatches, Command};
+use rperf_session::{Cache, Cached, NewObject};
+use rperf_symbol::{Files as _, build_id_of_elf, has_probes};
+
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, Exit};
+use crate::cli::files::DiskFiles;
+use crate::cli::options::{counter, flag, list, not_yet, switch, value};
+
+const ABOUT: &str = "\
+Keeps programs and libraries, by the build-ids in them, in a folder of their own (~/.debug, or where --buildid-dir and the \
+setting buildid.dir say). There they are found when a recording is read after the installed files have changed. The cache is \
+the same for Linux perf.";
+
+/// Where files with nothing but debugging information are installed, by build-id.
+const DEBUG_FILES: &str = "/usr/lib/debug/.build-id";
+/// What is done to the cache with a file.
+#[derive(Debug, Clone, Copy)]
+enum Change {
+    Add,
+    Remove,
+    Purge,
+    Update,
+}
+
+/// The options that change the cache, in the order in which they are done.
+const CHANGES: [(&str, Change); 4] = [
+    ("add", Change::Add),
+    ("remove", Change::Remove),
+    ("purge", Change::Purge),
+    ("update", Change::Update),
+];
+
+/// What a cache that is switched off is called.
+const NO_CACHE: &str = "/dev/null";
+
+/// The options, in perf's order.
+pub(super) fn command() -> Command {
+    let files = "file[,file...]";
+    Command::new("buildid-cache")
+        .long_about(ABOUT)
+        .arg(list("add", files).short('a').help("add these files"))
+        .arg(
+            not_yet(
+                "kcore",
+                "'record' keeps the names of the kernel's functions",
+            )
+            .short('k'),
+        )
+        .arg(
+            list("remove", files)
+                .short('r')
+                .help("take these files out, as they are now"),
+        )
+        .arg(
+            list("purge", files)
+                .short('p')
+                .help("take out all builds of the files at these paths"),
+        )
+        .arg(switch("purge-all").short('P').help("take everything out"))
+        .arg(
+            switch("list")
+                .short('l')
+                .help("print id and path of everything in the cache"),
+        )
+        .arg(
+            value("missing", "file")
+                .short('M')
+                .help("print the objects of this recording that the cache lacks"),
+        )
+        .arg(
+            switch("force")
+                .short('f')
+                .help("read the recording whoever owns it"),
+        )
+        .arg(
+            list("update", files)
+                .short('u')
+                .help("add these files in place of what the cache has under their ids"),
+        )
+        .arg(not_yet("debuginfod", ""))
+        .arg(not_yet("target-ns", ""))
+        .arg(counter("verbose").short('v').help("say what is done"))
+}
+
+/// Does all that is asked for, in this order: list, add, remove, purge, missing, update.
+pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
+    let cache = Editor::new(matches, context)?;
+    let on = |name| flag(matches, name) == Some(true);
+    let mut done = vec![];
+    if on("list") {
+        cache.list()?;
+        done.push(true);
+    }
+    if on("purge-all") {
+        done.push(cache.purge_all()?);
+    }
+    for (option, change) in CHANGES {
+        for file in files(matches, option) {
+            let acted = cache.change(change, &file);
+            if let Err(why) = &acted {
+                let shown = file.display();
+                context.note(format_args!("Couldn't {option} {shown}: {why}"));
+            }
+            done.push(acted.is_ok());
+        }
+    }
+    if let Some(recording) = matches.get_one::<String>("missing") {
+        missing::print(Path::new(recording), on("force"), &cache.cache, context)?;
+        done.push(true);
+    }
+    if done.is_empty() {
+        let program = context.program;
+        let error = format!("{program} buildid-cache: nothing to do");
+        return Err(CliError::usage(error).hint(format!(
+            "'{program} buildid-cache -l' lists what there is, -a FILE adds to it"
+        )));
+    }
+    context.stdout().flush()?;
+    Ok(match done.iter().all(|done| *done) {
+        true => Exit::Ok,
+        false => Exit::Failure(1),
+    })
+}
+
+/// The files of a list option.
+fn files(matches: &ArgMatches, option: &str) -> Vec<PathBuf> {
+    let lists = matches.get_many::<String>(option).unwrap_or_default();
+    let files = lists.flat_map(|list| list.split(','));
+    let named = files.filter(|file| !file.is_empty());
+    named.map(PathBuf::from).collect()
+}
+
+/// The cache, and what is said about changes to it.
+struct Editor<'c> {
+    cache: Cache,
+    context: &'c Context,
+    verbose: bool,
+}
+
+/// A file as it is on disk.
+struct Present {
+    path: PathBuf,
+    id: String,
+    without_probes: bool,
+}
+
+impl<'c> Editor<'c> {
+    fn new(matches: &ArgMatches, context: &'c Context) -> Result<Self, CliError> {
+        let root = context.buildid_dir();
+        let root = root.filter(|root| root != Path::new(NO_CACHE));
+        let root = root.ok_or_else(|| {
+            CliError::message(255, "there is no build-id cache")
+                .hint("--buildid-dir DIR before the command names one; so do HOME and buildid.dir")
+        })?;
+        let verbose = context.verbosity(matches) > 0;
+        if verbose {
+            context.note(format_args!("build-id cache: {}", root.display()));
+        }
+        Ok(Self {
+            cache: Cache::new(root),
+            context,
+            verbose,
+        })
+    }
+
+    fn objects(&self) -> Result<Vec<Cached>, CliError> {
+        let shown = self.cache.root().display().to_string();
+        let objects = self.cache.objects();
+        objects.map_err(|error| anyhow::Error::new(error).context(shown).into())
+    }
+
+    fn list(&self) -> Result<(), CliError> {
+        let mut out = self.context.stdout();
+        for cached in self.objects()? {
+            writeln!(out, "{} {}", cached.id, cached.name.display())?;
+        }
+        Ok(())
+    }
+
+    /// `Adding ID FILE: Ok`.
+    fn say(&self, doing: &str, id: &str, file: &Path) {
+        if self.verbose {
+            let shown = file.display();
+            self.context.note(format_args!("{doing} {id} {shown}: Ok"));
+        }
+    }
+
+    fn put(&self, present: &Present) -> Result<(), String> {
+        let (first, rest) = present.id.split_at_checked(2).unwrap_or_default();
+        let debug = Path::new(DEBUG_FILES)
+            .join(first)
+            .join(format!("{rest}.debug"));
+        let object = NewObject {
+            path: &present.path,
+            id: &present.id,
+            debug: debug.is_file().then_some(&debug),
+            without_probes: present.without_probes,
+        };
+        self.cache.add(&object).map_err(|error| cause(&error))
+    }
+
+    fn change(&self, change: Change, file: &Path) -> Result<(), String> {
+        match change {
+            Change::Add => self.add(file),
+            Change::Remove => self.remove(file),
+            Change::Purge => self.purge(file),
+            Change::Update => self.update(file),
+        }
+    }
+
+    fn add(&self, file: &Path) -> Result<(), String> {
+        let present = Present::read(file)?;
+        self.put(&present)?;
+        if !present.without_probes && self.verbose {
+            let shown = file.display();
+            let line = format_args!("{shown}: its USDT probes are not listed yet");
+            self.context.note(line);
+        }
+        self.say("Adding", &present.id, file);
+        Ok(())
+    }
+
+    fn remove(&self, file: &Path) -> Result<(), String> {
+        let present = Present::read(file)?;
+        let cached = self.cache.object(&present.id);
+        let cached = cached.ok_or_else(|| format!("{} is not in the cache", present.id))?;
+        self.take_out(&cached, file)
+    }
+
+    fn purge(&self, file: &Path) -> Result<(), String> {
+        let path = match fs::canonicalize(file) {
+            Ok(path) => path,
+            // It may be gone from where it was.
+            Err(_) => std::path::absolute(file).map_err(|error| cause(&error))?,
+        };
+        let all = self.cache.objects().map_err(|error| cause(&error))?;
+        // Names in brackets are no paths.
+        let named = |cached: &&Cached| cached.name == path || cached.name == file;
+        let builds: Vec<&Cached> = all.iter().filter(named).collect();
+        if builds.is_empty() {
+            return Err("no build of it is in the cache".to_owned());
+        }
+        for cached in builds {
+            self.take_out(cached, file)?;
+        }
+        if self.verbose {
+            self.context
+                .note(format_args!("Purging {}: Ok", file.display()));
+        }
+        Ok(())
+    }
+
+    fn update(&self, file: &Path) -> Result<(), String> {
+        let present = Present::read(file)?;
+        if let Some(cached) = self.cache.object(&present.id) {
+            self.cache.remove(&cached).map_err(|error| cause(&error))?;
+        }
+        self.put(&present)?;
+        self.say("Updating", &present.id, file);
+        Ok(())
+    }
+
+    /// Everything; says what could not be taken out and goes on.
+    fn purge_all(&self) -> Result<bool, CliError> {
+        let mut whole = true;
+        for cached in self.objects()? {
+            if let Err(why) = self.take_out(&cached, &cached.name) {
+                let shown = cached.name.display();
+                self.context
+                    .note(format_args!("Couldn't remove {shown}: {why}"));
+                whole = false;
+            }
+        }
+        Ok(whole)
+    }
+
+    fn take_out(&self, cached: &Cached, file: &Path) -> Result<(), String> {
+        self.cache.remove(cached).map_err(|error| cause(&error))?;
+        self.say("Removing", &cached.id, file);
+        Ok(())
+    }
+}
+
+impl Present {
+    fn read(file: &Path) -> Result<Self, String> {
+        let path = fs::canonicalize(file).map_err(|error| cause(&error))?;
+        let bytes = DiskFiles.read(&path).map_err(|error| cause(&error))?;
+        let id = build_id_of_elf(&bytes).ok_or("it has no build-id")?;
+        Ok(Self {
+            path,
+            id: id.to_string(),
+            without_probes: !has_probes(&bytes),
+        })
+    }
+}
+
+/// What the system says, without the number.
+fn cause(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    text.to_owned()
+}

@@ -1,0 +1,35 @@
+//! `-M`: what a recording needs and the cache lacks.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use rperf_session::Cache;
+use rperf_symbol::BuildId;
+
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::input::Opened;
+
+/// Prints id and name of the objects in the header of `recording` whose content is not in `cache`.
+pub(super) fn print(
+    recording: &Path,
+    force: bool,
+    cache: &Cache,
+    context: &Context,
+) -> Result<(), CliError> {
+    let input = match Opened::named(Some(recording.to_owned()), force, context)? {
+        Opened::Whole(input) => input,
+        Opened::Stream(stream) => stream.spool(context)?,
+    };
+    let data = input.parse(context)?;
+    let mut out = context.stdout();
+    for entry in data.features().build_ids() {
+        let Some(id) = BuildId::from_bytes(entry.id()) else {
+            continue;
+        };
+        if cache.object(&id.to_string()).is_none() {
+            writeln!(out, "{id} {}", entry.filename)?;
+        }
+    }
+    Ok(())
+}

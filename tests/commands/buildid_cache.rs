@@ -1,0 +1,152 @@
+//! `rperf buildid-cache`: one cache on disk for both tools.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use rperf_testkit::{Outcome, Scratch};
+
+use super::beside::{BOTH, Beside, Tool};
+use super::rperf;
+
+/// Everything below a folder: its path and, of links, where they lead.
+fn tree(root: &Path) -> Vec<(PathBuf, Option<PathBuf>)> {
+    let mut found = Vec::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten() {
+            let entry = entry.expect("an entry can be read");
+            let path = entry.path();
+            if entry.file_type().expect("it has a type").is_dir() {
+                folders.push(path.clone());
+            }
+            let below = path.strip_prefix(root).expect("it is below").to_owned();
+            found.push((below, fs::read_link(&path).ok()));
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn both_tools_make_and_read_the_same_tree() {
+    let Some(beside) = Beside::find("both_tools_make_and_read_the_same_tree") else {
+        return;
+    };
+    let (cache, program) = (beside.path().join(".debug"), beside.path().join("prog"));
+    fs::copy("/bin/sh", &program).expect("a program can be copied");
+    let words = ["buildid-cache", "-a", "prog,/bin/ls"];
+    let trees = BOTH.map(|tool| {
+        let _ = fs::remove_dir_all(&cache);
+        let outcome = beside.outcome(tool, &words);
+        assert_eq!((outcome.status, &*outcome.stderr), (0, ""), "{tool:?}");
+        beside.assert_same(&["buildid-cache", "-l"]);
+        tree(&cache)
+    });
+    assert_eq!(trees[0], trees[1]);
+    // What one adds, the other takes out; perf leaves empty folders and links behind.
+    for (adds, removes) in [(Tool::Perf, Tool::Rperf), (Tool::Rperf, Tool::Perf)] {
+        for option in ["-r", "-p"] {
+            let _ = fs::remove_dir_all(&cache);
+            assert_eq!(
+                beside
+                    .outcome(adds, &["buildid-cache", "-a", "prog"])
+                    .status,
+                0
+            );
+            let outcome = beside.outcome(removes, &["buildid-cache", option, "prog"]);
+            assert_eq!(outcome.status, 0, "{outcome:?}");
+            assert_eq!(beside.assert_same(&["buildid-cache", "-l"]), "");
+            if removes == Tool::Rperf {
+                assert_eq!(tree(&cache), []);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_recording_lacks_is_listed() {
+    let Some(beside) = Beside::find("what_a_recording_lacks_is_listed") else {
+        return;
+    };
+    let words = ["-e", "cpu-clock", "-F", "20000", "ls", "/usr/bin"];
+    let file = beside
+        .record(Tool::Perf, "lacks", &words)
+        .expect("perf records");
+    let all = beside
+        .outcome(Tool::Rperf, &["buildid-list", "-i", &file])
+        .stdout;
+    assert!(all.lines().count() > 1, "{all}");
+    let missing = |words: &[&str]| {
+        let words = [&["buildid-cache", "-M", &file], words].concat();
+        let outcome = beside.outcome(Tool::Rperf, &words);
+        assert_eq!((outcome.status, &*outcome.stderr), (0, ""));
+        outcome.stdout
+    };
+    // perf has filled the cache while recording; the vdso it leaves to memory.
+    let left = missing(&[]);
+    assert!(left.lines().all(|line| line.ends_with(" [vdso]")), "{left}");
+    fs::remove_dir_all(beside.path().join(".debug")).expect("there is a cache");
+    assert_eq!(missing(&[]), all);
+}
+
+/// In a folder that is also the home.
+fn run(scratch: &Scratch, words: &[&str]) -> Outcome {
+    let run = rperf(&[&["buildid-cache"], words].concat());
+    let run = run.within(scratch.path()).env("HOME", scratch.path());
+    run.finish().expect("rperf starts")
+}
+
+#[test]
+fn what_is_done_is_said_when_asked() {
+    let scratch = Scratch::new();
+    let program = scratch.path().join("prog");
+    fs::copy("/bin/sh", &program).expect("a program can be copied");
+    let listed = rperf(&["buildid-list", "-i", "prog"]).within(scratch.path());
+    let id = listed.finish().expect("rperf starts").stdout;
+    let id = id.trim();
+    let home = scratch.path().display();
+    for (words, said) in [
+        (&["-v", "-a", "prog"][..], format!("Adding {id} prog: Ok\n")),
+        (&["-v", "-u", "prog"], format!("Updating {id} prog: Ok\n")),
+        (&["-v", "-r", "prog"], format!("Removing {id} prog: Ok\n")),
+        (
+            &["-v", "-r", "prog"],
+            format!("Couldn't remove prog: {id} is not in the cache\n"),
+        ),
+        (
+            &["-v", "-p", "prog"],
+            "Couldn't purge prog: no build of it is in the cache\n".to_owned(),
+        ),
+    ] {
+        let outcome = run(&scratch, words);
+        let stderr = format!("build-id cache: {home}/.debug\n{said}");
+        assert_eq!((outcome.stdout.as_str(), outcome.stderr), ("", stderr));
+        assert_eq!(outcome.status, i32::from(said.starts_with("Couldn't")));
+    }
+    assert_eq!(run(&scratch, &["-a", "prog"]).status, 0);
+    let cached = scratch.path().join(".debug/.build-id");
+    let cached = cached.join(&id[..2]).join(&id[2..]).join("elf");
+    let links = fs::metadata(&cached).expect("it is cached").nlink();
+    assert_eq!(links, 2, "one file under two names");
+    let purged = run(&scratch, &["-P"]);
+    assert_eq!((purged.status, &*purged.stderr), (0, ""));
+    assert_eq!(tree(&scratch.path().join(".debug")), []);
+}
+
+#[test]
+fn what_cannot_be_added_is_named_and_the_rest_is_done() {
+    let scratch = Scratch::new();
+    scratch.write("text", "no program").expect("a file");
+    let outcome = run(&scratch, &["-a", "nofile,text,/bin/sh"]);
+    let stderr =
+        "Couldn't add nofile: No such file or directory\nCouldn't add text: it has no build-id\n";
+    assert_eq!((outcome.status, &*outcome.stderr), (1, stderr));
+    assert_eq!(run(&scratch, &["-l"]).stdout.lines().count(), 1);
+    let nothing = run(&scratch, &[]);
+    assert_eq!((nothing.status, &*nothing.stdout), (129, ""));
+    let none = rperf(&["--buildid-dir", "/dev/null", "buildid-cache", "-l"]);
+    let none = none.finish().expect("rperf starts");
+    assert_eq!((none.status, &*none.stdout), (255, ""));
+    assert!(none.stderr.starts_with("there is no build-id cache\n"));
+}
