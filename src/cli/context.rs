@@ -39,7 +39,7 @@ impl fmt::Display for Program {
 pub(crate) struct Globals {
     /// `--buildid-dir DIR`.
     pub(crate) buildid_dir: Option<PathBuf>,
-    /// `--debugfs-dir DIR`: where tracepoint descriptions are read instead of the mounted tracefs.
+    /// `--debugfs-dir DIR`: where tracepoints and their descriptions are read instead of the mounted tracefs.
     pub(crate) debugfs_dir: Option<PathBuf>,
     /// `--debug verbose=N`: as if `-v` had been given N times.
     pub(crate) verbose: u8,

@@ -7,12 +7,22 @@ use std::path::Path;
 use rperf_events::Tracepoints;
 use rperf_sys::Tracefs;
 
-/// Tracefs where `/proc` says that it is mounted.
+/// Tracefs where `/proc` says that it is mounted, or where the user does.
 #[derive(Debug)]
 pub(crate) struct MachineTracepoints(pub(crate) Tracefs);
 
 impl MachineTracepoints {
-    pub(crate) fn find() -> Self {
+    /// Below `debugfs` where that is given (`--debugfs-dir`): a mounted debugfs, or a tracefs or a copy of one.
+    pub(crate) fn find(debugfs: Option<&Path>) -> Self {
+        if let Some(folder) = debugfs {
+            let tracing = folder.join("tracing");
+            let root = if tracing.is_dir() {
+                tracing
+            } else {
+                folder.to_owned()
+            };
+            return Self(Tracefs::new(root));
+        }
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
         Self(Tracefs::find(&mounts))
     }

@@ -173,3 +173,29 @@ fn branches_are_refused_where_nothing_keeps_them() {
         "Error:\ncpu-clock: PMU Hardware or event type doesn't support branch stack sampling.\nhint: for call graphs use --call-graph dwarf\n"
     );
 }
+
+#[test]
+fn tracepoints_are_found_below_the_folder_that_is_named() {
+    let scratch = Scratch::new();
+    let event = scratch.path().join("tracing/events/made/up");
+    fs::create_dir_all(&event).expect("own folder");
+    fs::write(event.join("id"), "7\n").expect("writable");
+    let check = |folder: &str| {
+        let words = [
+            "--debugfs-dir",
+            folder,
+            "record",
+            "--dry-run",
+            "-e",
+            "made:up",
+            "true",
+        ];
+        rperf_in(&scratch, &words)
+            .finish()
+            .expect("rperf starts")
+            .status
+    };
+    assert_eq!(check("."), 0, "debugfs with a folder tracing");
+    assert_eq!(check("tracing"), 0, "tracefs itself");
+    assert_eq!(check("tracing/events"), 129);
+}

@@ -29,7 +29,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, 
     let ring_pages = ring_size::pages(matches, context)?;
     let has_workload = matches.contains_id("workload");
     let target = target(matches, context, has_workload)?;
-    let machine = MachineTracepoints::find();
+    let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let events = match events::events(matches, &machine)? {
         Some(events) => events,
         None => vec![usual_event(context, &target)],
