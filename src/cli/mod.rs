@@ -9,6 +9,7 @@ mod config;
 mod context;
 mod error;
 mod files;
+mod filter;
 mod findings;
 mod globals;
 mod header;

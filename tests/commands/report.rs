@@ -3,7 +3,7 @@
 use rperf_testkit::{Outcome, Scratch, assert_golden};
 
 use super::recording::{MISC_EXEC, MISC_USER, Recording, Sampled};
-use super::{assert_refused, rperf};
+use super::rperf;
 use crate::tidy::root;
 
 const KERNEL: u64 = (-128_i64).cast_unsigned();
@@ -73,6 +73,23 @@ fn the_text_of_every_kind_of_report() {
         ),
         ("list", &["-g", "flat,0,period", "--no-children"]),
         ("folded", &["-g", "folded,0,count"]),
+        ("fields", &["-F", "overhead_us,sample,comm", "-s", "dso"]),
+        (
+            "chosen",
+            &["--comms", "first", "--tid", "11,12", "-g", "none", "-n"],
+        ),
+        (
+            "separated",
+            &[
+                "-t",
+                ";",
+                "--percentage",
+                "relative",
+                "--dsos",
+                "program",
+                "--no-children",
+            ],
+        ),
         ("limits", &["-g", "0,1", "-s", "comm"]),
     ];
     for (name, words) in cases {
@@ -91,11 +108,12 @@ fn the_text_of_every_kind_of_report() {
 
 #[test]
 fn an_unknown_key_is_named_with_those_there_are() {
-    assert_refused(
-        &["report", "-s", "comm,sybmol"],
-        129,
-        "Unknown --sort key: `sybmol'\nhint: the keys are symbol, comm, dso, pid, cpu, tid, trace\n",
-    );
+    for (option, key) in [("--sort", "sybmol"), ("--fields", "+sybmol")] {
+        let outcome = rperf(&["report", option, key]).finish().expect("it starts");
+        assert_eq!(outcome.status, 129, "{outcome:?}");
+        let message = format!("Unknown {option} key: `sybmol'\nhint: the keys are symbol, ");
+        assert!(outcome.stderr.starts_with(&message), "{outcome:?}");
+    }
 }
 
 #[test]

@@ -65,6 +65,11 @@ pub(crate) const RECORDINGS: &[Recording] = &[
         target: Runs(&["frames", "150"]),
     },
     Recording {
+        name: "a group with callchains",
+        options: &["-e", "{cpu-clock,minor-faults}", "-g", "-F", "999"],
+        target: Runs(&["frames", "150"]),
+    },
+    Recording {
         name: "stripped",
         options: &["-g", "-F", "999"],
         target: Runs(&["stripped", "150"]),

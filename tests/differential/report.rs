@@ -3,6 +3,7 @@
 
 use std::cmp::Reverse;
 use std::fmt::Write as _;
+use std::thread;
 
 use rperf_testkit::skip;
 
@@ -14,7 +15,7 @@ use super::{Tool, Tools};
 /// What `report` is asked for, over every recording of chosen processes.
 const REPORT: &[&[&str]] = &[&[], &["--no-children", "-n"], &["-g", "none"]];
 
-/// What is asked for over the recordings that begin like [`THOROUGH`].
+/// What is asked for over the recording that begins like [`THOROUGH`].
 const MORE: &[&[&str]] = &[
     &["-g", "none", "--no-children"],
     &["-s", "comm"],
@@ -32,11 +33,61 @@ const MORE: &[&[&str]] = &[
     &["-g", "folded,0,period", "--no-children"],
     &["-g", "period,1", "-G", "--no-children"],
     &["-q"],
+    &[
+        "--show-total-period",
+        "--show-cpu-utilization",
+        "-g",
+        "none",
+    ],
+    &["-F", "comm,overhead,sym", "--no-children"],
+    &["-F", "+period", "-s", "dso", "-g", "none"],
+    &["-F", "overhead,sample", "-s", "comm,dso", "-g", "none"],
+    &["-s", "+cpu", "-g", "none"],
+    &["-s", "comm,sample,overhead_us", "-g", "none"],
+    &["-w", "0,12,0,6", "-n", "--no-children", "-g", "none"],
+    &["--comms", "frames", "-n"],
+    &[
+        "--comms",
+        "frames",
+        "--percentage",
+        "relative",
+        "-g",
+        "none",
+    ],
+    &["--dsos", "frames,libc.so.6", "--no-children"],
+    &["-S", "leaf,msort_with_tmp.part.0", "--no-children"],
+    &["--comms", "frames", "--dsos", "frames", "--no-children"],
+    &["--percent-limit", "5"],
+    &["--percent-limit", "5", "-g", "20,caller"],
+    &["--time", "10%/2", "-g", "none"],
+    &["--max-stack", "2"],
+    &["--max-stack", "3", "--no-children"],
+    &["-U"],
+    &["--no-group", "-g", "none"],
+    &["--group", "-n", "-g", "none"],
     &["--header-only"],
 ];
 
-/// With callchains, and with several events.
-const THOROUGH: &[&str] = &["frames, with", "several events with"];
+const THOROUGH: &str = "frames, with";
+
+/// What is asked for over the recordings that begin like [`SEVERAL`].
+const MORE_EVENTS: &[&[&str]] = &[
+    &["-s", "cpu,dso,comm", "-n"],
+    &["-s", "sym,dso", "--no-children"],
+    &["-g", "caller,2", "--no-children"],
+    &[
+        "--show-total-period",
+        "--show-cpu-utilization",
+        "-g",
+        "none",
+    ],
+    &["-w", "0,12,0,6", "-n", "--no-children", "-g", "none"],
+    &["--no-group", "-g", "none"],
+    &["--group", "-n", "-g", "none"],
+];
+
+/// With several events, beside each other or in groups.
+const SEVERAL: &[&str] = &["several events with", "a group"];
 
 /// What is asked for where anything may have run: other people's programs are full of symbols that overlap and of
 /// chains that are no chains, and one more row moves others.
@@ -78,17 +129,22 @@ fn lines_for(recording: &Recording) -> Vec<&'static [&'static str]> {
     {
         return ANYTHING.to_vec();
     }
-    let thorough = THOROUGH
-        .iter()
-        .any(|start| recording.name.starts_with(start));
-    let more = if thorough { MORE } else { &[] };
+    let begins = |start: &&str| recording.name.starts_with(start);
+    let more = match SEVERAL.iter().any(begins) {
+        true => MORE_EVENTS,
+        false if begins(&THOROUGH) => MORE,
+        false => &[],
+    };
     REPORT.iter().chain(more).copied().collect()
 }
 
 pub(super) fn compare_report(tools: &Tools, file: &str, words: &[&str]) -> Option<String> {
     let line = [&["report", "--stdio", "-i", file], words].concat();
-    let perf = tools.outcome(Tool::Perf, &line);
-    let rperf = tools.outcome(Tool::Rperf, &line);
+    let (perf, rperf) = thread::scope(|scope| {
+        let perf = scope.spawn(|| tools.outcome(Tool::Perf, &line));
+        let rperf = tools.outcome(Tool::Rperf, &line);
+        (perf.join().expect("perf ran"), rperf)
+    });
     let shown = line.join(" ");
     assert_eq!(perf.status, 0, "perf {shown}: {}", perf.stderr);
     if rperf.status != 0 {

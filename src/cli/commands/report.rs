@@ -2,6 +2,9 @@
 
 mod args;
 mod call_graph;
+mod choice;
+mod columns;
+mod groups;
 mod settings;
 
 use std::io::{self, Write};
@@ -10,17 +13,18 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use clap::ArgMatches;
-use rperf_hist::{Histogram, PayloadText, Samples, Source};
+use rperf_hist::{Histogram, PayloadText, Samples, Select, Source};
 use rperf_lines::Payloads;
 use rperf_perfdata::{Finding, PerfData};
 use rperf_replay::{EventIndex, Replay};
 use rperf_resolve::{Resolver, StackSummary, UserStacks};
-use rperf_view::report::{Event, write_banner, write_event, write_lost, write_tip};
+use rperf_view::report::{Event, write_banner, write_event, write_lost, write_tip, write_values};
 use rperf_wire::SampleType;
 
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit};
 use crate::cli::files::DiskFiles;
+use crate::cli::filter::filter;
 use crate::cli::findings::conclude;
 use crate::cli::header::print_header;
 use crate::cli::input::Input;
@@ -30,7 +34,9 @@ use crate::cli::stacks::{has_copies, stack_options, warn_of_cut};
 use crate::cli::symbols::{own_vdso, search_paths};
 
 pub(super) use self::args::command;
-use self::settings::Settings;
+use self::choice::Chosen;
+use self::groups::Table;
+use self::settings::{Plan, Settings};
 
 /// Prints the report.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
@@ -48,20 +54,24 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         conclude(&input.path, &diagnostics, context)?;
         return Err(no_samples(&input, &data));
     }
-    let (histograms, stacks) = count(context, &input.path, &replay, &settings)?;
+    let plan = settings.plan(data.described())?;
+    let tables = settings.tables(data.described());
+    let chosen = Chosen::new(filter(matches, data.described())?);
+    let question = Question {
+        plan: &plan,
+        tables: &tables,
+        select: chosen.as_ref().map(|chosen| chosen as &dyn Select),
+        times: matches.get_one::<String>("time").map(String::as_str),
+    };
+    let (histograms, stacks) = count(context, &input.path, &replay, &question)?;
     context.paginate("report")?;
     if flag(matches, "header") == Some(true) {
         print_header(context, &input, &data)?;
     } else if !settings.quiet {
         write_banner(&mut context.stdout())?;
     }
-    print(
-        context,
-        &data,
-        &histograms,
-        diagnostics.lost_samples,
-        &settings,
-    )?;
+    let lost = diagnostics.lost_samples;
+    print(context, &question, &histograms, lost, &settings)?;
     warn_of_cut(context, &stacks, data.events());
     conclude(&input.path, &replay.diagnostics(), context)?;
     // What is missing was named when the file was opened; a report of a part is not a success.
@@ -94,16 +104,25 @@ fn no_samples(input: &Input, data: &PerfData<'_>) -> CliError {
     ))
 }
 
+/// What is asked of a recording.
+struct Question<'q> {
+    plan: &'q Plan,
+    tables: &'q [Table],
+    select: Option<&'q dyn Select>,
+    /// The stretches of time that were asked for.
+    times: Option<&'q str>,
+}
+
 /// Counts the samples of every event, and the user stacks that were unwound for it.
 fn count(
     context: &Context,
     path: &Path,
     replay: &Replay<'_>,
-    settings: &Settings,
+    question: &Question<'_>,
 ) -> Result<(Vec<Histogram>, StackSummary), CliError> {
     let data = replay.data();
     let events = data.events().iter();
-    let mut options = settings.options(data.described())?;
+    let mut options = question.plan.options.clone();
     let wants_chains = options.children || options.graph.is_some();
     let unwinds = wants_chains && has_copies(data.events());
     // What is unwound comes cut to the limit already, kernel and user frames each.
@@ -112,9 +131,12 @@ fn count(
     let paths = search_paths(context, data.features());
     let resolver = Resolver::new(replay.world(), &DiskFiles, paths).with_vdso(own_vdso());
     let stacks = UserStacks::new(&resolver, stack_options(data.described(), limit));
-    let samples = replay.fold(threads, || stacks.fold(Samples::new(&options)))?;
+    let samples = replay.fold(threads, || {
+        stacks.fold(Samples::new(&options, question.select))
+    })?;
     let samples = samples.into_inner();
-    let told = options.keys.iter().any(|key| key.shows_payload());
+    let mut keys = options.order_by.iter().filter_map(|field| field.key());
+    let told = keys.any(|key| key.shows_payload());
     let payloads = match told {
         true => payloads(context, path, data.described())?,
         false => Payloads::default(),
@@ -123,6 +145,11 @@ fn count(
         endian: data.endian(),
         callchains: events
             .map(|event| event.attr.sample_type.contains(SampleType::CALLCHAIN))
+            .collect(),
+        groups: question
+            .tables
+            .iter()
+            .map(|table| table.events.clone())
             .collect(),
         payloads: &Told {
             payloads: &payloads,
@@ -152,26 +179,29 @@ impl PayloadText for Told<'_, '_> {
 /// Writes the reports of the events that have samples, in the order of the file.
 fn print(
     context: &Context,
-    data: &PerfData<'_>,
+    question: &Question<'_>,
     histograms: &[Histogram],
     lost: u64,
     settings: &Settings,
 ) -> io::Result<()> {
     let out = &mut context.stdout();
+    let values = &question.plan.values;
+    let values: Vec<(&str, &str)> = values.iter().map(|(key, value)| (*key, &**value)).collect();
+    write_values(out, &values)?;
     if !settings.quiet {
         write_lost(out, lost)?;
     }
-    for (event, histogram) in data.events().iter().zip(histograms) {
-        if histogram.samples == 0 {
+    for (table, histogram) in question.tables.iter().zip(histograms) {
+        if settings.skip_empty && histogram.all.samples == 0 {
             continue;
         }
-        let name = &event.name;
-        write_event(
-            out,
-            Event { name, histogram },
-            &settings.layout,
-            settings.quiet,
-        )?;
+        let event = Event {
+            name: &table.name,
+            plural: table.plural,
+            times: question.times,
+            histogram,
+        };
+        write_event(out, event, &question.plan.layout, settings.quiet)?;
     }
     // Advice is for readers: scripts get the same text every time.
     if context.output.is_terminal() && !settings.quiet {

@@ -4,6 +4,7 @@ use rperf_replay::Order;
 use rperf_resolve::Level;
 use rustc_hash::FxHashMap;
 
+use crate::histogram::Weights;
 use crate::keys::{Context, Key, Part, Reads, Site, Subject, Thread};
 use crate::names::Names;
 use crate::stacks::{Layout, Stack, Weight};
@@ -12,12 +13,7 @@ use crate::tree::Chain;
 /// One row before it has text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// Events of the samples that fell on it.
-    pub(crate) own: u64,
-    /// Those and the events of samples that came through it.
-    pub(crate) total: u64,
-    /// Samples that fell on it.
-    pub(crate) samples: u64,
+    pub(crate) weights: Weights,
     /// Samples whose callchains are in its call graph.
     pub(crate) chains: u64,
     /// Length of the longest chain in its call graph.
@@ -86,7 +82,7 @@ impl<'a> Entries<'a> {
                     stack: number,
                     from: from.unwrap_or_default(),
                 };
-                if self.list[entry as usize].total >= least {
+                if self.list[entry as usize].weights.total >= least {
                     chains[entry as usize].push(chain);
                 }
             });
@@ -102,8 +98,7 @@ impl<'a> Entries<'a> {
         let weight = &stack.weight;
         let leaf = self.entry(stack, stack.leaf, stack.level);
         let entry = &mut self.list[leaf as usize];
-        entry.own = entry.own.saturating_add(weight.period);
-        entry.samples += weight.samples;
+        entry.hit(weight, stack.level);
         entry.add(weight, depth);
         if !self.children {
             return;
@@ -176,17 +171,31 @@ impl<'a> Entries<'a> {
 impl Entry {
     fn new(first: First) -> Self {
         Self {
-            own: 0,
-            total: 0,
-            samples: 0,
+            weights: Weights::default(),
             chains: 0,
             depth: 0,
             first,
         }
     }
 
+    /// Counts what fell on it.
+    fn hit(&mut self, weight: &Weight, level: Level) {
+        let weights = &mut self.weights;
+        weights.own = weights.own.saturating_add(weight.period);
+        weights.samples += weight.samples;
+        let mode = match level {
+            Level::Kernel => 0,
+            Level::User => 1,
+            Level::GuestKernel => 2,
+            Level::GuestUser => 3,
+            Level::Hypervisor => return,
+        };
+        weights.modes[mode] = weights.modes[mode].saturating_add(weight.period);
+    }
+
     fn add(&mut self, weight: &Weight, depth: u32) {
-        self.total = self.total.saturating_add(weight.period);
+        let total = &mut self.weights.total;
+        *total = total.saturating_add(weight.period);
         if depth > 0 {
             self.chains += weight.samples;
         }

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A word of `--sort` that names no key.
-    #[error("Unknown --sort key: `{0}'")]
-    UnknownKey(String),
+    /// A word that names neither a number nor a sort key.
+    #[error("no number or sort key is called `{0}'")]
+    UnknownField(String),
 }

@@ -4,15 +4,19 @@ use rperf_replay::{CommId, Epoch, Fold, Sample, World};
 use rperf_wire::{Endian, Misc};
 use rustc_hash::FxHashMap;
 
+use crate::histogram::Sum;
 use crate::keys::{Key, Reads, Thread};
 use crate::options::Options;
+use crate::select::{Choice, Select};
 use crate::stacks::Weight;
 
 /// Samples folded by what they hold. Made for each worker of [`rperf_replay::Replay::fold`].
-#[derive(Debug)]
-pub struct Samples {
+pub struct Samples<'s> {
     wanted: Wanted,
+    pub(crate) select: Option<&'s dyn Select>,
     scratch: Vec<u8>,
+    /// By event, the samples that belong to no row but to what shares are of.
+    pub(crate) filtered: Vec<Sum>,
     pub(crate) stacks: FxHashMap<RawKey, Weight>,
 }
 
@@ -31,7 +35,8 @@ struct Wanted {
 
 impl Wanted {
     fn new(options: &Options) -> Self {
-        let reads = |part| options.keys.iter().any(|key: &&Key| key.reads == part);
+        let keys = options.keys();
+        let reads = |part| keys.iter().any(|key: &&Key| key.reads == part);
         Self {
             comm: reads(Reads::Comm),
             thread: reads(Reads::Thread),
@@ -42,20 +47,40 @@ impl Wanted {
     }
 }
 
-impl Samples {
-    /// Nothing yet, for a report with these options.
+impl<'s> Samples<'s> {
+    /// Nothing yet, for a report with these options of the samples that `select` chooses, or of all.
     #[must_use]
-    pub fn new(options: &Options) -> Self {
+    pub fn new(options: &Options, select: Option<&'s dyn Select>) -> Self {
         Self {
             wanted: Wanted::new(options),
+            select,
+            filtered: Vec::new(),
             scratch: Vec::new(),
             stacks: FxHashMap::default(),
         }
     }
+
+    fn filter(&mut self, sample: &Sample<'_>) {
+        let event = sample.event.0 as usize;
+        if self.filtered.len() <= event {
+            self.filtered.resize(event + 1, Sum::default());
+        }
+        self.filtered[event].add(Sum {
+            period: sample.period,
+            samples: 1,
+        });
+    }
 }
 
-impl Fold for Samples {
+impl Fold for Samples<'_> {
     fn sample(&mut self, world: &World, sample: &Sample<'_>) {
+        if let Some(select) = self.select {
+            match select.sample(world, sample) {
+                Choice::Counted => {}
+                Choice::Filtered => return self.filter(sample),
+                Choice::Ignored => return,
+            }
+        }
         self.scratch.clear();
         let payload = sample.wire.raw.filter(|_| self.wanted.payload);
         let payload = payload.unwrap_or_default();
@@ -88,6 +113,11 @@ impl Fold for Samples {
     }
 
     fn merge(&mut self, later: Self) {
+        let most = self.filtered.len().max(later.filtered.len());
+        self.filtered.resize(most, Sum::default());
+        for (sum, more) in self.filtered.iter_mut().zip(&later.filtered) {
+            sum.add(*more);
+        }
         if self.stacks.is_empty() {
             self.stacks = later.stacks;
             return;

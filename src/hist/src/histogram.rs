@@ -2,18 +2,20 @@
 
 use std::sync::Arc;
 
-use crate::keys::Key;
+use crate::fields::{Field, Number};
 
-/// The rows of one event.
+/// The rows of one event, or of the events of one group.
 #[derive(Debug, Clone, Default)]
 pub struct Histogram {
-    /// Keys that tell the rows apart, one column each.
-    pub keys: Vec<&'static Key>,
-    /// Samples of the event.
-    pub samples: u64,
-    /// Sum of their periods: what percentages refer to.
-    pub period: u64,
-    /// Whether [`Row::total`] counts callees too and is shown beside [`Row::own`].
+    /// The events' places in the recording, a group's leader first.
+    pub events: Vec<usize>,
+    /// What shares of each event refer to.
+    pub wholes: Vec<Sum>,
+    /// All of the first event, what belongs to no row among it: call graphs have shares of that, as in perf.
+    pub all: Sum,
+    /// What is shown of a row.
+    pub columns: Vec<Field>,
+    /// Whether [`Weights::total`] counts callees too.
     pub children: bool,
     /// Heaviest first.
     pub rows: Vec<Row>,
@@ -22,13 +24,11 @@ pub struct Histogram {
 /// One row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// Events of the samples that fell on it.
-    pub own: u64,
-    /// Those and, with children, the events of samples whose callchain goes through it.
-    pub total: u64,
-    /// Samples that fell on it.
-    pub samples: u64,
-    /// One text for each key.
+    /// Its numbers.
+    pub weights: Weights,
+    /// Those of a group's other events, in their order.
+    pub others: Vec<Weights>,
+    /// One text for each key among the columns.
     pub cells: Vec<String>,
     /// Whether no function is known for it.
     pub unresolved: bool,
@@ -36,6 +36,37 @@ pub struct Row {
     pub chains: u64,
     /// Its call graph from the threshold up.
     pub graph: Vec<Branch>,
+}
+
+/// The numbers of one event in a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Weights {
+    /// Events of the samples that fell on it.
+    pub own: u64,
+    /// The part of them that fell on the kernel, user space, a guest's kernel and a guest's user space.
+    pub modes: [u64; 4],
+    /// Those that fell on it and, with children, the events of samples whose callchain goes through it.
+    pub total: u64,
+    /// Samples that fell on it.
+    pub samples: u64,
+}
+
+impl Histogram {
+    /// Samples and events of all its events.
+    #[must_use]
+    pub fn whole(&self) -> Sum {
+        let mut whole = Sum::default();
+        self.wholes.iter().for_each(|sum| whole.add(*sum));
+        whole
+    }
+}
+
+impl Row {
+    /// One number for each event.
+    pub fn numbers(&self, number: Number) -> impl Iterator<Item = u64> {
+        let all = std::iter::once(&self.weights).chain(&self.others);
+        all.map(move |weights| number.of(weights))
+    }
 }
 
 /// Events and samples.

@@ -14,12 +14,11 @@ use std::fmt;
 use rperf_replay::{CommId, DsoId};
 use rperf_resolve::{Level, SymbolId};
 
-use crate::error::Error;
 use crate::names::Names;
 use crate::payloads::PayloadId;
 
 /// All sort keys. A word that several names begin with means the first of them.
-pub static KEYS: &[&Key] = &[
+pub(crate) static KEYS: &[&Key] = &[
     &thread::PID,
     &comm::COMM,
     &dso::DSO,
@@ -140,54 +139,9 @@ pub(crate) enum Part<'n> {
     Absent,
 }
 
-/// The keys that `words` names, separated by commas: any beginning of a name in any case, as in perf. The same key
-/// twice counts once.
-///
-/// # Errors
-///
-/// [`Error::UnknownKey`] for a word that no name begins with.
-pub fn parse(words: &str) -> Result<Vec<&'static Key>, Error> {
-    let mut keys: Vec<&'static Key> = Vec::new();
-    for word in words.split([',', ' ']).filter(|word| !word.is_empty()) {
-        let key = find(word).ok_or_else(|| Error::UnknownKey(word.to_owned()))?;
-        if !keys.contains(&key) {
-            keys.push(key);
-        }
-    }
-    Ok(keys)
-}
-
-fn find(word: &str) -> Option<&'static Key> {
-    let begins = |key: &&Key| {
-        let name = key.name.as_bytes().get(..word.len());
-        name.is_some_and(|start| start.eq_ignore_ascii_case(word.as_bytes()))
-    };
-    KEYS.iter().copied().find(begins)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn names(words: &str) -> Vec<&'static str> {
-        let keys = parse(words).expect("known keys");
-        keys.iter().map(|key| key.name).collect()
-    }
-
-    #[test]
-    fn beginnings_of_names_are_enough() {
-        assert_eq!(names("comm,dso,symbol"), ["comm", "dso", "symbol"]);
-        assert_eq!(names("sym,C"), ["symbol", "comm"]);
-        assert_eq!(names("p,t,cp"), ["pid", "tid", "cpu"]);
-        assert_eq!(names("dso,DSO,,d"), ["dso"]);
-        assert_eq!(names(""), [""; 0]);
-    }
-
-    #[test]
-    fn an_unknown_word_is_named() {
-        let error = parse("comm,symbols").expect_err("no such key");
-        assert!(error.to_string().contains("`symbols'"), "{error}");
-    }
 
     #[test]
     fn kernel_addresses_and_unknown_things_are_ordered_as_in_perf() {

@@ -12,10 +12,12 @@
 
 mod entries;
 mod error;
+mod fields;
 mod fold;
 mod graphs;
 mod histogram;
 mod keys;
+mod namer;
 mod names;
 mod options;
 mod order;
@@ -23,15 +25,18 @@ mod parallel;
 mod payloads;
 mod resolve;
 mod rows;
+mod select;
 mod stacks;
 #[cfg(test)]
 mod tests;
 mod tree;
 
 pub use error::Error;
+pub use fields::{Field, Number, names as field_names, parse as parse_fields};
 pub use fold::Samples;
-pub use histogram::{Branch, Histogram, Row, Sum};
-pub use keys::{KEYS, Key, parse as parse_keys};
+pub use histogram::{Branch, Histogram, Row, Sum, Weights};
+pub use keys::Key;
 pub use options::{Direction, GraphForm, GraphOptions, Options};
 pub use payloads::PayloadText;
 pub use resolve::Source;
+pub use select::{Choice, Select};

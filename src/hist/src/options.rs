@@ -1,22 +1,35 @@
 //! What a report is to show.
 
+use crate::fields::Field;
 use crate::keys::Key;
 
 /// What is counted, and how it is laid out.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// What tells rows apart, in the order of the columns.
-    pub keys: Vec<&'static Key>,
+    /// What is shown of a row.
+    pub columns: Vec<Field>,
+    /// What rows are ordered by. Its keys tell them apart.
+    pub order_by: Vec<Field>,
     /// Whether callees count for their callers.
     pub children: bool,
     /// Which end of a callchain its graph begins with.
     pub order: Direction,
     /// The call graphs, if any are wanted.
     pub graph: Option<GraphOptions>,
-    /// Whether rows that nothing else orders are ordered by their samples: as in perf, where these are shown.
-    pub by_samples: bool,
     /// Frames of a callchain that count, from the innermost.
     pub max_stack: usize,
+    /// Whether what no function is known of is left out, in callchains too.
+    pub hide_unresolved: bool,
+    /// Whether shares are of the samples that count instead of all.
+    pub relative: bool,
+}
+
+impl Options {
+    /// What tells rows apart.
+    pub(crate) fn keys(&self) -> Vec<&'static Key> {
+        let fields = self.order_by.iter();
+        fields.filter_map(|field| field.key()).collect()
+    }
 }
 
 /// Which end of a callchain its graph begins with.

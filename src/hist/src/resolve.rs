@@ -2,20 +2,20 @@
 
 use std::num::NonZeroUsize;
 
-use rperf_replay::{CommId, DsoId, EventIndex, Machine, Order};
-use rperf_resolve::{Frame, Place, Resolver, SymbolId};
-use rperf_wire::{CpuMode, Endian, U64s};
-use rustc_hash::FxHashMap;
+use rperf_replay::{CommId, DsoId, Order};
+use rperf_resolve::{Resolver, SymbolId};
+use rperf_wire::Endian;
 
-use crate::fold::{Head, RawKey, Samples};
-use crate::histogram::Histogram;
-use crate::keys::{Context, Site, Thread};
+use crate::fold::{RawKey, Samples};
+use crate::histogram::{Histogram, Sum};
+use crate::keys::Thread;
+use crate::namer::{Namer, empty};
 use crate::names::Names;
-use crate::options::{Direction, Options};
+use crate::options::Options;
 use crate::parallel;
 use crate::payloads::{PayloadId, PayloadText, Payloads, Texts};
-use crate::rows;
-use crate::stacks::{StackKey, Stacks, Weight};
+use crate::rows::{self, Event};
+use crate::stacks::{Layout, Stacks, Weight};
 
 /// What is known of a recording's events, for the text of their reports.
 #[derive(Clone)]
@@ -24,12 +24,14 @@ pub struct Source<'a> {
     pub endian: Endian,
     /// For each event, whether its samples have callchains.
     pub callchains: Vec<bool>,
+    /// The events that reports are made of: one, or those of a group, its leader first.
+    pub groups: Vec<Vec<usize>>,
     /// What its tracepoints tell.
     pub payloads: &'a dyn PayloadText,
 }
 
-impl Samples {
-    /// The reports, one for each event of `source`.
+impl Samples<'_> {
+    /// The reports, one for each group of `source`.
     #[must_use]
     pub fn histograms(
         self,
@@ -39,18 +41,29 @@ impl Samples {
         threads: NonZeroUsize,
     ) -> Vec<Histogram> {
         let payloads = Payloads::default();
-        let make = || Namer::new(resolver, options, source, &payloads);
-        let events = self.resolve(make, threads).unwrap_or_else(|| empty(source));
+        let select = self.select;
+        let make = || Namer::new(resolver, options, source, &payloads).choosing(select);
+        let filtered = self.filtered.clone();
+        let mut events = self.resolve(make, threads).unwrap_or_else(|| empty(source));
+        for (stacks, sum) in events.iter_mut().zip(filtered) {
+            stacks.filtered.add(sum);
+        }
         let names = Recording {
             resolver,
             payloads: payloads.finish(),
         };
-        let reports = events.into_iter().zip(&source.callchains);
-        reports
-            .map(|(stacks, graphs)| {
-                rows::histogram(&stacks.lay_out(), options, *graphs, &names, threads)
-            })
-            .collect()
+        let mut events: Vec<Option<Stacks>> = events.into_iter().map(Some).collect();
+        let reports = source.groups.iter().map(|group| {
+            let taken = group
+                .iter()
+                .map(|event| events.get_mut(*event).and_then(Option::take));
+            let stacks: Vec<Stacks> = taken.map(Option::unwrap_or_default).collect();
+            let filtered = stacks.iter().map(|stacks| stacks.filtered).collect();
+            let layouts: Vec<Layout> = stacks.into_iter().map(Stacks::lay_out).collect();
+            let events = source.events(group, &layouts, filtered);
+            rows::histogram(&events, options, &names, threads)
+        });
+        reports.collect()
     }
 
     /// The stacks of each event; `None` without samples.
@@ -78,158 +91,21 @@ impl Samples {
     }
 }
 
-fn empty(source: &Source<'_>) -> Vec<Stacks> {
-    source
-        .callchains
-        .iter()
-        .map(|_| Stacks::default())
-        .collect()
-}
-
-/// Names the frames of stacks.
-struct Namer<'a, 'w> {
-    resolver: &'a Resolver<'w>,
-    payload_text: &'a dyn PayloadText,
-    payloads: &'a Payloads,
-    text: Vec<u8>,
-    max_stack: usize,
-    order: Direction,
-    by_address: bool,
-    endian: Endian,
-    events: Vec<Stacks>,
-    /// Sites that were looked up before, by event.
-    known: Vec<FxHashMap<Lookup, u32>>,
-    frames: Vec<u32>,
-}
-
-/// All that a site depends on.
-#[derive(PartialEq, Eq, Hash)]
-struct Lookup {
-    /// The epoch of the side of the border that the mode looks at.
-    epoch: u64,
-    mode: CpuMode,
-    /// Whether the sample itself fell there: its address is shown in terms of the object then, as in perf.
-    leaf: bool,
-    ip: u64,
-}
-
-impl<'a, 'w> Namer<'a, 'w> {
-    fn new(
-        resolver: &'a Resolver<'w>,
-        options: &Options,
-        source: &Source<'a>,
-        payloads: &'a Payloads,
-    ) -> Self {
-        Self {
-            resolver,
-            payload_text: source.payloads,
-            payloads,
-            text: Vec::new(),
-            max_stack: options.max_stack,
-            order: options.order,
-            by_address: options.graph.is_some_and(|graph| graph.by_address),
-            endian: source.endian,
-            events: empty(source),
-            known: source
-                .callchains
-                .iter()
-                .map(|_| FxHashMap::default())
-                .collect(),
-            frames: Vec::new(),
-        }
-    }
-
-    fn add(&mut self, key: &[u8], weight: &Weight) {
-        let (head, behind) = Head::read(key);
-        let (raw, chain) = behind
-            .split_at_checked(head.payload as usize)
-            .unwrap_or_default();
-        let payload = self.payload(head.event, raw);
-        let event = head.event as usize;
-        let (Some(stacks), Some(known)) = (self.events.get_mut(event), self.known.get_mut(event))
-        else {
-            return;
+impl Source<'_> {
+    fn events<'l>(
+        &self,
+        group: &[usize],
+        layouts: &'l [Layout],
+        filtered: Vec<Sum>,
+    ) -> Vec<Event<'l>> {
+        let events = group.iter().zip(layouts).zip(filtered);
+        let event = |((index, layout), filtered): ((&usize, &'l Layout), Sum)| Event {
+            index: *index,
+            layout,
+            filtered,
+            callchains: self.callchains.get(*index) == Some(&true),
         };
-        let mode = head.misc.cpu_mode();
-        let pid = weight.thread.pid;
-        let place = Place {
-            machine: Machine::of(mode, pid),
-            pid,
-            order: weight.first,
-        };
-        let mut site = |mode, ip, leaf| {
-            let lookup = Lookup {
-                epoch: epoch(&head, mode),
-                mode,
-                leaf,
-                ip,
-            };
-            *known.entry(lookup).or_insert_with(|| {
-                let frame = self.resolver.locate(place, mode, ip);
-                stacks
-                    .sites
-                    .number(Site::new(&frame, leaf, self.by_address))
-            })
-        };
-        let leaf = site(mode, head.ip, true);
-        self.frames.clear();
-        let chain = U64s::new(chain, self.endian);
-        let frames = &mut self.frames;
-        if !Resolver::walk(chain, self.max_stack, |mode, ip| {
-            frames.push(site(mode, ip, false))
-        }) {
-            frames.clear();
-        }
-        if self.order == Direction::Caller {
-            frames.reverse();
-        }
-        let context = stacks.contexts.number(Context {
-            comm: head.comm,
-            thread: head.thread,
-            cpu: head.cpu,
-            payload,
-        });
-        let key = StackKey {
-            context,
-            leaf,
-            level: mode.into(),
-            frames: frames.as_slice().into(),
-        };
-        stacks.add(key, weight);
-    }
-
-    fn payload(&mut self, event: u32, raw: &[u8]) -> Option<PayloadId> {
-        let event = EventIndex(event);
-        if raw.is_empty() || !self.payload_text.has(event) {
-            return None;
-        }
-        self.text.clear();
-        self.payload_text.write(event, raw, &mut self.text);
-        Some(self.payloads.number(&self.text))
-    }
-}
-
-fn epoch(head: &Head, mode: CpuMode) -> u64 {
-    match mode {
-        CpuMode::Kernel | CpuMode::GuestKernel => head.epoch.kernel,
-        _ => head.epoch.user,
-    }
-}
-
-impl Site {
-    fn new(frame: &Frame, leaf: bool, by_address: bool) -> Self {
-        let address = match (frame.symbol, leaf) {
-            (Some(_), false) if by_address => frame.address,
-            (Some(_), _) => 0,
-            (None, true) => frame.address,
-            (None, false) => frame.ip,
-        };
-        Self {
-            dso: frame.dso,
-            symbol: frame.symbol,
-            address,
-            level: frame.mapping.map(|_| frame.level),
-        }
+        events.map(event).collect()
     }
 }
 

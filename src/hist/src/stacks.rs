@@ -7,6 +7,7 @@ use rperf_replay::Order;
 use rperf_resolve::Level;
 use rustc_hash::FxHashMap;
 
+use crate::histogram::Sum;
 use crate::keys::{Context, Site, Thread};
 
 /// What the samples of one stack add up to.
@@ -23,6 +24,14 @@ pub(crate) struct Weight {
 }
 
 impl Weight {
+    /// Events and samples.
+    pub(crate) fn sum(&self) -> Sum {
+        Sum {
+            period: self.period,
+            samples: self.samples,
+        }
+    }
+
     /// Adds more samples.
     pub(crate) fn add(&mut self, other: &Self) {
         self.period = self.period.saturating_add(other.period);
@@ -80,6 +89,8 @@ pub(crate) struct StackKey {
 pub(crate) struct Stacks {
     pub(crate) contexts: Interner<Context>,
     pub(crate) sites: Interner<Site>,
+    /// Samples that belong to no row but to what shares are of.
+    pub(crate) filtered: Sum,
     weights: FxHashMap<StackKey, Weight>,
 }
 
@@ -94,6 +105,7 @@ impl Stacks {
 
     /// Adds the stacks of another part of the recording.
     pub(crate) fn merge(&mut self, other: Self) {
+        self.filtered.add(other.filtered);
         let contexts: Vec<u32> = renumber(&mut self.contexts, &other.contexts);
         let sites: Vec<u32> = renumber(&mut self.sites, &other.sites);
         for (mut key, weight) in other.weights {

@@ -138,11 +138,7 @@ impl<K: Ord, F: Fn(u32) -> K> Builder<'_, F> {
     }
 
     fn sum(&self, chain: Chain) -> Sum {
-        let weight = &self.layout.stacks[chain.stack as usize].weight;
-        Sum {
-            period: weight.period,
-            samples: weight.samples,
-        }
+        self.layout.stacks[chain.stack as usize].weight.sum()
     }
 }
 

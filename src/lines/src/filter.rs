@@ -97,13 +97,19 @@ impl Filter {
         }
         let ip = sample.wire.ip.unwrap_or_default();
         let frame = resolver.locate(Lines::place(sample), sample.cpu_mode(), ip);
+        self.accepts_frame(&frame, resolver)
+    }
+
+    /// Whether samples that fell here are shown.
+    #[must_use]
+    pub fn accepts_frame(&self, frame: &Frame, resolver: &Resolver<'_>) -> bool {
         let dso = frame.dso.map(|dso| resolver.world().dso(dso));
         let named = |names: &Vec<String>| dso.is_some_and(|dso| is_called(dso, names));
         self.dsos.as_ref().is_none_or(named)
             && self
                 .symbols
                 .as_ref()
-                .is_none_or(|symbols| symbols.contain(resolver, &frame))
+                .is_none_or(|symbols| symbols.contain(resolver, frame))
     }
 }
 

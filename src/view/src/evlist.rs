@@ -1,6 +1,5 @@
 //! The events of a recording, a line each: what `evlist` prints.
 
-mod groups;
 mod sizes;
 mod trace_fields;
 
@@ -12,9 +11,9 @@ use std::io::{self, Write};
 use rperf_perfdata::{EventDesc, PerfData};
 use rperf_wire::AttrText;
 
-use self::groups::Groups;
 use self::sizes::attr_sizes;
 pub use self::trace_fields::TraceFields;
+use crate::Groups;
 
 /// What stands behind a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -2,7 +2,10 @@
 
 pub mod dump;
 pub mod evlist;
+mod groups;
 pub mod header;
 pub mod report;
 
 pub mod script;
+
+pub use groups::{Group, Groups};

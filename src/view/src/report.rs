@@ -9,4 +9,4 @@ mod text;
 
 pub use self::graph::BranchValue;
 pub use self::table::{Layout, write_rows, write_titles};
-pub use self::text::{Event, write_banner, write_event, write_lost, write_tip};
+pub use self::text::{Event, write_banner, write_event, write_lost, write_tip, write_values};

@@ -2,7 +2,7 @@
 
 use clap::{Arg, Command};
 
-use crate::cli::options::{not_yet, optional, switch, value};
+use crate::cli::options::{not_yet, number, optional, switch, value};
 
 const ABOUT: &str = "\
 Reads a recording and shows which code its samples hit: one line per program, library and function, largest share first, \
@@ -73,8 +73,8 @@ fn input_and_layout() -> Vec<Arg> {
         value("sort", "key[,key...]").short('s').help(
             "what makes a line: comm, dso, symbol, pid, tid, cpu, trace (what tracepoints tell)",
         ),
-        not_yet("fields", "choose rows with -s; -n adds the sample count").short('F'),
-        not_yet("show-cpu-utilization", ""),
+        value("fields", "field[,field...]").short('F').help("the columns to show: overhead, overhead_children, overhead_sys, overhead_us, sample, period, and the keys of --sort; with + before them beside the usual ones"),
+        switch("show-cpu-utilization").help("show the shares of kernel and user space"),
         not_yet("showcpuutilization", ""),
         not_yet("parent", "").short('p'),
         not_yet("exclude-other", "").short('x'),
@@ -84,7 +84,7 @@ fn input_and_layout() -> Vec<Arg> {
             .long_help(CALL_GRAPH),
         switch("children")
             .help("count callees into their callers (the default where there are call graphs)"),
-        not_yet("max-stack", "'-g PERCENT' cuts rare branches"),
+        value("max-stack", "frames").value_parser(number).help("frames of a call chain that count, from the innermost (default: 127)"),
         switch("inverted")
             .short('G')
             .help("print call graphs from the outermost caller down"),
@@ -95,17 +95,31 @@ fn input_and_layout() -> Vec<Arg> {
 /// Which samples count.
 fn selection() -> Vec<Arg> {
     vec![
-        not_yet("dsos", "-s dso sorts by library").short('d'),
-        not_yet("comms", "-s comm sorts by program").short('c'),
-        not_yet("pid", "-s pid sorts by process"),
-        not_yet("tid", "-s tid sorts by thread"),
-        not_yet("symbols", "-s symbol sorts by function").short('S'),
+        value("dsos", "dso[,dso...]")
+            .short('d')
+            .help("only samples that fell on these libraries and programs"),
+        value("comms", "comm[,comm...]")
+            .short('c')
+            .help("only samples of programs with these names"),
+        value("pid", "pid[,pid...]").help("only samples of these processes"),
+        value("tid", "tid[,tid...]").help("only samples of these threads"),
+        value("symbols", "symbol[,symbol...]")
+            .short('S')
+            .help("only samples that fell on these functions"),
         not_yet("symbol-filter", "filter the output with grep"),
-        not_yet("column-widths", "columns are as wide as they need").short('w'),
-        not_yet("field-separator", "").short('t'),
-        not_yet("hide-unresolved", "").short('U'),
+        value("column-widths", "width[,width...]")
+            .short('w')
+            .help("widths of the first columns; 0 leaves one as wide as it needs"),
+        value("field-separator", "separator")
+            .short('t')
+            .help("what stands between cells, which then are not padded"),
+        switch("hide-unresolved")
+            .short('U')
+            .help("leave out what no function is known of"),
         not_yet("symfs", ""),
-        not_yet("cpu", "-s cpu sorts by processor").short('C'),
+        value("cpu", "cpu[,cpu...]")
+            .short('C')
+            .help("only samples taken on these CPUs"),
         not_yet("show-info", "").short('I'),
     ]
 }
@@ -118,8 +132,8 @@ fn code() -> Vec<Arg> {
         not_yet("disassembler-style", "").short('M'),
         not_yet("prefix", ""),
         not_yet("prefix-strip", ""),
-        not_yet("show-total-period", ""),
-        not_yet("group", ""),
+        switch("show-total-period").help("show the number of events of each line"),
+        switch("group").help("show the events of a group beside each other (the default), or all events where there is no group"),
         not_yet("group-sort-idx", ""),
         not_yet("branch-stack", "").short('b'),
         not_yet("branch-history", ""),
@@ -134,8 +148,10 @@ fn code() -> Vec<Arg> {
 /// Thresholds, time, and the other forms of the table.
 fn rest() -> Vec<Arg> {
     vec![
-        not_yet("percent-limit", "lines come largest first: cut with head"),
-        not_yet("percentage", ""),
+        value("percent-limit", "percent")
+            .help("leave out lines below this share, and branches of call graphs"),
+        value("percentage", "relative|absolute")
+            .help("what shares are of where samples are chosen: of those, or of all (the default)"),
         not_yet("itrace", ""),
         not_yet("full-source-path", ""),
         not_yet("show-ref-call-graph", ""),
@@ -144,7 +160,9 @@ fn rest() -> Vec<Arg> {
         not_yet("raw-trace", ""),
         not_yet("hierarchy", "-s takes several keys"),
         not_yet("stdio-color", "the text has no colours"),
-        not_yet("time", ""),
+        value("time", "start,end").help(
+            "only samples of this time in seconds, or in percent of the recording: 10%/2, 10%-20%",
+        ),
         not_yet("inline", ""),
         not_yet("percent-type", ""),
         not_yet("ns", ""),
@@ -154,7 +172,7 @@ fn rest() -> Vec<Arg> {
         not_yet("show-on-off-events", ""),
         not_yet("total-cycles", ""),
         not_yet("disable-order", ""),
-        not_yet("skip-empty", ""),
+        switch("skip-empty").help("leave out events without samples (the default)"),
     ]
 }
 

@@ -51,9 +51,18 @@ impl CallGraph {
     pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
         let mut graph = Self::default();
         graph.configure(context)?;
+        // The later of two thresholds counts.
+        let place = |id| matches.index_of(id);
+        let limit = limit_option(matches)?;
+        if place("percent-limit") < place("call-graph") {
+            graph.min_percent = limit.unwrap_or(graph.min_percent);
+        }
         if let Some(words) = matches.get_one::<String>("call-graph") {
             graph.apply(words)?;
             graph.demanded = graph.shown;
+        }
+        if place("percent-limit") > place("call-graph") {
+            graph.min_percent = limit.unwrap_or(graph.min_percent);
         }
         if flag(matches, "inverted") == Some(true) {
             graph.order = Some(Direction::Caller);
@@ -124,6 +133,29 @@ impl CallGraph {
         }
         Ok(())
     }
+}
+
+/// The share below which rows are left out, in percent.
+pub(super) fn least_row(matches: &ArgMatches, context: &Context) -> Result<Option<f64>, CliError> {
+    let configured = || {
+        context
+            .config
+            .text("report.percent-limit")
+            .and_then(percent)
+    };
+    Ok(limit_option(matches)?.or_else(configured))
+}
+
+fn limit_option(matches: &ArgMatches) -> Result<Option<f64>, CliError> {
+    let Some(text) = matches.get_one::<String>("percent-limit") else {
+        return Ok(None);
+    };
+    let limit = percent(text).ok_or_else(|| {
+        CliError::usage(format!(
+            "--percent-limit {text}: that is no share in percent"
+        ))
+    })?;
+    Ok(Some(limit))
 }
 
 /// What a word of `-g` changes.

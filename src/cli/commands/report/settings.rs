@@ -1,16 +1,17 @@
 //! What the command line and the configuration ask of a report.
 
 use clap::ArgMatches;
-use rperf_hist::{Direction, Error, GraphOptions, KEYS, Key, Options, parse_keys};
+use rperf_hist::{Direction, GraphOptions, Options};
 use rperf_perfdata::{Described, EventDesc};
 use rperf_view::report::Layout;
 use rperf_wire::{EventType, SampleType};
 
-use super::call_graph::CallGraph;
+use super::call_graph::{self, CallGraph};
+use super::columns::{Columns, Resolved};
+use super::groups::{Table, tables};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
-use rperf_events::by_distance;
 
 /// The rows of a report where nothing else is said.
 const DEFAULT_SORT: &str = "comm,dso,symbol";
@@ -23,13 +24,20 @@ const MAX_STACK: usize = 127;
 
 /// The settings of one run.
 pub(super) struct Settings {
-    /// Empty where the kinds of events decide.
-    keys: Vec<&'static Key>,
+    columns: Columns,
     /// `None` where nothing is said.
     children: Option<bool>,
     graph: CallGraph,
     /// How the text is laid out.
     pub(super) layout: Layout,
+    /// Whether groups of events share a table, if that was said.
+    group: Option<bool>,
+    max_stack: usize,
+    hide_unresolved: bool,
+    /// Whether shares are of what filters leave.
+    relative: bool,
+    /// Whether events without samples are left out.
+    pub(super) skip_empty: bool,
     /// `-q`: rows alone.
     pub(super) quiet: bool,
 }
@@ -37,34 +45,45 @@ pub(super) struct Settings {
 impl Settings {
     /// Reads options and configuration.
     pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
-        let sort = matches.get_one::<String>("sort").map(String::as_str);
-        let sort = sort.or_else(|| context.config.text("report.sort_order"));
-        let keys = parse_keys(sort.unwrap_or_default()).map_err(unknown_key)?;
+        let columns = Columns::new(matches, context)?;
         let graph = CallGraph::new(matches, context)?;
         let quiet = flag(matches, "quiet") == Some(true);
         context.output.set_quiet(quiet);
-        let limit = context.config.text("report.percent-limit");
-        let limit = limit.and_then(|text| text.trim_end_matches('%').parse().ok());
-        let children = flag(matches, "children").or_else(|| context.config.flag("report.children"));
+        let switch = |id| flag(matches, id);
+        let children = switch("children").or_else(|| context.config.flag("report.children"));
+        let text = |id| matches.get_one::<String>(id).map(String::as_str);
+        let max_stack = matches.get_one::<u64>("max-stack");
         Ok(Self {
             layout: Layout {
-                samples: flag(matches, "show-nr-samples") == Some(true),
-                min_percent: limit.unwrap_or_default(),
+                min_percent: call_graph::least_row(matches, context)?.unwrap_or_default(),
+                own_is_self: false,
+                widths: text("column-widths").map_or(Ok(Vec::new()), widths)?,
+                separator: text("field-separator").map(separator),
                 graph_form: graph.form,
                 graph_value: graph.value,
                 graph_limit: graph.limit,
-                separator: None,
-                skip_symbol: sort.is_some() && keys.first().is_some_and(|key| key.name == "symbol"),
+                skip_symbol: columns.begins_with_symbol(),
             },
-            keys,
+            columns,
             children,
             graph,
+            group: switch("group").or_else(|| context.config.flag("report.group")),
+            max_stack: max_stack
+                .map_or(MAX_STACK, |max| usize::try_from(*max).unwrap_or(MAX_STACK)),
+            hide_unresolved: switch("hide-unresolved") == Some(true),
+            relative: text("percentage").map_or(Ok(false), is_relative)?,
+            skip_empty: switch("skip-empty") != Some(false),
             quiet,
         })
     }
 
-    /// What is to be counted in a recording with or without callchains.
-    pub(super) fn options(&self, recording: Described<'_>) -> Result<Options, CliError> {
+    /// The tables that events make.
+    pub(super) fn tables(&self, recording: Described<'_>) -> Vec<Table> {
+        tables(recording, self.group)
+    }
+
+    /// What is to be counted in a recording with or without callchains, and how it is shown.
+    pub(super) fn plan(&self, recording: Described<'_>) -> Result<Plan, CliError> {
         let events = recording.events;
         let has_callchain = |event: &EventDesc| {
             let sample_type = event.attr.sample_type;
@@ -83,8 +102,18 @@ impl Settings {
         } else {
             Direction::Callee
         };
-        Ok(Options {
-            keys: self.keys(recording)?,
+        let Resolved {
+            columns,
+            order_by,
+            values,
+        } = self.columns.resolve(usual_sort(recording), children)?;
+        let layout = Layout {
+            own_is_self: children && !self.columns.is_exact(),
+            ..self.layout.clone()
+        };
+        let options = Options {
+            columns,
+            order_by,
             children,
             order: self.graph.order.unwrap_or(order),
             graph: (self.graph.shown && callchains).then_some(GraphOptions {
@@ -92,31 +121,22 @@ impl Settings {
                 min_percent: self.graph.min_percent,
                 by_address: self.graph.by_address,
             }),
-            by_samples: self.layout.samples,
-            max_stack: MAX_STACK,
-        })
-    }
-
-    /// Tracepoints alone tell more by what they say than by where they are. In a pipe more events may follow.
-    fn keys(&self, recording: Described<'_>) -> Result<Vec<&'static Key>, CliError> {
-        if !self.keys.is_empty() {
-            return Ok(self.keys.clone());
-        }
-        let is_tracepoint = |event: &EventDesc| event.attr.kind == EventType::TRACEPOINT;
-        let tracepoints = recording.events.iter().all(is_tracepoint);
-        let sort = if tracepoints && !recording.is_pipe {
-            TRACEPOINT_SORT
-        } else {
-            DEFAULT_SORT
+            max_stack: self.max_stack,
+            hide_unresolved: self.hide_unresolved,
+            relative: self.relative,
         };
-        parse_keys(sort).map_err(unknown_key)
+        Ok(Plan {
+            options,
+            layout,
+            values,
+        })
     }
 
     /// Advice for the reader of this report.
     pub(super) fn tip(&self) -> &'static str {
         if self.children != Some(false) && self.graph.shown {
             "--no-children shows what functions cost by themselves, with their callers below"
-        } else if self.keys.len() != 1 {
+        } else if !self.columns.is_overview() {
             "one key gives the overview: -s dso by library, -s comm by program"
         } else {
             "-s comm,dso,symbol tells functions apart"
@@ -124,12 +144,50 @@ impl Settings {
     }
 }
 
-/// perf's words, with the keys there are: those first that the word may have meant.
-fn unknown_key(error: Error) -> CliError {
-    let cli = CliError::usage(error.to_string());
-    let Error::UnknownKey(word) = &error else {
-        return cli;
-    };
-    let names = by_distance(word, KEYS.iter().map(|key| key.name));
-    cli.hint(format!("the keys are {}", names.join(", ")))
+/// What is done with one recording.
+pub(super) struct Plan {
+    pub(super) options: Options,
+    pub(super) layout: Layout,
+    /// Columns that are left out because they have one value, and that value.
+    pub(super) values: Vec<(&'static str, String)>,
+}
+
+/// Tracepoints alone tell more by what they say than by where they are. In a pipe more events may follow.
+fn usual_sort(recording: Described<'_>) -> &'static str {
+    let is_tracepoint = |event: &EventDesc| event.attr.kind == EventType::TRACEPOINT;
+    let tracepoints = recording.events.iter().all(is_tracepoint);
+    if tracepoints && !recording.is_pipe {
+        TRACEPOINT_SORT
+    } else {
+        DEFAULT_SORT
+    }
+}
+
+fn widths(list: &str) -> Result<Vec<usize>, CliError> {
+    let words = list.split(',').map(str::trim);
+    let widths = words.map(|word| match word {
+        "" => Ok(0),
+        word => word
+            .parse()
+            .map_err(|_| CliError::usage(format!("-w {list}: '{word}' is no width of a column"))),
+    });
+    widths.collect()
+}
+
+/// A tab can be given as `\t`.
+fn separator(text: &str) -> String {
+    match text {
+        "\\t" => "\t".to_owned(),
+        text => text.to_owned(),
+    }
+}
+
+fn is_relative(word: &str) -> Result<bool, CliError> {
+    match word {
+        "relative" => Ok(true),
+        "absolute" => Ok(false),
+        _ => Err(CliError::usage(format!(
+            "--percentage takes relative or absolute, not '{word}'"
+        ))),
+    }
 }

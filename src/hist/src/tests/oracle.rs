@@ -4,11 +4,12 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use rperf_replay::DsoId;
+use rperf_resolve::Level;
 
 use crate::keys::{Part, Site, Subject};
 use crate::names::Names;
 use crate::options::{GraphForm, Options};
-use crate::{Branch, Row, Sum};
+use crate::{Branch, Row, Sum, Weights};
 
 use super::fake::{Fake, Sample};
 
@@ -56,9 +57,11 @@ pub(crate) fn rows(fake: &Fake, options: &Options, samples: &[Sample]) -> Vec<Ro
 
 fn count<'n>(fake: &'n Fake, options: &Options, entries: &mut Vec<Entry<'n>>, sample: &Sample) {
     let leaf = find(fake, options, entries, sample, (sample.leaf, sample.level));
-    entries[leaf].row.own += sample.period;
-    entries[leaf].row.samples += 1;
-    entries[leaf].row.total += sample.period;
+    let weights = &mut entries[leaf].row.weights;
+    weights.own += sample.period;
+    weights.samples += 1;
+    weights.total += sample.period;
+    weights.modes[usize::from(sample.level == Level::User)] += sample.period;
     entries[leaf]
         .tree
         .append(fake, &sample.frames, sample.period);
@@ -75,7 +78,7 @@ fn count<'n>(fake: &'n Fake, options: &Options, entries: &mut Vec<Entry<'n>>, sa
             continue;
         }
         cache.push(entry);
-        entries[entry].row.total += sample.period;
+        entries[entry].row.weights.total += sample.period;
         entries[entry].row.chains += 1;
         entries[entry]
             .tree
@@ -88,7 +91,7 @@ fn find<'n>(
     options: &Options,
     entries: &mut Vec<Entry<'n>>,
     sample: &Sample,
-    (site, level): (u32, rperf_resolve::Level),
+    (site, level): (u32, Level),
 ) -> usize {
     let site = fake.site(site);
     let subject = Subject {
@@ -96,7 +99,8 @@ fn find<'n>(
         site: &site,
         level,
     };
-    let keys = || options.keys.iter();
+    let keys = options.keys();
+    let keys = || keys.iter();
     let identity: Vec<Part<'_>> = keys().map(|key| (key.identity)(&subject, fake)).collect();
     if let Some(known) = entries.iter().position(|entry| entry.identity == identity) {
         return known;
@@ -104,9 +108,8 @@ fn find<'n>(
     entries.push(Entry {
         identity,
         row: Row {
-            own: 0,
-            total: 0,
-            samples: 0,
+            weights: Weights::default(),
+            others: Vec::new(),
             cells: keys().map(|key| (key.text)(&subject, fake)).collect(),
             unresolved: site.symbol.is_none(),
             chains: 0,

@@ -8,11 +8,12 @@ use rperf_resolve::Level;
 
 use super::fake::{Fake, Sample, context};
 use super::oracle;
+use crate::fields::{Field, Number};
 use crate::keys::KEYS;
 use crate::options::{Direction, GraphForm, GraphOptions, Options};
-use crate::rows;
+use crate::rows::{self, Event};
 use crate::stacks::{StackKey, Stacks, Weight};
-use crate::{Histogram, Row};
+use crate::{Histogram, Row, Sum, Weights};
 
 fn sample() -> impl Strategy<Value = Sample> {
     let frames = prop::collection::vec(0..Fake::SITES, 0..9);
@@ -66,7 +67,12 @@ fn options() -> impl Strategy<Value = Options> {
     let graph = (form, prop::sample::select(vec![0.0, 0.5, 20.0]));
     let graph = prop::option::of(graph);
     (keys, any::<bool>(), graph).prop_map(|(keys, children, graph)| Options {
-        keys,
+        columns: keys.iter().map(|key| Field::Key(key)).collect(),
+        order_by: [Number::Total, Number::Own]
+            .map(Field::Number)
+            .into_iter()
+            .chain(keys.iter().map(|key| Field::Key(key)))
+            .collect(),
         children,
         order: if children {
             Direction::Caller
@@ -78,8 +84,9 @@ fn options() -> impl Strategy<Value = Options> {
             min_percent,
             by_address: false,
         }),
-        by_samples: false,
         max_stack: 127,
+        hide_unresolved: false,
+        relative: false,
     })
 }
 
@@ -93,32 +100,42 @@ fn count(
 ) -> Histogram {
     let mut whole = Stacks::default();
     for part in samples.chunks(samples.len().div_ceil(parts).max(1)) {
-        let mut stacks = Stacks::default();
-        for sample in part {
-            let key = StackKey {
-                context: stacks.contexts.number(sample.context),
-                leaf: stacks.sites.number(fake.site(sample.leaf)),
-                level: sample.level,
-                frames: sample
-                    .frames
-                    .iter()
-                    .map(|site| stacks.sites.number(fake.site(*site)))
-                    .collect(),
-            };
-            stacks.add(
-                key,
-                &Weight {
-                    period: sample.period,
-                    samples: 1,
-                    first: sample.order,
-                    thread: sample.context.thread,
-                },
-            );
-        }
-        whole.merge(stacks);
+        whole.merge(fold(fake, part));
     }
     let threads = NonZeroUsize::new(threads).expect("some");
-    rows::histogram(&whole.lay_out(), options, true, fake, threads)
+    let event = Event {
+        index: 0,
+        layout: &whole.lay_out(),
+        filtered: Sum::default(),
+        callchains: true,
+    };
+    rows::histogram(&[event], options, fake, threads)
+}
+
+fn fold(fake: &Fake, samples: &[Sample]) -> Stacks {
+    let mut stacks = Stacks::default();
+    for sample in samples {
+        let key = StackKey {
+            context: stacks.contexts.number(sample.context),
+            leaf: stacks.sites.number(fake.site(sample.leaf)),
+            level: sample.level,
+            frames: sample
+                .frames
+                .iter()
+                .map(|site| stacks.sites.number(fake.site(*site)))
+                .collect(),
+        };
+        stacks.add(
+            key,
+            &Weight {
+                period: sample.period,
+                samples: 1,
+                first: sample.order,
+                thread: sample.context.thread,
+            },
+        );
+    }
+    stacks
 }
 
 /// What the weights leave open isn't compared here.
@@ -134,8 +151,59 @@ proptest! {
         let fast = count(&fake, &options, &samples, parts, 1);
         let slow = oracle::rows(&fake, &options, &samples);
         prop_assert_eq!(sorted(fast.rows), sorted(slow));
-        prop_assert_eq!(fast.samples, samples.len() as u64);
-        prop_assert_eq!(fast.period, samples.iter().map(|sample| sample.period).sum::<u64>());
+        let whole = Sum {
+            samples: samples.len() as u64,
+            period: samples.iter().map(|sample| sample.period).sum(),
+        };
+        prop_assert_eq!(fast.wholes, [whole]);
+    }
+
+    #[test]
+    fn what_is_filtered_counts_for_shares_alone(samples in samples(), mut options in options(), more in 1u64..9) {
+        let fake = Fake::new();
+        let stacks = fold(&fake, &samples).lay_out();
+        let filtered = Sum { period: more, samples: 1 };
+        let mut reports = [false, true].map(|relative| {
+            options.relative = relative;
+            let event = Event { index: 3, layout: &stacks, filtered, callchains: false };
+            rows::histogram(&[event], &options, &fake, NonZeroUsize::MIN)
+        });
+        let [absolute, relative] = &mut reports;
+        prop_assert_eq!(absolute.wholes[0].without(filtered), relative.wholes[0]);
+        prop_assert_eq!(&absolute.rows, &relative.rows);
+        prop_assert_eq!((&relative.events[..], relative.all), (&[3][..], absolute.wholes[0]));
+    }
+
+    #[test]
+    fn a_group_shows_what_its_events_show(samples in samples(), mut options in options(), split in 0usize..40) {
+        options.graph = None;
+        let fake = Fake::new();
+        let parts = samples.split_at(split.min(samples.len()));
+        let layouts = [parts.0, parts.1].map(|part| fold(&fake, part).lay_out());
+        let event = |index| Event {
+            index,
+            layout: &layouts[index],
+            filtered: Sum::default(),
+            callchains: false,
+        };
+        let events = [event(0), event(1)];
+        let group = rows::histogram(&events, &options, &fake, NonZeroUsize::MIN);
+        for (place, event) in events.into_iter().enumerate() {
+            let alone = rows::histogram(&[event], &options, &fake, NonZeroUsize::MIN);
+            prop_assert_eq!(group.wholes[place], alone.wholes[0]);
+            let mut missing = alone.rows.len();
+            for row in &group.rows {
+                let weights = if place == 0 { row.weights } else { row.others[0] };
+                if weights != Weights::default() {
+                    missing -= 1;
+                    prop_assert!(alone.rows.iter().any(|alone| alone.weights == weights));
+                }
+            }
+            let empty = alone.rows.iter().filter(|row| row.weights == Weights::default());
+            prop_assert_eq!(missing - empty.filter(|row| row.weights.samples == 0).count(), 0);
+        }
+        let order = |row: &Row| std::cmp::Reverse((row.weights.total, row.weights.own));
+        prop_assert!(group.rows.is_sorted_by_key(order));
     }
 
     #[test]
@@ -151,6 +219,6 @@ proptest! {
         options.graph = None;
         let fake = Fake::new();
         let rows = count(&fake, &options, &samples, 1, 1).rows;
-        prop_assert!(rows.is_sorted_by_key(|row| std::cmp::Reverse((row.total, row.own))));
+        prop_assert!(rows.is_sorted_by_key(|row| std::cmp::Reverse((row.weights.total, row.weights.own))));
     }
 }

@@ -71,7 +71,7 @@ fn write_tree(out: &mut dyn Write, row: &Row, whole: u64, layout: &Layout) -> io
     let fractal = layout.graph_form == GraphForm::Fractal;
     let mut fork = Fork {
         branches: &row.graph,
-        whole: if fractal { row.total } else { whole },
+        whole: if fractal { row.weights.total } else { whole },
         chains: row.chains,
     };
     let mut lines = Lines {
@@ -81,7 +81,7 @@ fn write_tree(out: &mut dyn Write, row: &Row, whole: u64, layout: &Layout) -> io
     };
     let mut empty = true;
     if let [only] = fork.branches
-        && only.all.period == row.total
+        && only.all.period == row.weights.total
     {
         let skipped = usize::from(layout.skip_symbol);
         let stem = only.frames.get(skipped..).unwrap_or_default();

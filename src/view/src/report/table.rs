@@ -1,28 +1,32 @@
 //! The table: titles, a dotted rule, rows.
 
+use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 
-use rperf_hist::{GraphForm, Histogram, Row};
+use rperf_hist::{Field, GraphForm, Histogram, Number, Row};
 
 use super::graph::{self, BranchValue};
 use super::percent::Percent;
 
-/// What is shown of a report, and how.
+/// How a report is laid out.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Layout {
-    /// `-n`: the number of samples, in a column before those of the keys.
-    pub samples: bool,
     /// Rows below this share of all events are left out, in percent.
     pub min_percent: f64,
+    /// Whether the column of [`Number::Own`] is called `Self`, as beside that of [`Number::Total`].
+    pub own_is_self: bool,
+    /// `-w`: the widths of the first columns, in characters; 0 leaves one as wide as it needs.
+    pub widths: Vec<usize>,
+    /// `-t`: what stands between cells, which then are not padded, and between the frames of a folded chain.
+    pub separator: Option<String>,
     /// The form of the call graphs.
     pub graph_form: GraphForm,
     /// What their branches are marked with.
     pub graph_value: BranchValue,
     /// Most branches of one fork in a call graph, most lines of its stem, or most chains of a list.
     pub graph_limit: Option<NonZeroUsize>,
-    /// `-t`: what stands between cells, which then are not padded, and between the frames of a folded chain.
-    pub separator: Option<String>,
     /// Whether the stem of a call graph begins with its second frame: perf takes the first for the row's own symbol
     /// where `--sort` begins with that.
     pub skip_symbol: bool,
@@ -34,60 +38,98 @@ impl Layout {
     }
 }
 
-/// A column before those of the keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Number {
-    Total(&'static str),
-    Own(&'static str),
-    Samples,
+/// A column as it is printed.
+struct Column {
+    kind: Kind,
+    title: &'static str,
+    /// What cells are filled up to: from the left if they are numbers, else from the right.
+    width: usize,
+    /// What the title is filled up to.
+    title_width: usize,
 }
 
-impl Number {
+enum Kind {
+    Number(Number),
+    /// A sort key: longer cells are cut if its width was given, and padded in the last column too if it `pads`.
+    Key {
+        cuts: bool,
+        pads: bool,
+    },
+}
+
+impl Column {
     fn list(histogram: &Histogram, layout: &Layout) -> Vec<Self> {
-        let mut numbers = if histogram.children {
-            vec![Self::Total("Children"), Self::Own("Self")]
-        } else {
-            vec![Self::Own("Overhead")]
+        let mut needed = widths(histogram).into_iter();
+        let given = layout.widths.iter().copied();
+        let given = given.map(|width| Some(width).filter(|width| *width > 0));
+        let given = given.chain(std::iter::repeat(None));
+        let columns = histogram.columns.iter().zip(given);
+        columns
+            .map(|(field, given)| match field {
+                Field::Number(number) => Self::number(*number, given, histogram, layout),
+                Field::Key(key) => {
+                    let width = needed.next().unwrap_or_default();
+                    Self {
+                        kind: Kind::Key {
+                            cuts: given.is_some(),
+                            pads: key.pads,
+                        },
+                        title: key.title,
+                        width: given.unwrap_or(width),
+                        title_width: given.unwrap_or(width),
+                    }
+                }
+            })
+            .collect()
+    }
+
+    fn number(
+        number: Number,
+        given: Option<usize>,
+        histogram: &Histogram,
+        layout: &Layout,
+    ) -> Self {
+        let title = match number {
+            Number::Own if layout.own_is_self => "Self",
+            Number::Own => "Overhead",
+            Number::Kernel => "sys",
+            Number::User => "usr",
+            Number::GuestKernel => "guest sys",
+            Number::GuestUser => "guest usr",
+            Number::Total => "Children",
+            Number::Samples => "Samples",
+            Number::Period => "Period",
         };
-        if layout.samples {
-            numbers.push(Self::Samples);
-        }
-        numbers
-    }
-
-    fn title(self) -> &'static str {
-        match self {
-            Self::Total(title) | Self::Own(title) => title,
-            Self::Samples => "Samples",
-        }
-    }
-
-    fn width(self) -> usize {
-        match self {
-            Self::Total(_) | Self::Own(_) => 8,
-            Self::Samples => 12,
+        let usual = match number {
+            Number::GuestKernel | Number::GuestUser => 9,
+            Number::Samples | Number::Period => 12,
+            _ => 8,
+        };
+        let width = given.unwrap_or(usual);
+        Self {
+            kind: Kind::Number(number),
+            title,
+            width,
+            title_width: width.max(usual * histogram.events.len()).max(title.len()),
         }
     }
 
-    fn text(self, row: &Row, whole: u64) -> String {
-        match self {
-            Self::Total(_) => Percent::of(row.total, whole).to_string(),
-            Self::Own(_) => Percent::of(row.own, whole).to_string(),
-            Self::Samples => row.samples.to_string(),
+    fn title(&self) -> String {
+        match self.kind {
+            Kind::Number(_) => format!("{:>1$}", self.title, self.title_width),
+            Kind::Key { .. } => format!("{:<1$.1$}", self.title, self.title_width),
         }
     }
 }
 
 /// Writes titles and rule. Both are as wide as the columns, blanks at the end included.
 pub fn write_titles(out: &mut dyn Write, histogram: &Histogram, layout: &Layout) -> io::Result<()> {
-    let numbers = Number::list(histogram, layout);
-    let titles = numbers
-        .iter()
-        .map(|number| format!("{:>1$}", number.title(), number.width()));
-    let keys = histogram.keys.iter().zip(widths(histogram));
-    let titles: Vec<String> = titles
-        .chain(keys.map(|(key, width)| format!("{:<width$}", key.title)))
-        .collect();
+    let columns = Column::list(histogram, layout);
+    if let Some(separator) = &layout.separator {
+        let titles: Vec<&str> = columns.iter().map(|column| column.title).collect();
+        return writeln!(out, "# {}", titles.join(separator));
+    }
+    let titles: Vec<String> = columns.iter().map(Column::title).collect();
     writeln!(out, "# {}", titles.join("  "))?;
     let rules: Vec<String> = titles
         .iter()
@@ -98,34 +140,93 @@ pub fn write_titles(out: &mut dyn Write, histogram: &Histogram, layout: &Layout)
 
 /// Writes the rows with their call graphs.
 pub fn write_rows(out: &mut dyn Write, histogram: &Histogram, layout: &Layout) -> io::Result<()> {
-    let numbers = Number::list(histogram, layout);
-    let widths = widths(histogram);
+    let columns = Column::list(histogram, layout);
+    let whole = histogram.wholes.first().copied().unwrap_or_default().period;
     let mut line = String::new();
     for row in &histogram.rows {
-        if Percent::of(row.total, histogram.period).below(layout.min_percent) {
+        if Percent::of(row.weights.total, whole).below(layout.min_percent) {
             continue;
         }
         line.clear();
-        for number in &numbers {
-            line.push_str("  ");
-            pad(
-                &mut line,
-                number.width(),
-                &number.text(row, histogram.period),
-                Side::Right,
-            );
-        }
-        let last = histogram.keys.len().saturating_sub(1);
-        for (index, (cell, width)) in row.cells.iter().zip(&widths).enumerate() {
-            let padded = index != last || histogram.keys[index].pads;
-            line.push_str("  ");
-            pad(&mut line, if padded { *width } else { 0 }, cell, Side::Left);
+        match &layout.separator {
+            Some(separator) => write_separated(&mut line, row, histogram, separator),
+            None => write_padded(&mut line, row, histogram, &columns),
         }
         line.push('\n');
         out.write_all(line.as_bytes())?;
-        graph::write(out, row, histogram.period, layout)?;
+        graph::write(out, row, histogram.all.period, layout)?;
     }
     Ok(())
+}
+
+fn write_padded(line: &mut String, row: &Row, histogram: &Histogram, columns: &[Column]) {
+    let mut cells = row.cells.iter();
+    let last = columns.len().saturating_sub(1);
+    for (index, column) in columns.iter().enumerate() {
+        line.push_str("  ");
+        match column.kind {
+            Kind::Number(number) => {
+                let start = line.len();
+                for text in numbers(row, number, histogram) {
+                    line.push(' ');
+                    pad(line, column.width.saturating_sub(1), &text, Side::Right);
+                }
+                // A narrow number in a wide column stands on the left.
+                let blanks = (column.title_width + start).saturating_sub(line.len());
+                line.extend(std::iter::repeat_n(' ', blanks));
+            }
+            Kind::Key { cuts, pads } => {
+                let cell = cells.next().map(String::as_str).unwrap_or_default();
+                let end = cell.char_indices().nth(column.width).filter(|_| cuts);
+                let cell = end.map_or(cell, |(end, _)| &cell[..end]);
+                let width = if pads || index != last {
+                    column.width
+                } else {
+                    0
+                };
+                pad(line, width, cell, Side::Left);
+            }
+        }
+    }
+}
+
+/// Cells without padding; what parts them does not occur in them.
+fn write_separated(line: &mut String, row: &Row, histogram: &Histogram, separator: &str) {
+    let mut cells = row.cells.iter();
+    for (index, field) in histogram.columns.iter().enumerate() {
+        if index > 0 {
+            line.push_str(separator);
+        }
+        match field {
+            Field::Number(number) => {
+                for (index, text) in numbers(row, *number, histogram).enumerate() {
+                    let blank = if index > 0 { " " } else { "" };
+                    let _ = write!(line, "{blank}{text}");
+                }
+            }
+            Field::Key(_) => {
+                let cell = cells.next().map(|cell| cell.trim()).unwrap_or_default();
+                let cell = match separator {
+                    "" => Cow::Borrowed(cell),
+                    _ => Cow::Owned(cell.replace(separator, ".")),
+                };
+                line.push_str(&cell);
+            }
+        }
+    }
+}
+
+/// The texts of one number, one for each event.
+fn numbers<'a>(
+    row: &'a Row,
+    number: Number,
+    histogram: &'a Histogram,
+) -> impl Iterator<Item = String> + 'a {
+    let values = row.numbers(number).zip(&histogram.wholes);
+    values.map(move |(value, whole)| match number.is_share() {
+        true => Percent::of(value, whole.period).to_string(),
+        false => value.to_string(),
+    })
 }
 
 /// Where a text stands in its column.
@@ -151,7 +252,8 @@ fn pad(line: &mut String, width: usize, text: &str, side: Side) {
 /// what perf keeps free for such rows.
 fn widths(histogram: &Histogram) -> Vec<usize> {
     let unresolved = histogram.rows.iter().any(|row| row.unresolved);
-    let keys = histogram.keys.iter().enumerate();
+    let keys = histogram.columns.iter().filter_map(|field| field.key());
+    let keys = keys.enumerate();
     keys.map(|(index, key)| {
         let cells = histogram.rows.iter().filter_map(|row| row.cells.get(index));
         let longest = cells.map(|cell| cell.chars().count()).max();

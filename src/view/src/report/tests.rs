@@ -2,9 +2,11 @@
 
 use std::num::NonZeroUsize;
 
-use rperf_hist::{Branch, GraphForm, Histogram, Row, Sum, parse_keys};
+use rperf_hist::{Branch, Field, GraphForm, Histogram, Number, Row, Sum, Weights, parse_fields};
 
-use super::{BranchValue, Event, Layout, write_banner, write_event, write_lost, write_tip};
+use super::{
+    BranchValue, Event, Layout, write_banner, write_event, write_lost, write_tip, write_values,
+};
 
 fn branch(frames: &[&str], period: u64, branches: Vec<Branch>) -> Branch {
     Branch {
@@ -18,11 +20,19 @@ fn branch(frames: &[&str], period: u64, branches: Vec<Branch>) -> Branch {
     }
 }
 
-fn row(own: u64, total: u64, cells: &[&str], graph: Vec<Branch>) -> Row {
-    Row {
+fn weights(own: u64, total: u64) -> Weights {
+    Weights {
         own,
+        modes: [own / 4, own - own / 4, 0, 0],
         total,
         samples: own / 10,
+    }
+}
+
+fn row(own: u64, total: u64, cells: &[&str], graph: Vec<Branch>) -> Row {
+    Row {
+        weights: weights(own, total),
+        others: Vec::new(),
         cells: cells.iter().map(|cell| (*cell).to_owned()).collect(),
         chains: total / 10,
         unresolved: cells.last().is_some_and(|cell| cell.contains("0x")),
@@ -30,20 +40,40 @@ fn row(own: u64, total: u64, cells: &[&str], graph: Vec<Branch>) -> Row {
     }
 }
 
-fn histogram(sort: &str, rows: Vec<Row>) -> Histogram {
-    Histogram {
-        keys: parse_keys(sort).expect("known keys"),
-        samples: 452,
+fn histogram(columns: &str, rows: Vec<Row>) -> Histogram {
+    let whole = Sum {
         period: 10_000,
-        children: rows.iter().any(|row| row.own != row.total),
+        samples: 452,
+    };
+    let children = rows.iter().any(|row| row.weights.own != row.weights.total);
+    let shares = if children {
+        "overhead_children,overhead"
+    } else {
+        "overhead"
+    };
+    Histogram {
+        events: vec![0],
+        wholes: vec![whole],
+        all: whole,
+        columns: parse_fields(&format!("{shares},{columns}")).expect("known words"),
+        children,
         rows,
     }
 }
 
 fn text(histogram: &Histogram, layout: Layout, quiet: bool) -> String {
-    let name = "cpu-clock:ppp";
+    let event = Event {
+        name: "cpu-clock:ppp",
+        plural: histogram.events.len() > 1,
+        times: None,
+        histogram,
+    };
+    let layout = Layout {
+        own_is_self: histogram.children,
+        ..layout
+    };
     let mut out = Vec::new();
-    write_event(&mut out, Event { name, histogram }, &layout, quiet).expect("memory takes it");
+    write_event(&mut out, event, &layout, quiet).expect("memory takes it");
     String::from_utf8(out).expect("text")
 }
 
@@ -120,10 +150,7 @@ fn no_cell_is_cut_and_unresolved_rows_widen_their_columns() {
             vec![],
         ),
     ];
-    let layout = Layout {
-        samples: true,
-        ..Layout::default()
-    };
+    let layout = Layout::default();
     let expected = "\
 # Samples: 452  of event 'cpu-clock:ppp'
 # Event count (approx.): 10000
@@ -137,7 +164,7 @@ fn no_cell_is_cut_and_unresolved_rows_widen_their_columns() {
 
 ";
     assert_eq!(
-        text(&histogram("comm,dso,symbol", rows), layout, false),
+        text(&histogram("sample,comm,dso,symbol", rows), layout, false),
         marked(expected)
     );
 }
@@ -242,6 +269,91 @@ fn chains_are_listed_one_by_one() {
         shown(folded),
         marked("   100.00%  calc   ~\n2500 main;leaf\n\n\n")
     );
+}
+
+/// Two rows of a group of two events.
+fn group() -> Histogram {
+    let beside = |row: Row, own, total| Row {
+        others: vec![weights(own, total)],
+        ..row
+    };
+    let rows = vec![
+        beside(row(9000, 9000, &["calc", "a,b"], vec![]), 0, 0),
+        beside(row(1000, 1000, &["perf-exec", "libc.so.6"], vec![]), 20, 20),
+    ];
+    let mut histogram = histogram("sample,comm,dso", rows);
+    histogram.events.push(1);
+    histogram.wholes.push(Sum {
+        period: 40,
+        samples: 4,
+    });
+    histogram
+}
+
+#[test]
+fn the_events_of_a_group_stand_beside_each_other() {
+    let expected = "\
+# Samples: 456  of events 'cpu-clock:ppp'
+# Event count (approx.): 10040
+#
+#         Overhead                   Samples  Command    Shared Object
+# ................  ........................  .........  .............
+#
+    90.00%   0.00%           900           0  calc       a,b          ~
+    10.00%  50.00%           100           2  perf-exec  libc.so.6    ~
+
+
+";
+    assert_eq!(text(&group(), Layout::default(), false), marked(expected));
+}
+
+#[test]
+fn separated_cells_are_neither_padded_nor_ambiguous() {
+    let layout = Layout {
+        separator: Some(",".to_owned()),
+        ..Layout::default()
+    };
+    let expected = "\
+# Samples: 456  of events 'cpu-clock:ppp'
+# Event count (approx.): 10040
+#
+# Overhead,Samples,Command,Shared Object
+90.00% 0.00%,900 0,calc,a.b
+10.00% 50.00%,100 2,perf-exec,libc.so.6
+
+
+";
+    assert_eq!(text(&group(), layout, false), expected);
+}
+
+#[test]
+fn given_widths_cut_cells_and_titles() {
+    let rows = vec![row(9000, 9000, &["calc", "library.so"], vec![])];
+    let layout = Layout {
+        widths: vec![10, 0, 3, 4],
+        ..Layout::default()
+    };
+    let mut histogram = histogram("overhead_us,comm,dso", rows);
+    histogram.columns.push(Field::Number(Number::Period));
+    let expected = "\
+# Samples: 452  of event 'cpu-clock:ppp'
+# Event count (approx.): 10000
+#
+#   Overhead       usr  Com  Shar        Period
+# ..........  ........  ...  ....  ............
+#
+      90.00%    67.50%  cal  libr          9000
+
+
+";
+    assert_eq!(text(&histogram, layout, false), expected);
+}
+
+#[test]
+fn columns_with_one_value_are_named_instead() {
+    let mut out = Vec::new();
+    write_values(&mut out, &[("comm", "calc"), ("dso", "libc.so.6")]).expect("memory takes it");
+    assert_eq!(out, b"# comm: calc\n# dso: libc.so.6\n");
 }
 
 #[test]

@@ -10,8 +10,12 @@ use super::table::{Layout, write_rows, write_titles};
 /// One event's part of a report.
 #[derive(Debug, Clone, Copy)]
 pub struct Event<'a> {
-    /// The event's name, `cpu-clock:u`.
+    /// The event's name, `cpu-clock:u`, or that of its group, `anon group { cpu-clock, page-faults }`.
     pub name: &'a str,
+    /// Whether perf speaks of events: of a group, or of its leader alone.
+    pub plural: bool,
+    /// The stretches of time that were asked for.
+    pub times: Option<&'a str>,
     /// Its rows.
     pub histogram: &'a Histogram,
 }
@@ -21,6 +25,13 @@ pub fn write_banner(out: &mut dyn Write) -> io::Result<()> {
     out.write_all(
         b"# To display the perf.data header info, please use --header/--header-only options.\n#\n",
     )
+}
+
+/// Writes the one value that each of these columns is left with, instead of the columns.
+pub fn write_values(out: &mut dyn Write, columns: &[(&str, &str)]) -> io::Result<()> {
+    columns
+        .iter()
+        .try_for_each(|(column, value)| writeln!(out, "# {column}: {value}"))
 }
 
 /// Writes how many samples the kernel had to drop.
@@ -37,9 +48,16 @@ pub fn write_event(
 ) -> io::Result<()> {
     let histogram = event.histogram;
     if !quiet {
-        let samples = Rough(histogram.samples);
-        writeln!(out, "# Samples: {samples} of event '{}'", event.name)?;
-        writeln!(out, "# Event count (approx.): {}\n#", histogram.period)?;
+        let whole = histogram.whole();
+        let plural = if event.plural { "s" } else { "" };
+        let samples = Rough(whole.samples);
+        let name = event.name;
+        write!(out, "# Samples: {samples} of event{plural} '{name}'")?;
+        if let Some(times) = event.times {
+            write!(out, " (time slices: {times})")?;
+        }
+        out.write_all(b"\n")?;
+        writeln!(out, "# Event count (approx.): {}\n#", whole.period)?;
         write_titles(out, histogram, layout)?;
     }
     write_rows(out, histogram, layout)?;

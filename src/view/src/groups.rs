@@ -6,13 +6,13 @@ use rperf_perfdata::feature::GroupDesc;
 
 /// The groups of a recording by the places of their events.
 #[derive(Debug, Default)]
-pub(super) struct Groups(Vec<Group>);
+pub struct Groups(Vec<Group>);
 
 /// A group of more than one event. Its members stand behind its leader.
 #[derive(Debug)]
-pub(super) struct Group {
+pub struct Group {
     /// What stands before the braces; often nothing.
-    pub(super) name: String,
+    pub name: String,
     leader: usize,
     members: usize,
 }
@@ -22,14 +22,16 @@ const ANONYMOUS: &str = "{anon_group}";
 
 impl Group {
     /// Places of the leader and its members.
-    pub(super) fn places(&self) -> Range<usize> {
+    #[must_use]
+    pub fn places(&self) -> Range<usize> {
         self.leader..self.leader + self.members
     }
 }
 
 impl Groups {
     /// The groups among so many events.
-    pub(super) fn new(described: Vec<GroupDesc>, events: usize) -> Self {
+    #[must_use]
+    pub fn new(described: Vec<GroupDesc>, events: usize) -> Self {
         let group = |group: GroupDesc| {
             let name = match group.name.as_str() {
                 ANONYMOUS => String::new(),
@@ -48,12 +50,14 @@ impl Groups {
     }
 
     /// The group whose leader is the event at `place`.
-    pub(super) fn led_by(&self, place: usize) -> Option<&Group> {
+    #[must_use]
+    pub fn led_by(&self, place: usize) -> Option<&Group> {
         self.0.iter().find(|group| group.leader == place)
     }
 
     /// Whether the event at `place` stands on the line of its leader.
-    pub(super) fn is_member(&self, place: usize) -> bool {
+    #[must_use]
+    pub fn is_member(&self, place: usize) -> bool {
         let behind = |group: &Group| place != group.leader && group.places().contains(&place);
         self.led_by(place).is_none() && self.0.iter().any(behind)
     }

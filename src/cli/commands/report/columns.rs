@@ -1,0 +1,229 @@
+//! `--sort`, `--fields` and what stands beside them: the columns of a report, and the order of its rows.
+
+use clap::ArgMatches;
+use rperf_events::by_distance;
+use rperf_hist::{Error, Field, Number, field_names, parse_fields};
+
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::filter::words;
+use crate::cli::options::flag;
+
+/// What the options ask for.
+pub(super) struct Columns {
+    /// Empty where the kinds of events decide.
+    sort: Vec<Field>,
+    /// Whether [`Self::sort`] stands behind what the kinds of events decide.
+    adds_keys: bool,
+    fields: Vec<Field>,
+    /// Whether [`Self::fields`] and sort keys are all there is.
+    only_fields: bool,
+    /// Numbers that switches ask for.
+    numbers: Vec<Number>,
+    /// Columns whose one value was chosen, with that value.
+    chosen: Vec<(&'static str, String)>,
+    /// Whether `--sort` was given.
+    pub(super) sorted: bool,
+}
+
+/// The keys whose columns go when a filter leaves them one value, and the options that do it.
+const FILTERED: &[(&str, &str)] = &[("comm", "comms"), ("dso", "dsos"), ("symbol", "symbols")];
+
+impl Columns {
+    /// Reads options and configuration.
+    pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
+        let text = |id| matches.get_one::<String>(id).map(String::as_str);
+        let sort = text("sort").or_else(|| context.config.text("report.sort_order"));
+        let fields = text("fields");
+        let (adds_keys, keys) = added(sort.unwrap_or_default());
+        let (adds_fields, shown) = added(fields.unwrap_or_default());
+        let is_on = |id| flag(matches, id) == Some(true);
+        let numbers: &[(bool, &[Number])] = &[
+            (
+                is_on("show-cpu-utilization"),
+                &[Number::Kernel, Number::User],
+            ),
+            (is_on("show-nr-samples"), &[Number::Samples]),
+            (is_on("show-total-period"), &[Number::Period]),
+        ];
+        let asked = numbers.iter().filter(|(asked, _)| *asked);
+        Ok(Self {
+            sort: parse_fields(keys).map_err(|error| unknown("sort", &error))?,
+            adds_keys,
+            fields: parse_fields(shown).map_err(|error| unknown("fields", &error))?,
+            only_fields: fields.is_some() && !adds_fields,
+            numbers: asked.flat_map(|(_, numbers)| *numbers).copied().collect(),
+            chosen: chosen(matches),
+            sorted: sort.is_some(),
+        })
+    }
+
+    /// Columns and order; `usual` are the sort keys where none are given, `children` tells whether callers are counted.
+    pub(super) fn resolve(&self, usual: &str, children: bool) -> Result<Resolved, CliError> {
+        let given = !self.sort.is_empty() && !self.adds_keys;
+        let mut sort = match given || (self.only_fields && self.sort.is_empty()) {
+            true => Vec::new(),
+            false => parse_fields(usual).map_err(|error| unknown("sort", &error))?,
+        };
+        extend(&mut sort, &self.sort);
+        let mut shares = vec![Field::Number(Number::Own)];
+        if children {
+            shares.insert(0, Field::Number(Number::Total));
+        }
+        let (mut columns, mut order_by) = (Vec::new(), Vec::new());
+        if !self.only_fields {
+            let numbers: Vec<Field> = self.numbers.iter().copied().map(Field::Number).collect();
+            extend(&mut columns, &shares);
+            extend(&mut columns, &numbers);
+            extend(&mut order_by, &shares);
+        }
+        extend(&mut columns, &self.fields);
+        extend(&mut columns, &sort);
+        extend(&mut order_by, &sort);
+        extend(&mut order_by, &columns);
+        Ok(self.without_chosen(columns, order_by))
+    }
+
+    /// Takes out the columns whose value is known, unless nothing but numbers would be left.
+    fn without_chosen(&self, columns: Vec<Field>, order_by: Vec<Field>) -> Resolved {
+        let keys = columns.iter().filter_map(|field| field.key());
+        let value_of = |name| self.chosen.iter().find(|(known, _)| *known == name);
+        let values: Vec<(&'static str, String)> = keys
+            .clone()
+            .filter_map(|key| value_of(key.name))
+            .cloned()
+            .collect();
+        let some_left = keys.clone().any(|key| value_of(key.name).is_none());
+        let stays = |field: &Field| {
+            !some_left || field.key().is_none_or(|key| value_of(key.name).is_none())
+        };
+        Resolved {
+            columns: columns
+                .iter()
+                .filter(|field| stays(field))
+                .copied()
+                .collect(),
+            order_by,
+            values,
+        }
+    }
+
+    /// Whether one key makes the rows.
+    pub(super) fn is_overview(&self) -> bool {
+        self.sort.len() == 1
+    }
+
+    /// Whether the columns are those of `--fields` alone.
+    pub(super) fn is_exact(&self) -> bool {
+        self.only_fields
+    }
+
+    /// Whether rows are sorted by the function first.
+    pub(super) fn begins_with_symbol(&self) -> bool {
+        let first = self.sort.first().and_then(|field| field.key());
+        self.sorted && !self.adds_keys && first.is_some_and(|key| key.name == "symbol")
+    }
+}
+
+/// What columns and order come to for one recording.
+pub(super) struct Resolved {
+    pub(super) columns: Vec<Field>,
+    pub(super) order_by: Vec<Field>,
+    /// Columns that are left out because they have one value, and that value.
+    pub(super) values: Vec<(&'static str, String)>,
+}
+
+fn extend(fields: &mut Vec<Field>, more: &[Field]) {
+    for field in more {
+        if !fields.contains(field) {
+            fields.push(*field);
+        }
+    }
+}
+
+/// Whether a list begins with `+`, and the list.
+fn added(list: &str) -> (bool, &str) {
+    let rest = list.strip_prefix('+');
+    (rest.is_some(), rest.unwrap_or(list))
+}
+
+fn chosen(matches: &ArgMatches) -> Vec<(&'static str, String)> {
+    let one = |(key, option): &(&'static str, &str)| match &words(matches, option)?[..] {
+        [only] => Some((*key, only.clone())),
+        _ => None,
+    };
+    FILTERED.iter().filter_map(one).collect()
+}
+
+/// perf's words, with the names there are: those first that the word may have meant.
+fn unknown(option: &str, error: &Error) -> CliError {
+    let Error::UnknownField(word) = error else {
+        return CliError::usage(error.to_string());
+    };
+    let cli = CliError::usage(format!("Unknown --{option} key: `{word}'"));
+    let names = by_distance(word, field_names());
+    cli.hint(format!("the keys are {}", names.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn columns(sort: &str, fields: Option<&str>) -> Columns {
+        let (adds_keys, keys) = added(sort);
+        let (adds_fields, shown) = added(fields.unwrap_or_default());
+        Columns {
+            sort: parse_fields(keys).expect("known words"),
+            adds_keys,
+            fields: parse_fields(shown).expect("known words"),
+            only_fields: fields.is_some() && !adds_fields,
+            numbers: vec![Number::Samples],
+            chosen: Vec::new(),
+            sorted: !sort.is_empty(),
+        }
+    }
+
+    fn same(fields: &[Field], words: &str) {
+        assert_eq!(fields, parse_fields(words).expect("known words"));
+    }
+
+    #[test]
+    fn fields_alone_are_all_there_is_and_keys_come_behind_them() {
+        let resolved = columns("", Some("comm,overhead")).resolve("dso", true);
+        let resolved = resolved.expect("known words");
+        same(&resolved.columns, "comm,overhead");
+        same(&resolved.order_by, "comm,overhead");
+        let resolved = columns("dso", Some("comm,overhead")).resolve("sym", true);
+        let resolved = resolved.expect("known words");
+        same(&resolved.columns, "comm,overhead,dso");
+        same(&resolved.order_by, "dso,comm,overhead");
+    }
+
+    #[test]
+    fn a_plus_adds_to_what_is_usual() {
+        let resolved = columns("+cpu", Some("+period")).resolve("comm,dso", true);
+        let resolved = resolved.expect("known words");
+        same(
+            &resolved.columns,
+            "overhead_children,overhead,sample,period,comm,dso,cpu",
+        );
+        same(
+            &resolved.order_by,
+            "overhead_children,overhead,comm,dso,cpu,sample,period",
+        );
+    }
+
+    #[test]
+    fn columns_of_one_chosen_value_go_unless_no_other_is_left() {
+        let mut columns = columns("comm,dso", None);
+        columns.chosen.push(("comm", "calc".to_owned()));
+        let resolved = columns.resolve("sym", false).expect("known words");
+        same(&resolved.columns, "overhead,sample,dso");
+        same(&resolved.order_by, "overhead,comm,dso,sample");
+        assert_eq!(resolved.values, [("comm", "calc".to_owned())]);
+        columns.chosen.push(("dso", "libc.so.6".to_owned()));
+        let resolved = columns.resolve("sym", false).expect("known words");
+        same(&resolved.columns, "overhead,sample,comm,dso");
+        assert_eq!(resolved.values.len(), 2);
+    }
+}

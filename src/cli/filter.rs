@@ -1,0 +1,93 @@
+//! The options that choose samples: `--time`, `--cpu`, `--comms`, `--pid`, `--tid`, `--dsos`, `--symbols`.
+
+use clap::ArgMatches;
+use rperf_lines::{Filter, IntervalError, Intervals, SymbolNames};
+use rperf_perfdata::Described;
+use rperf_sys::CpuList;
+use rperf_wire::SampleType;
+
+use super::error::CliError;
+
+/// What the options ask for of samples of `recording`.
+///
+/// # Errors
+///
+/// Lists and times that can't be read, and what is asked for that the recording does not tell.
+pub(crate) fn filter(matches: &ArgMatches, recording: Described<'_>) -> Result<Filter, CliError> {
+    let cpus = cpus(matches)?;
+    let mut events = recording.events.iter();
+    let has_cpus = |sample_type: SampleType| sample_type.contains(SampleType::CPU);
+    if cpus.is_some() && !events.all(|event| has_cpus(event.attr.sample_type)) {
+        let message = "File does not contain CPU events. Remove -C option to proceed.";
+        let hint = "record with 'record --sample-cpu' or 'record -a'";
+        return Err(CliError::message(255, message).hint(hint));
+    }
+    let symbols = words(matches, "symbols");
+    Ok(Filter {
+        intervals: intervals(matches, recording)?,
+        cpus,
+        comms: words(matches, "comms"),
+        pids: ids(matches, "pid")?,
+        tids: ids(matches, "tid")?,
+        dsos: words(matches, "dsos"),
+        symbols: symbols.map(|words| SymbolNames::new(words.iter().map(String::as_str))),
+    })
+}
+
+/// A list of words between commas.
+pub(crate) fn words(matches: &ArgMatches, id: &str) -> Option<Vec<String>> {
+    let list = matches.get_one::<String>(id)?;
+    let words = list.split(',').filter(|word| !word.is_empty());
+    Some(words.map(str::to_owned).collect())
+}
+
+fn intervals(
+    matches: &ArgMatches,
+    recording: Described<'_>,
+) -> Result<Option<Intervals>, CliError> {
+    let Some(text) = matches.get_one::<String>("time") else {
+        return Ok(None);
+    };
+    let boundaries = recording.features.sample_time();
+    let intervals = Intervals::parse(text, boundaries, false);
+    intervals.map(Some).map_err(untimely)
+}
+
+fn ids(matches: &ArgMatches, id: &str) -> Result<Option<Vec<u32>>, CliError> {
+    let Some(words) = words(matches, id) else {
+        return Ok(None);
+    };
+    let ids = words.iter().map(|word| {
+        // -1 is how a sample without ids shows them.
+        let number = word
+            .parse()
+            .or_else(|_| word.parse::<i32>().map(i32::cast_unsigned));
+        number.map_err(|_| {
+            CliError::usage(format!("problems parsing {id} list: '{word}' is no number"))
+        })
+    });
+    ids.collect::<Result<_, _>>().map(Some)
+}
+
+fn cpus(matches: &ArgMatches) -> Result<Option<Vec<u32>>, CliError> {
+    let Some(list) = matches.get_one::<String>("cpu") else {
+        return Ok(None);
+    };
+    let cpus = CpuList::parse(list).map_err(|error| {
+        CliError::message(255, "Invalid cpu_list").detail(format!("{list}: {error}"))
+    })?;
+    Ok(Some(cpus.numbers().to_vec()))
+}
+
+fn untimely(error: IntervalError) -> CliError {
+    let cli = CliError::message(234, error.to_string());
+    match error {
+        IntervalError::NoBoundaries => {
+            cli.hint("name the times in seconds, as START,END; script shows them")
+        }
+        _ => cli.hint(
+            "START,END in seconds, either of which may be left out; several with blanks between; 10%/2 is the second tenth; \
+             10%-20%,40%-50%",
+        ),
+    }
+}
