@@ -234,7 +234,7 @@ proptest! {
         prop_assert_eq!(found.dir_format(), Some(version));
         // Whatever is in them, they are asked without harm.
         for program in &programs {
-            for function in program.functions(endian) {
+            for function in program.functions(endian).into_iter().flatten() {
                 let _names: Vec<_> = types.iter().map(|set| set.type_name(function.type_id % 9, endian)).collect();
             }
         }

@@ -1,5 +1,6 @@
 //! The text of `--header` and `--header-only`: what the recorder noted about the machine and the run.
 
+mod bpf;
 pub(crate) mod calendar;
 pub(crate) mod features;
 

@@ -67,14 +67,14 @@ impl BpfProgram {
         self.number(at::BTF_ID, endian)
     }
 
-    /// Its machine code. Empty where the kernel did not compile it, or did not tell: perf takes such a
-    /// program for one that says nothing.
+    /// Its machine code; `None` where the kernel tells of different numbers of addresses, lengths and tags,
+    /// as it does to those who may not know the addresses.
     #[must_use]
-    pub fn functions(&self, endian: Endian) -> Vec<BpfFunction> {
+    pub fn functions(&self, endian: Endian) -> Option<Vec<BpfFunction>> {
         let count = self.number(at::KSYM_COUNT, endian);
         let counts = [at::LENGTH_COUNT, at::TAG_COUNT].map(|at| self.number(at, endian));
         if counts != [count; 2] {
-            return Vec::new();
+            return None;
         }
         let types = self.number(at::TYPE_SIZE, endian) as usize;
         let functions = (0..count as usize).map_while(|index| {
@@ -88,7 +88,7 @@ impl BpfProgram {
                     .map_or(0, |id| endian.u32(*id)),
             })
         });
-        functions.collect()
+        Some(functions.collect())
     }
 
     fn number(&self, at: usize, endian: Endian) -> u32 {

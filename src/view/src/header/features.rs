@@ -9,7 +9,7 @@ use rperf_perfdata::feature::{
 use rperf_perfdata::{Described, FeatureId, Features};
 use rperf_wire::AttrText;
 
-use super::{HeaderOptions, calendar};
+use super::{HeaderOptions, bpf, calendar};
 
 /// What printf(3) prints for a string that is not there.
 const NULL: &str = "(null)";
@@ -53,6 +53,8 @@ pub(super) fn write(
         }
         FeatureId::STAT => writeln!(out, "# contains stat data"),
         FeatureId::CACHE => caches(out, features),
+        FeatureId::BPF_PROG_INFO => bpf::write_programs(out, features, recording.endian),
+        FeatureId::BPF_BTF => bpf::write_types(out, features),
         FeatureId::SAMPLE_TIME => sample_time(out, features.sample_time().unwrap_or_default()),
         FeatureId::MEM_TOPOLOGY => memory(out, features.mem_topology().as_ref()),
         FeatureId::CLOCKID => {

@@ -1,0 +1,85 @@
+//! The lines of BPF_PROG_INFO, one for every piece of machine code, and of BPF_BTF.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use rperf_perfdata::Features;
+use rperf_perfdata::feature::{BpfFunction, BpfProgram, Btf};
+use rperf_wire::Endian;
+
+/// The numbers of the sets of types, rising.
+pub(super) fn write_types(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
+    let sets = features.btf().unwrap_or_default();
+    let mut ids: Vec<u32> = sets.iter().map(|set| set.id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids.iter()
+        .try_for_each(|id| writeln!(out, "# btf info of id {id}"))
+}
+
+/// The programs, by number.
+pub(super) fn write_programs(
+    out: &mut dyn Write,
+    features: &Features<'_>,
+    endian: Endian,
+) -> io::Result<()> {
+    let types = features.btf().unwrap_or_default();
+    let mut programs = features.bpf_programs().unwrap_or_default();
+    programs.sort_by_key(|program| program.id(endian));
+    programs.dedup_by_key(|program| program.id(endian));
+    for program in &programs {
+        let Some(functions) = program.functions(endian) else {
+            continue;
+        };
+        let types = types.iter().find(|set| set.id == program.btf_id(endian));
+        let named = Named {
+            program,
+            types,
+            endian,
+            alone: functions.len() == 1,
+        };
+        if !named.alone {
+            writeln!(out, "# bpf_prog_info {}:", program.id(endian))?;
+        }
+        for (number, function) in functions.iter().enumerate() {
+            let (name, address, size) = (named.name(function), function.address, function.size);
+            if named.alone {
+                write!(out, "# bpf_prog_info {}", program.id(endian))?;
+            } else {
+                write!(out, "# \tsub_prog {number}")?;
+            }
+            writeln!(out, ": {name} addr {address:#x} size {size}")?;
+        }
+    }
+    Ok(())
+}
+
+/// What names a program's functions.
+struct Named<'a> {
+    program: &'a BpfProgram,
+    types: Option<&'a Btf>,
+    endian: Endian,
+    /// There is one function.
+    alone: bool,
+}
+
+impl Named<'_> {
+    /// `bpf_prog_TAG_NAME`, as the kernel would list it; `F` for a function that nothing names.
+    fn name(&self, function: &BpfFunction) -> String {
+        let mut name = "bpf_prog_".to_owned();
+        for byte in function.tag {
+            let _cannot_fail = write!(name, "{byte:02x}");
+        }
+        let own = self.program.name();
+        let short = match self.types {
+            Some(types) => types.type_name(function.type_id, self.endian),
+            None if self.alone => Some(own.as_str()).filter(|own| !own.is_empty()),
+            None => Some("F"),
+        };
+        if let Some(short) = short {
+            name.push('_');
+            name.push_str(short);
+        }
+        name
+    }
+}
