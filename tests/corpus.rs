@@ -1,0 +1,202 @@
+//! Recordings that other projects publish for their tests: each is read as perf reads it, or, where perf cannot,
+//! without harm and with a clear word about what is wrong.
+//!
+//! They lie in the folder that `RPERF_CORPUS` names, or beside the project's own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
+
+use crate::differential::difference;
+
+/// How two texts may differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Relation {
+    /// Not at all.
+    Same,
+    /// In what stands behind the addresses of frames.
+    SameAddresses,
+    /// In what stands behind the names of lines.
+    SameNames,
+    /// By lines that rperf prints in addition.
+    More,
+    /// Altogether.
+    Other,
+}
+
+use Relation::{More, Other, Same, SameAddresses, SameNames};
+
+/// Differences on purpose: the end of a file's name, the command, how it may differ. The reasons stand in
+/// docs/compatibility.md.
+const EXPLAINED: &[(&str, &str, Relation)] = &[
+    // perf lends the kernel the symbols of the running one, and its mapping their addresses.
+    ("perf_display_bitmaps.data", "script", SameAddresses),
+    ("perf_merge2.data", "script", SameAddresses),
+    ("perf_with_jit_symbol.data", "script", SameAddresses),
+    ("perf_with_mini_debug_info.data", "script", SameAddresses),
+    // perf unwinds no stacks of other architectures, and ends some where nothing is mapped.
+    ("perf_no_unwind.data", "script", More),
+    ("perf_with_ip_zero_in_callchain.data", "script", More),
+    // perf makes a sample of every member out of one of a group.
+    ("perf_with_add_counter.data", "script", Other),
+    // In pipes perf's evlist looks at attrs alone, and takes the ids behind short ones for fields of theirs.
+    ("sleep.compressed.pipe.data", "evlist", Other),
+    ("perf.data.piped.lost_samples-4.4", "evlist", Other),
+    ("perf.data.piped.target-3.8", "evlist", Other),
+    // Behind a feature that it cannot decode perf prints zeros.
+    ("perf.data.armv7.perf_3.14-3.8", "report", SameNames),
+];
+
+/// The files of the corpus, if it is there.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test is told where its files are"
+)]
+fn files() -> Option<Vec<PathBuf>> {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus");
+    let root = std::env::var_os("RPERF_CORPUS").map_or_else(beside, PathBuf::from);
+    let mut folders = vec![root];
+    let mut found = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).ok()? {
+            let path = entry.expect("an entry of the corpus can be read").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_none_or(|extension| extension != "md") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    (!found.is_empty()).then_some(found)
+}
+
+/// A program that is ended where it does not end itself: perf does not on some files.
+fn outcome(program: &str, scratch: &Scratch, words: &[&str]) -> Outcome {
+    let run = Run::new("timeout").args(["60", program]).args(words);
+    let run = run.within(scratch.path()).env("HOME", scratch.path());
+    run.finish().expect("timeout starts")
+}
+
+/// What is wrong with our outcome whatever perf does: a panic, a signal, no end, an error that names nothing.
+fn fault(path: &str, ours: &Outcome) -> Option<String> {
+    let told = ours.stderr.contains(path) && !ours.stderr.contains("panicked");
+    let sound = match ours.status {
+        0 => !ours.stderr.contains("panicked"),
+        255 => told,
+        _ => false,
+    };
+    (!sound).then(|| format!("status {}: {}", ours.status, ours.stderr))
+}
+
+fn compare(path: &str, words: &[&str], theirs: &Outcome, ours: &Outcome) -> Option<String> {
+    let explained = EXPLAINED
+        .iter()
+        .find(|(name, command, _)| path.ends_with(name) && words.first() == Some(command));
+    let relation = explained.map_or(Same, |(.., relation)| *relation);
+    let (theirs, ours) = (theirs.stdout.as_str(), ours.stdout.as_str());
+    let found = match relation {
+        Same => difference(theirs, ours),
+        SameAddresses => difference(&addresses(theirs), &addresses(ours)),
+        Other => None,
+        SameNames => difference(&names(theirs), &names(ours)),
+        More => {
+            let mut lines = ours.lines();
+            let missing = theirs.lines().find(|line| !lines.any(|ours| ours == *line));
+            missing.map(|line| format!("not printed: {line}"))
+        }
+    };
+    if relation != Same && theirs == ours {
+        return Some("no longer differs: the exception can go".to_owned());
+    }
+    found
+}
+
+/// Frames up to their addresses, other lines as they are.
+fn addresses(text: &str) -> String {
+    let lines = text.lines().map(|line| {
+        let words: Vec<&str> = line.split(' ').collect();
+        let is_address = |word: &&str| {
+            let word = word.trim_start();
+            word.len() > 8 && word.bytes().all(|byte| byte.is_ascii_hexdigit())
+        };
+        let end = words.iter().position(is_address);
+        end.map_or(line.to_owned(), |end| words[..=end].join(" "))
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Lines up to their colon.
+fn names(text: &str) -> String {
+    let names = text
+        .lines()
+        .map(|line| line.split(':').next().unwrap_or(line));
+    names.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn every_recording_is_read_or_refused_in_words() {
+    let name = "every_recording_is_read_or_refused_in_words";
+    let Some(files) = files() else {
+        return skip(name, "there is no corpus");
+    };
+    let perf = real_perf().map(|perf| perf.display().to_string());
+    let scratch = Scratch::new();
+    let mut faults = Vec::new();
+    for file in &files {
+        let path = file.display().to_string();
+        // perf prints a header even for what it cannot read; and what it makes of damage is its own.
+        let mut read = !path.contains("/fuzz/");
+        for words in [
+            &["script"][..],
+            &["report", "--header-only"],
+            &["evlist", "-v"],
+        ] {
+            let words = [words, &["-f", "-i", &path]].concat();
+            let ours = outcome(env!("CARGO_BIN_EXE_rperf"), &scratch, &words);
+            let theirs = perf.as_ref().filter(|_| read);
+            let theirs = theirs.map(|perf| outcome(perf, &scratch, &words));
+            let theirs = theirs.filter(|theirs| theirs.status == 0 && !theirs.stdout.is_empty());
+            read = theirs.is_some();
+            let found = fault(&path, &ours).or_else(|| match theirs? {
+                _ if ours.status != 0 => Some(format!("refused: {}", ours.stderr)),
+                theirs => compare(&path, &words, &theirs, &ours),
+            });
+            faults.extend(found.map(|found| format!("{words:?}\n{found}")));
+        }
+    }
+    assert!(
+        faults.is_empty(),
+        "{} faults:\n\n{}",
+        faults.len(),
+        faults.join("\n")
+    );
+}
+
+/// What no perf of 6.1 reads, and rperf does: the samples are counted.
+#[test]
+fn recordings_that_perf_refuses_are_read() {
+    let name = "recordings_that_perf_refuses_are_read";
+    let Some(files) = files() else {
+        return skip(name, "there is no corpus");
+    };
+    let scratch = Scratch::new();
+    for (ending, samples) in [
+        ("linux-perf-data/files/sleep.data", 7),
+        ("fibo.compressed2.pipe.data", 547),
+        ("perf_lbr.data", 19),
+        ("perf_with_trace_offcpu_v2.data", 304),
+        ("perf_with_tracepoint_event.data", 45),
+    ] {
+        let Some(file) = files.iter().find(|file| file.ends_with(ending)) else {
+            continue;
+        };
+        let path = file.display().to_string();
+        let words = ["script", "-f", "-F", "tid,event", "-i", &path];
+        let found = outcome(env!("CARGO_BIN_EXE_rperf"), &scratch, &words);
+        assert_eq!(found.status, 0, "{path}: {}", found.stderr);
+        let lines = found.stdout.lines().filter(|line| line.contains(':'));
+        assert_eq!(lines.count(), samples, "{path}");
+    }
+}
