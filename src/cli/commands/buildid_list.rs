@@ -3,6 +3,8 @@
 mod kernel;
 mod recorded;
 
+pub(super) use self::recorded::{Object, hit_objects};
+
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::path::Path;

@@ -1,5 +1,6 @@
 //! The commands. [`COMMANDS`] is the one table: dispatch, help, `--list-cmds` and the manual are made from it.
 
+mod archive;
 mod buildid_cache;
 mod buildid_list;
 mod data;
@@ -32,6 +33,13 @@ pub(crate) struct Entry {
 
 /// Every command, in the order the help lists them.
 pub(crate) const COMMANDS: &[Entry] = &[
+    Entry {
+        name: "archive",
+        summary: "Pack the objects that a recording needs, to be read elsewhere",
+        usage: &["[<options>] [<file>]"],
+        build: archive::command,
+        run: archive::run,
+    },
     Entry {
         name: "buildid-cache",
         summary: "Add files to the build-id cache, list it, take files out",
@@ -106,7 +114,6 @@ const TO_COME: &[(&str, &str)] = &[
         "annotate",
         "'report -s symbol' shows the functions, objdump -dS their code",
     ),
-    ("archive", "copy ~/.debug beside perf.data"),
     ("bench", "Linux perf has it"),
     ("c2c", "Linux perf has it"),
     ("config", "edit ~/.perfconfig by hand"),

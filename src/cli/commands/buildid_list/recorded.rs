@@ -19,11 +19,13 @@ const WIDTH: usize = 2 * BuildId::MAX_LEN;
 /// Objects that a note names.
 const NAMED: usize = 10;
 
-/// An object, its id not yet known to be one.
-struct Row {
+/// An object of a recording.
+pub(in crate::cli::commands) struct Object {
     machine: Machine,
-    name: String,
-    id: Option<BuildId>,
+    /// Its path, or `[kernel.kallsyms]` and the like.
+    pub(in crate::cli::commands) name: String,
+    /// Its build-id, where the recording has it.
+    pub(in crate::cli::commands) id: Option<BuildId>,
 }
 
 /// Prints id and name of the objects: those that the header lists, or those that samples hit.
@@ -60,16 +62,16 @@ pub(super) fn print(matches: &ArgMatches, context: &Context) -> Result<(), CliEr
 }
 
 /// What the header lists, in its order, the host's objects first.
-fn listed(data: &PerfData<'_>) -> Vec<Row> {
-    let mut rows: Vec<Row> = Vec::new();
+fn listed(data: &PerfData<'_>) -> Vec<Object> {
+    let mut rows: Vec<Object> = Vec::new();
     for entry in data.features().build_ids() {
         let machine = Machine::of(entry.misc.cpu_mode(), entry.pid.cast_unsigned());
         let id = BuildId::from_bytes(entry.id());
-        let same = |row: &&mut Row| row.machine == machine && row.name == entry.filename;
+        let same = |row: &&mut Object| row.machine == machine && row.name == entry.filename;
         match rows.iter_mut().find(same) {
             // A recording joined of several says it again.
             Some(row) => row.id = id,
-            None => rows.push(Row {
+            None => rows.push(Object {
                 machine,
                 name: entry.filename,
                 id,
@@ -80,13 +82,22 @@ fn listed(data: &PerfData<'_>) -> Vec<Row> {
     rows
 }
 
+/// The objects that samples hit.
+pub(in crate::cli::commands) fn hit_objects(
+    input: &Input,
+    data: &PerfData<'_>,
+    context: &Context,
+) -> Result<Vec<Object>, CliError> {
+    objects(input, data, true, context)
+}
+
 /// The objects that were mapped, or of these the ones that samples hit.
 fn objects(
     input: &Input,
     data: &PerfData<'_>,
     with_hits: bool,
     context: &Context,
-) -> Result<Vec<Row>, CliError> {
+) -> Result<Vec<Object>, CliError> {
     let replay = Replay::open(data)?;
     let hits = match with_hits {
         true => Some(hits(&replay)?),
@@ -101,8 +112,8 @@ fn objects(
         )
     };
     let objects = (0..).map(DsoId).zip(replay.world().dsos()).filter(wanted);
-    let mut rows: Vec<Row> = objects
-        .map(|(_, dso)| Row {
+    let mut rows: Vec<Object> = objects
+        .map(|(_, dso)| Object {
             machine: dso.machine,
             name: dso.long_name.clone(),
             id: dso.build_id.as_deref().and_then(BuildId::from_bytes),

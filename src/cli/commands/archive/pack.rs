@@ -1,0 +1,102 @@
+//! The archive: a tar file laid out like the build-id cache, compressed with bzip2.
+//!
+//! ```text
+//! .build-id/xx/yyyy…      -> ../../usr/bin/ls/ID
+//! usr/bin/ls/ID/
+//! usr/bin/ls/ID/elf
+//! ```
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Component, Path, PathBuf};
+
+use bzip2::Compression;
+use bzip2::write::BzEncoder;
+use tar::{Builder, EntryType, Header};
+
+/// An archive in the making.
+pub(super) struct Archive<W: Write> {
+    tar: Builder<BzEncoder<W>>,
+    /// When links and folders were made, in seconds since 1970.
+    time: u64,
+}
+
+/// One file of an object's folder.
+pub(super) struct Content {
+    name: OsString,
+    file: PathBuf,
+}
+
+impl Content {
+    pub(super) fn new(name: &str, file: &Path) -> Self {
+        Self {
+            name: name.into(),
+            file: file.to_owned(),
+        }
+    }
+
+    /// All files of a folder of the cache, by name.
+    pub(super) fn of_folder(folder: &Path) -> io::Result<Vec<Self>> {
+        let mut contents = Vec::new();
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            // Half written files of other processes end so.
+            let unfinished = entry.path().extension().is_some_and(|end| end == "tmp");
+            if entry.file_type()?.is_file() && !unfinished {
+                contents.push(Self {
+                    name: entry.file_name(),
+                    file: entry.path(),
+                });
+            }
+        }
+        contents.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(contents)
+    }
+}
+
+impl<W: Write> Archive<W> {
+    /// An empty one, whose links and folders are of this time, in seconds since 1970.
+    pub(super) fn new(output: W, time: u64) -> Self {
+        let tar = Builder::new(BzEncoder::new(output, Compression::best()));
+        Self { tar, time }
+    }
+
+    /// Adds an object under its name and its build-id in hexadecimal.
+    pub(super) fn object(&mut self, name: &Path, id: &str, contents: &[Content]) -> io::Result<()> {
+        let invalid = || io::Error::from(io::ErrorKind::InvalidInput);
+        let (first, rest) = id.split_at_checked(2).ok_or_else(invalid)?;
+        let folder = name.strip_prefix("/").unwrap_or(name).join(id);
+        let mut parts = folder.components();
+        if !parts.all(|part| matches!(part, Component::Normal(_))) {
+            return Err(invalid());
+        }
+        let mut link = Header::new_gnu();
+        link.set_entry_type(EntryType::Symlink);
+        link.set_mode(0o777);
+        link.set_size(0);
+        link.set_mtime(self.time);
+        let (from, to) = (Path::new(".build-id").join(first), Path::new("../.."));
+        self.tar
+            .append_link(&mut link, from.join(rest), to.join(&folder))?;
+        let mut header = Header::new_gnu();
+        header.set_entry_type(EntryType::Directory);
+        header.set_mode(0o755);
+        header.set_size(0);
+        header.set_mtime(self.time);
+        // A slash behind the name is how tar marks folders.
+        self.tar
+            .append_data(&mut header, folder.join(""), io::empty())?;
+        for content in contents {
+            let mut file = File::open(&content.file)?;
+            self.tar
+                .append_file(folder.join(&content.name), &mut file)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is left and gives the output back.
+    pub(super) fn finish(self) -> io::Result<W> {
+        self.tar.into_inner()?.finish()
+    }
+}
