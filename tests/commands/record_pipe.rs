@@ -96,8 +96,8 @@ fn a_reader_that_goes_ends_the_recording() {
 }
 
 #[test]
-fn copies_of_stacks_are_read_by_perf_and_named_by_ours() {
-    let test = "record_pipe::copies_of_stacks_are_read_by_perf_and_named_by_ours";
+fn copies_of_stacks_are_unwound_by_both() {
+    let test = "record_pipe::copies_of_stacks_are_unwound_by_both";
     let Some(perf) = real_perf() else {
         return skip(test, "there is no perf");
     };
@@ -123,8 +123,7 @@ fn copies_of_stacks_are_read_by_perf_and_named_by_ours() {
         (Path::new(RPERF), &words),
         (Path::new(RPERF), &script[..5]),
     );
-    assert_eq!(
-        ours.stderr,
-        "-: user frames are left out of call graphs: copies of stacks (--call-graph dwarf) can't be unwound yet\n"
-    );
+    // Single stacks may lead where no unwind information is: that is said, and no failure.
+    assert_eq!(ours.status, 0, "{}", ours.stderr);
+    assert!(ours.stdout.contains("libc_start"), "{}", ours.stdout);
 }

@@ -51,9 +51,6 @@ pub struct Diagnostics {
     pub bad_records: Bad,
     /// Samples that could not be decoded in the last run over them.
     pub bad_samples: Bad,
-    /// Some events copied user stacks to be unwound by the reader, which isn't done: user frames are
-    /// missing from callchains.
-    pub stack_copies: bool,
     /// Why reading stopped before the end of the data.
     pub end: Option<rperf_perfdata::Error>,
 }

@@ -9,10 +9,6 @@ use rustc_hash::FxHashMap;
 
 use crate::{EventIndex, Order, Sample, SideRecord};
 
-/// What `--call-graph dwarf` records.
-const STACK_COPY: SampleType =
-    SampleType(SampleType::CALLCHAIN.0 | SampleType::REGS_USER.0 | SampleType::STACK_USER.0);
-
 /// The events of a file, ready for decoding.
 #[derive(Debug)]
 pub(crate) struct EventTable {
@@ -29,8 +25,6 @@ struct Event {
     trailer: SampleIdLayout,
     /// Stands in for a period that samples don't record.
     period: u64,
-    /// Whether user frames are to be had from copies of the stack.
-    has_stack_copies: bool,
     /// Whether its samples hold the values of counters.
     holds_values: bool,
 }
@@ -61,12 +55,6 @@ impl EventTable {
 
     pub(crate) fn len(&self) -> usize {
         self.events.len()
-    }
-
-    /// Whether samples of some event carry registers and stacks instead of user frames.
-    pub(crate) fn have_stack_copies(&self) -> bool {
-        let copies = |event: &Event| event.has_stack_copies;
-        self.events.iter().any(copies)
     }
 
     /// The event of an id. As in perf, the first one stands in for records that perf made up (id 0).
@@ -205,7 +193,6 @@ impl Event {
             trailer: SampleIdLayout::new(desc.attr.sample_type),
             period: desc.attr.sample_period,
             holds_values: desc.attr.sample_type.contains(SampleType::READ),
-            has_stack_copies: desc.attr.sample_type.contains(STACK_COPY),
         }
     }
 

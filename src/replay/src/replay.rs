@@ -54,7 +54,6 @@ impl<'a> Replay<'a> {
     pub fn diagnostics(&self) -> Diagnostics {
         Diagnostics {
             bad_samples: self.bad().clone(),
-            stack_copies: self.events.have_stack_copies(),
             ..self.scan.diagnostics.clone()
         }
     }

@@ -124,7 +124,6 @@ impl<R: Source> Stream<R> {
         Diagnostics {
             bad_samples: bad_samples.unwrap_or_else(PoisonError::into_inner).clone(),
             out_of_order: self.intake.order.late(),
-            stack_copies: self.intake.events.have_stack_copies(),
             ..self.intake.tally.finish()
         }
     }
