@@ -6,6 +6,7 @@ mod plan;
 mod records;
 mod settings;
 mod stream;
+mod symbols;
 mod text;
 
 use std::io::{self, Write as _};
@@ -15,16 +16,15 @@ use clap::ArgMatches;
 use rperf_lines::{Error, Selection};
 use rperf_replay::{Flow, Replay};
 use rperf_resolve::Resolver;
+use rperf_view::header::write_header;
 use rperf_view::script::{Block, Join};
 
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit};
 use crate::cli::files::DiskFiles;
 use crate::cli::findings::conclude;
-use crate::cli::header::print_header;
 use crate::cli::input::{Input, Opened};
 use crate::cli::stacks::warn_of_cut;
-use crate::cli::symbols::{own_vdso, search_paths};
 
 pub(super) use self::args::command;
 use self::plan::Plan;
@@ -54,7 +54,8 @@ fn whole(context: &Context, input: &Input, settings: &Settings) -> Result<(), Cl
     let data = input.parse(context)?;
     context.paginate("script")?;
     if settings.header || settings.header_only {
-        print_header(context, input, &data)?;
+        let options = settings.header_options(input.changed);
+        write_header(&mut context.stdout(), &data, &options)?;
     }
     if settings.header_only {
         return Ok(());
@@ -62,7 +63,10 @@ fn whole(context: &Context, input: &Input, settings: &Settings) -> Result<(), Cl
     let plan = Plan::new(context, &input.path, data.described(), settings)?;
     let replay = Replay::open(&data)?;
     let join = Join::new(settings.clock, settings.nanoseconds);
-    print(context, &replay, &plan, join)?;
+    let paths = settings.search_paths(context, data.features());
+    let resolver = Resolver::new(replay.world(), &DiskFiles, paths).with_vdso(settings.vdso());
+    print(context, &replay, &SampleText::new(&resolver, &plan), join)?;
+    settings.tell(context, &resolver);
     conclude(&input.path, &replay.diagnostics(), context)
 }
 
@@ -102,16 +106,13 @@ fn refused(error: Error) -> CliError {
 fn print(
     context: &Context,
     replay: &Replay<'_>,
-    plan: &Plan,
+    text: &SampleText<'_, '_>,
     mut join: Join,
 ) -> Result<(), CliError> {
-    let paths = search_paths(context, replay.data().features());
-    let resolver = Resolver::new(replay.world(), &DiskFiles, paths).with_vdso(own_vdso());
-    let text = SampleText::new(&resolver, plan);
     let mut stdout = context.stdout();
     let mut written: io::Result<()> = Ok(());
     let threads = NonZeroUsize::new(rperf_sys::parallelism()).unwrap_or(NonZeroUsize::MIN);
-    replay.ordered(threads, &text, &mut |block: Block| {
+    replay.ordered(threads, text, &mut |block: Block| {
         written = stdout.write_all(join.join(&block));
         match written {
             Ok(()) => Flow::Continue,

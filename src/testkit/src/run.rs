@@ -3,8 +3,10 @@
 use std::ffi::OsStr;
 use std::io::{self, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
 
 /// A program about to be run in a hermetic environment.
 #[derive(Debug)]
@@ -103,11 +105,16 @@ impl Run {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut child = self.command.spawn()?;
-        if let (Some(input), Some(mut stdin)) = (self.input, child.stdin.take()) {
+        // Beside the reading: a program that writes before it has read everything would wait for us, and we for it.
+        let feed = self.input.zip(child.stdin.take());
+        let feed = feed.map(|(input, mut stdin)| {
             // The program may end without reading all of it.
-            let _ = stdin.write_all(&input);
-        }
+            thread::spawn(move || drop(stdin.write_all(&input)))
+        });
         let output = child.wait_with_output()?;
+        if let Some(Err(panic)) = feed.map(thread::JoinHandle::join) {
+            resume_unwind(panic);
+        }
         let signal = output.status.signal().map(|signal| 128 + signal);
         Ok(Outcome {
             status: output.status.code().or(signal).unwrap_or(-1),

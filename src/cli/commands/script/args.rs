@@ -4,7 +4,7 @@ use clap::{Arg, ArgMatches, Command};
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::options::{list, not_yet, number, switch, value};
+use crate::cli::options::{counter, list, not_yet, number, switch, value};
 
 const ABOUT: &str = "\
 Reads a recording and prints every sample in the order of time: program, thread, CPU, time, period, event, and the address \
@@ -41,7 +41,9 @@ fn input_and_fields() -> Vec<Arg> {
             .short('D')
             .help("print every record: where it stands, its bytes and its fields"),
         not_yet("dump-unsorted-raw-trace", ""),
-        not_yet("verbose", "").short('v'),
+        counter("verbose")
+            .short('v')
+            .help("say what was found out about fields and symbols"),
         not_yet("Latency", "").short('L'),
         not_yet("list", "").short('l'),
         not_yet("list-dlfilters", ""),
@@ -55,19 +57,14 @@ fn input_and_fields() -> Vec<Arg> {
         not_yet("debug-mode", "").short('d'),
         switch("header").help("print what is known of machine and recording before the samples"),
         switch("header-only").help("print only what is known of machine and recording"),
-        not_yet(
-            "vmlinux",
-            "kernel names come from /proc/kallsyms and the build-id cache",
-        )
-        .short('k'),
-        not_yet(
-            "kallsyms",
-            "kernel names come from /proc/kallsyms and the build-id cache",
-        ),
+        value("vmlinux", "file")
+            .short('k')
+            .help("the kernel's image, for its names"),
+        value("kallsyms", "file").help("the kernel's list of symbols, for its names"),
         switch("hide-call-graph")
             .short('G')
             .help("print the sampled address alone, without its callers"),
-        not_yet("symfs", ""),
+        value("symfs", "directory").help("look for files and the build-id cache below this one"),
         list("fields", "field[,field...]")
             .short('F')
             .help("the fields to print")
@@ -103,7 +100,9 @@ fn selection() -> Vec<Arg> {
             .help("print at most so many frames of a call chain (default: 127)"),
         switch("reltime").help("times count from the first sample printed"),
         switch("deltatime").help("times count from the sample printed before"),
-        not_yet("show-info", "").short('I'),
+        switch("show-info")
+            .short('I')
+            .help("print the header with topology and caches"),
     ]
 }
 
@@ -134,8 +133,8 @@ fn rest() -> Vec<Arg> {
         switch("ns").help("print times in nanoseconds"),
         not_yet("itrace", ""),
         not_yet("full-source-path", ""),
-        not_yet("demangle", "names are always demangled"),
-        not_yet("demangle-kernel", ""),
+        switch("demangle").help("print names as the source has them (the default)"),
+        switch("demangle-kernel").help("the same for names of the kernel"),
         value("time", "str")
             .help("only samples of this time: START,END, 10%/2, 10%-20%")
             .long_help(TIME),

@@ -2,15 +2,21 @@
 
 use clap::ArgMatches;
 use rperf_lines::{Filter, IntervalError, Intervals, Selection, SymbolNames};
-use rperf_perfdata::Described;
+use rperf_perfdata::{Described, Features};
+use rperf_resolve::Resolver;
+use rperf_symbol::{FileBytes, SearchPaths};
 use rperf_sys::CpuList;
+use rperf_view::header::HeaderOptions;
 use rperf_view::script::Clock;
 use rperf_wire::{RecordKind, SampleType};
 
 use super::records;
+use super::symbols::Symbols;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::cli::header;
 use crate::cli::options::flag;
+use crate::cli::symbols::{own_vdso, search_paths};
 
 /// Frames of a callchain that are shown, `PERF_MAX_STACK_DEPTH`.
 const MAX_STACK: usize = 127;
@@ -20,6 +26,8 @@ pub(super) struct Settings {
     pub(super) selection: Selection,
     /// The header before the samples.
     pub(super) header: bool,
+    /// Topology and caches in the header, not only that they are there.
+    full_header: bool,
     /// The header, and nothing more.
     pub(super) header_only: bool,
     pub(super) clock: Clock,
@@ -33,6 +41,9 @@ pub(super) struct Settings {
     pub(super) kernel_paths: bool,
     /// Records that are shown beside samples.
     pub(super) records: Vec<RecordKind>,
+    verbose: bool,
+    /// Where symbols are looked for, if not in the usual places.
+    symbols: Symbols,
     /// Which samples are shown, but for their time.
     filter: Filter,
     /// `--time`: in percent it depends on the recording.
@@ -55,7 +66,8 @@ impl Settings {
         let max_stack = matches.get_one::<u64>("max-stack");
         Ok(Self {
             selection,
-            header: is_on("header"),
+            header: is_on("header") || is_on("show-info"),
+            full_header: is_on("show-info"),
             header_only: is_on("header-only"),
             clock: clock(matches)?,
             nanoseconds: is_on("ns"),
@@ -65,6 +77,8 @@ impl Settings {
             stop: words(matches, "stop-bt").unwrap_or_default(),
             kernel_paths: is_on("show-kernel-path"),
             records: records::shown(matches),
+            verbose: context.verbosity(matches) > 0,
+            symbols: Symbols::new(matches)?,
             filter: Filter {
                 intervals: None,
                 cpus: cpus(matches)?,
@@ -77,6 +91,37 @@ impl Settings {
             },
             time: matches.get_one::<String>("time").cloned(),
         })
+    }
+
+    /// The image that `[vdso]` is named from: this machine's own, unless files of another one are read.
+    pub(super) fn vdso(&self) -> Option<FileBytes> {
+        if self.symbols.elsewhere() {
+            None
+        } else {
+            own_vdso()
+        }
+    }
+
+    /// With `-v`, what there is to say about the symbols that were wanted.
+    pub(super) fn tell(&self, context: &Context, resolver: &Resolver<'_>) {
+        if self.verbose {
+            for finding in resolver.findings() {
+                context.note(finding.what);
+            }
+        }
+    }
+
+    /// How the header is written, of a recording that was last changed then (in seconds since 1970).
+    pub(super) fn header_options(&self, changed: i64) -> HeaderOptions<'static> {
+        HeaderOptions {
+            full: self.full_header,
+            ..header::options(changed)
+        }
+    }
+
+    /// Where the symbols of a recording with these features are looked for.
+    pub(super) fn search_paths(&self, context: &Context, features: &Features<'_>) -> SearchPaths {
+        self.symbols.search_paths(search_paths(context, features))
     }
 
     /// Which samples of `recording` are shown.

@@ -17,10 +17,8 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::files::DiskFiles;
 use crate::cli::findings::conclude;
-use crate::cli::header;
 use crate::cli::stacks::warn_of_cut;
 use crate::cli::stream;
-use crate::cli::symbols::{own_vdso, search_paths};
 
 /// Prints the samples of a stream until it ends.
 pub(super) fn print(
@@ -29,7 +27,7 @@ pub(super) fn print(
     settings: &Settings,
 ) -> Result<(), CliError> {
     let path = input.path.clone();
-    let options = header::options(input.changed);
+    let options = settings.header_options(input.changed);
     if settings.records.contains(&RecordKind::FINISHED_ROUND) {
         return Err(CliError::usage(format!(
             "{} script: --show-round-events is not supported yet where a pipe is read",
@@ -55,6 +53,10 @@ pub(super) fn print(
         printer.print(&stream)?;
     }
     printer.warn_of_head(stream.head());
+    if let Some(known) = printer.known.take() {
+        let resolver = Resolver::resume(stream.world(), &DiskFiles, known);
+        settings.tell(context, &resolver);
+    }
     let events = stream.head().described().events;
     warn_of_cut(context, &printer.stacks, events);
     if printer.guests > 0 {
@@ -138,8 +140,8 @@ impl<'a> Printer<'a> {
         let resolver = match self.known.take() {
             Some(known) => Resolver::resume(stream.world(), &DiskFiles, known),
             None => {
-                let paths = search_paths(self.context, head.features());
-                Resolver::new(stream.world(), &DiskFiles, paths).with_vdso(own_vdso())
+                let paths = self.settings.search_paths(self.context, head.features());
+                Resolver::new(stream.world(), &DiskFiles, paths).with_vdso(self.settings.vdso())
             }
         };
         let text = SampleText::new(&resolver, &plan);

@@ -1,0 +1,326 @@
+//! `script` over recordings of every kind, by both tools.
+
+use std::fs;
+use std::path::Path;
+
+use rperf_testkit::{Run, skip};
+
+use super::recordings::{RECORDINGS, Recording, Target};
+use super::workloads::Workloads;
+use super::{Tool, Tools, difference};
+
+/// What `script` is asked for, over every recording.
+const SCRIPT: &[&[&str]] = &[&[], &["-F", "comm,pid,tid,time,event,ip,sym,dso"]];
+
+/// What is asked for over one small recording with callchains and one without.
+const FIELDS: &[&[&str]] = &[
+    &["-F", "comm"],
+    &["-F", "pid"],
+    &["-F", "event,ip"],
+    &["-F", "time,period"],
+    &["-F", "ip,sym,symoff"],
+    &["-F", "sym"],
+    &["-F", "-dso"],
+    &["-F", "-ip"],
+    &["-F", "-symoff,-period"],
+    &["-F", "+pid"],
+    &["-F", "-comm,-tid"],
+    &["-F", "sw:comm,ip,dso"],
+    &["-F", "sw:-time"],
+    &["-F", "sw:comm", "-F", "hw:time"],
+    &["--fields", "tid", "--fields", "comm,time"],
+    &["--ns"],
+    &["--reltime"],
+    &["--deltatime", "--ns", "-F", "comm,time,ip"],
+    &["-G"],
+    &["--max-stack", "2"],
+    &["--max-stack", "0"],
+    &["--stop-bt", "do_syscall_64,main"],
+    &["--show-kernel-path"],
+    &["--no-inline"],
+    &["--comms", "frames,perf-exec"],
+    &["--dsos", "[kernel.kallsyms]"],
+    &["-S", "leaf,clear_page_erms,ffffffff81000000"],
+    &["--time", "10%/2"],
+    &["--time", "0%-10%,40%-50%"],
+    &["--reltime", "--time", "0.01,0.02 0.05,0.06"],
+];
+
+/// What both tools refuse, with the same status.
+const REFUSED: &[(&[&str], &str)] = &[
+    (&["-F", "nosuch"], "Invalid field requested."),
+    (
+        &["-F", "+time,comm"],
+        "Cannot mix +-field with overridden fields",
+    ),
+    (
+        &["-F", "nosuch:comm"],
+        "Invalid event type in field string.",
+    ),
+    (
+        &["-F", ""],
+        "Cannot set fields to 'none' for all event types.",
+    ),
+    (
+        &["-F", "sw:trace"],
+        "'trace' not valid for software events.",
+    ),
+    (
+        &["-F", "hw:"],
+        "hardware events do not exist. Remove corresponding -F option to proceed.",
+    ),
+    (
+        &["-F", "comm,addr"],
+        "event do not have ADDR attribute set. Cannot print 'addr' field.",
+    ),
+    (
+        &["-F", "comm,cpu"],
+        "event do not have CPU attribute set. Cannot print 'cpu' field.",
+    ),
+    (
+        &["-F", "-sym"],
+        "Display of offsets requested but symbol is notselected.",
+    ),
+    (
+        &["-C", "0"],
+        "File does not contain CPU events. Remove -C option to proceed.",
+    ),
+    (
+        &["--reltime", "--deltatime"],
+        "reltime and deltatime - the two don't get along well.",
+    ),
+    (&["--time", "5,4"], "Invalid time string"),
+];
+
+#[test]
+fn script_prints_the_same_lines() {
+    let Some(tools) = Tools::find() else {
+        return skip("script_prints_the_same_lines", "there is no perf");
+    };
+    let workloads = Workloads::build(tools.scratch.path());
+    let mut differences = Vec::new();
+    for recording in RECORDINGS {
+        for recorder in [Tool::Perf, Tool::Rperf] {
+            let Some(file) = recording.make(&tools, &workloads, recorder) else {
+                continue;
+            };
+            for words in SCRIPT {
+                differences.extend(compare_script(&tools, &file, words));
+            }
+            if recorder == Tool::Perf && recording.name.starts_with("frames, ") {
+                for words in FIELDS {
+                    differences.extend(compare_script(&tools, &file, words));
+                }
+            }
+        }
+    }
+    workloads.clean_up();
+    assert!(
+        differences.is_empty(),
+        "{} command lines print something else:\n\n{}",
+        differences.len(),
+        differences.join("\n")
+    );
+}
+
+#[test]
+fn script_refuses_with_the_same_words() {
+    let Some(tools) = Tools::find() else {
+        return skip("script_refuses_with_the_same_words", "there is no perf");
+    };
+    let recording = Recording {
+        name: "a shell",
+        options: &["-e", "cpu-clock:u", "-c", "50000"],
+        target: Target::Command(&[
+            "sh",
+            "-c",
+            "i=0; while [ $i -lt 9999 ]; do i=$((i+1)); done",
+        ]),
+    };
+    let workloads = Workloads::none();
+    let Some(file) = recording.make(&tools, &workloads, Tool::Perf) else {
+        return skip("script_refuses_with_the_same_words", "perf records nothing");
+    };
+    for (words, message) in REFUSED {
+        let line = [&["script", "-i", &file], *words].concat();
+        let outcomes = tools.outcomes(&line, &[]);
+        for outcome in &outcomes {
+            assert!(outcome.stderr.contains(message), "{line:?}: {outcome:?}");
+        }
+        assert_eq!(outcomes[0].status, outcomes[1].status, "{line:?}");
+        assert_eq!(outcomes[1].stdout, "", "{line:?}");
+    }
+}
+
+/// `script` over one file by both tools: what differs, with its command line.
+pub(crate) fn compare_script(tools: &Tools, file: &str, words: &[&str]) -> Option<String> {
+    let line = [&["script", "-i", file], words].concat();
+    compare_lines(tools, &line, &[])
+}
+
+/// Any command line by both tools.
+fn compare_lines(tools: &Tools, line: &[&str], stdin: &[u8]) -> Option<String> {
+    let [perf, rperf] = tools.outcomes(line, stdin);
+    let shown = line.join(" ");
+    assert_eq!(perf.status, 0, "perf {shown}: {}", perf.stderr);
+    if rperf.status != 0 {
+        return Some(format!(
+            "{shown}\n  status {}: {}",
+            rperf.status, rperf.stderr
+        ));
+    }
+    // Filters may leave nothing of a short recording; other words never do.
+    let filtering = ["--comms", "--dsos", "--time", "-S"];
+    let filters = line.iter().any(|word| filtering.contains(word));
+    assert!(
+        filters || !perf.stdout.is_empty(),
+        "{shown} prints nothing: the recording is empty"
+    );
+    let found = difference(&perf.stdout, &rperf.stdout)?;
+    Some(format!("{shown}\n{found}"))
+}
+
+/// A shell that opens files, starts programs and sleeps.
+const SHELL: Target = Target::Command(&[
+    "sh",
+    "-c",
+    "for i in 1 2 3; do sleep 0.002; done; ls / > /dev/null; ls /proc > /dev/null",
+]);
+
+/// Tracepoints alone, beside other events, and records of every other kind.
+const MIXED: &[Recording] = &[
+    Recording {
+        name: "openat and switches",
+        options: &["-e", "sched:sched_switch,syscalls:sys_enter_openat"],
+        target: SHELL,
+    },
+    Recording {
+        name: "clock, faults and openat with callchains and registers",
+        options: &[
+            "-g",
+            "-d",
+            "-W",
+            "--phys-data",
+            "--data-page-size",
+            "--code-page-size",
+            "-I",
+            "-k",
+            "monotonic",
+            "-e",
+            "cpu-clock,page-faults",
+            "-e",
+            "syscalls:sys_enter_openat",
+        ],
+        target: SHELL,
+    },
+    Recording {
+        name: "side-band",
+        options: &[
+            "--switch-events",
+            "--namespaces",
+            "--all-cgroups",
+            "-F",
+            "4999",
+        ],
+        target: SHELL,
+    },
+];
+
+/// What is asked for over each of them; every third also over the same through a pipe.
+const ASKED: &[&[&str]] = &[
+    &["--ns"],
+    &["--reltime"],
+    &["--deltatime"],
+    &["--max-stack", "2"],
+    &["--comms", "sh,sleep"],
+    &["--stop-bt", "do_syscall_64"],
+    &[
+        "--show-task-events",
+        "--show-mmap-events",
+        "-F",
+        "comm,pid,tid,time,misc",
+    ],
+    &["--show-task-events", "--reltime"],
+    &[
+        "--show-switch-events",
+        "--show-namespace-events",
+        "--show-cgroup-events",
+    ],
+    &["--show-lost-events", "--show-bpf-events", "-F", "-time"],
+    &["-F", "+misc,+flags,+pid"],
+];
+
+/// What is asked for over each of them as a file: perf ends an early reading of a pipe with an error.
+const ASKED_OF_FILES: &[&[&str]] = &[
+    &["-G"],
+    &["--time", "50%/2"],
+    &["--time", "0%-40%,50%-90%"],
+    &["--reltime", "--time", "0,0.04"],
+    &["--show-task-events", "-F", "comm,event"],
+    &["-F", "comm,tid,event,bpf-output,brstack"],
+    &["--header-only"],
+    &["-I", "--header-only"],
+];
+
+/// What needs registers, addresses or a clock.
+const ASKED_OF_DETAILS: &[&[&str]] = &[
+    &["-F", "comm,iregs"],
+    &["-F", "+addr,+weight"],
+    &["-F", "+tod", "--ns"],
+    &["-F", "addr,phys_addr,data_page_size,code_page_size"],
+    &["-F", "sw:comm,addr,iregs", "-F", "trace:comm,trace"],
+];
+
+/// A recording by perf into a pipe.
+fn piped(tools: &Tools, recording: &Recording) -> Vec<u8> {
+    let Target::Command(target) = recording.target else {
+        panic!(
+            "{}: only commands are recorded through pipes",
+            recording.name
+        );
+    };
+    let file = "piped.data";
+    let line = format!("\"$0\" record -q -o - \"$@\" > {file}");
+    let outcome = Run::new("sh")
+        .args(["-c", &line])
+        .args([&tools.perf])
+        .args([recording.options, &["--"], target].concat())
+        .within(tools.scratch.path())
+        .env("HOME", tools.scratch.path())
+        .finish()
+        .expect("a shell starts");
+    assert_eq!(outcome.status, 0, "{}: {}", recording.name, outcome.stderr);
+    fs::read(tools.scratch.path().join(file)).expect("the recording was written")
+}
+
+#[test]
+fn script_shows_tracepoints_mixtures_and_pipes_alike() {
+    const NAME: &str = "script_shows_tracepoints_mixtures_and_pipes_alike";
+    let Some(tools) = Tools::find() else {
+        return skip(NAME, "there is no perf");
+    };
+    if !Path::new("/sys/kernel/tracing/events/sched").is_dir() {
+        return skip(NAME, "tracefs is not to be read");
+    }
+    let mut differences = Vec::new();
+    for recording in MIXED {
+        let stream = piped(&tools, recording);
+        for words in ASKED.iter().step_by(3) {
+            let line = [&["script", "-i", "-"], *words].concat();
+            differences.extend(compare_lines(&tools, &line, &stream));
+        }
+        let recorded = recording.make(&tools, &Workloads::none(), Tool::Perf);
+        let Some(file) = recorded else { continue };
+        let details = recording.options.contains(&"-I");
+        let more: &[_] = if details { ASKED_OF_DETAILS } else { &[] };
+        for words in ASKED.iter().chain(ASKED_OF_FILES).chain(more) {
+            differences.extend(compare_script(&tools, &file, words));
+        }
+    }
+    assert!(
+        differences.is_empty(),
+        "{} command lines print something else:\n\n{}",
+        differences.len(),
+        differences.join("\n")
+    );
+}
