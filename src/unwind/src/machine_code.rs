@@ -25,6 +25,12 @@ impl Instructions<'_> {
             .is_some_and(|rest| rest.starts_with(code))
     }
 
+    /// The bytes before the next instruction; fewer at the start of the file.
+    fn before(&self, length: usize) -> &[u8] {
+        let from = self.next.saturating_sub(length);
+        self.bytes.get(from..self.next).unwrap_or_default()
+    }
+
     /// Whether `code` stands so many bytes before the next instruction.
     fn follow(&self, distance: usize, code: &[u8]) -> bool {
         let from = self.next.checked_sub(distance);
@@ -98,6 +104,28 @@ fn restored(arch: Arch, places: impl Iterator<Item = (u8, i64)>, return_register
         saved: saved.collect(),
         return_register,
         is_signal: true,
+    }
+}
+
+/// Whether the instruction before may be a call.
+pub(crate) fn follows_call(arch: Arch, code: Instructions<'_>) -> bool {
+    match arch {
+        Arch::X86_64 | Arch::X86 => {
+            // `call` of a distance; or of what a register holds or points to, with its four lengths of addresses.
+            let indirect = [2, 3, 4, 6, 7].iter().any(|length| {
+                let bytes = code.before(*length);
+                matches!(bytes, [0xff, modes, ..] if modes >> 3 & 7 == 2)
+            });
+            indirect || matches!(code.before(5), [0xe8, ..])
+        }
+        // `bl`, `blr`.
+        Arch::Aarch64 => match code.before(4) {
+            [_, _, _, high] if high >> 2 == 0x25 => true,
+            [_, _, 0x3f, 0xd6] => true,
+            _ => false,
+        },
+        // Half as long in Thumb code, and then ambiguous.
+        Arch::Arm => true,
     }
 }
 

@@ -137,8 +137,10 @@ impl Object {
             return Ok(step);
         }
         let told = self.told(address, context);
-        if told.is_none() && !exact && self.told(address.wrapping_add(1), context).is_some() {
-            // No call precedes the start of a function: its address was put at the bottom of a stack, a coroutine's.
+        let mut starts = || self.told(address.wrapping_add(1), context).is_some();
+        if told.is_none() && !exact && !machine_code::follows_call(self.arch, next) && starts() {
+            // Nobody called what returns to the start of a function: its address was put at the bottom of a stack, such as
+            // a coroutine's.
             return Ok(Step::outermost(self.arch));
         }
         told.unwrap_or_else(|| {

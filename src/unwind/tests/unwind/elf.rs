@@ -1,0 +1,291 @@
+//! Small ELF files with frame information.
+
+use rperf_unwind::Arch;
+
+/// Address of the file's first byte, as its segment has it.
+pub(crate) const BASE: u64 = 0x20_0000;
+/// Where code begins in the file, and where it ends.
+pub(crate) const CODE: std::ops::Range<u64> = 0x1000..0x3000;
+
+/// What is said of one stretch of code.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    /// Offset in the file.
+    pub(crate) start: u64,
+    pub(crate) size: u64,
+    /// Its instructions; there are none for all functions in common.
+    pub(crate) instructions: Vec<u8>,
+    pub(crate) is_signal: bool,
+}
+
+/// Where frame information is put.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Section {
+    /// `.eh_frame` with a search table.
+    Searched,
+    /// `.eh_frame` alone.
+    Plain,
+    /// `.eh_frame` with a search table, in a file without section headers.
+    Headless,
+    /// `.debug_frame`.
+    Debug,
+}
+
+/// Numbers of registers and sizes that the files of an architecture have.
+pub(crate) struct Numbers {
+    pub(crate) machine: u16,
+    pub(crate) word: u8,
+    pub(crate) stack_pointer: u8,
+    pub(crate) frame_pointer: u8,
+    pub(crate) saved: u8,
+    pub(crate) return_address: u8,
+}
+
+pub(crate) fn numbers(arch: Arch) -> Numbers {
+    let (machine, word, stack_pointer, frame_pointer, saved, return_address) = match arch {
+        Arch::X86_64 => (62, 8, 7, 6, 3, 16),
+        Arch::X86 => (3, 4, 4, 5, 3, 8),
+        Arch::Aarch64 => (183, 8, 31, 29, 19, 30),
+        Arch::Arm => (40, 4, 13, 11, 4, 14),
+    };
+    Numbers {
+        machine,
+        word,
+        stack_pointer,
+        frame_pointer,
+        saved,
+        return_address,
+    }
+}
+
+/// A file under construction. All numbers are little-endian.
+struct File {
+    bytes: Vec<u8>,
+    word: u8,
+}
+
+impl File {
+    fn put(&mut self, value: u64, size: u8) {
+        let bytes = value.to_le_bytes();
+        self.bytes.extend_from_slice(&bytes[..usize::from(size)]);
+    }
+
+    fn word(&mut self, value: u64) {
+        self.put(value, self.word);
+    }
+
+    fn at(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn pad(&mut self, to: u64) {
+        self.bytes.resize(usize::try_from(to).unwrap(), 0);
+    }
+}
+
+/// A file with these entries.
+pub(crate) fn build(arch: Arch, section: Section, entries: &[Entry]) -> Vec<u8> {
+    let Numbers { machine, word, .. } = numbers(arch);
+    let mut file = File {
+        bytes: Vec::new(),
+        word,
+    };
+    file.pad(CODE.start);
+    // Every place may follow a call: `call` of x86 with any distance, `bl` of 64-bit Arm.
+    let call = if arch == Arch::Aarch64 { 0x94 } else { 0xe8 };
+    file.bytes.resize(usize::try_from(CODE.end).unwrap(), call);
+    let frames = file.at();
+    let places = put_frames(&mut file, arch, section, entries);
+    let frames_end = file.at();
+    put_search_table(&mut file, frames, &places);
+    let table_end = file.at();
+    let names = file.at();
+    file.bytes
+        .extend_from_slice(b"\0.eh_frame\0.debug_frame\0.names\0");
+    let names_end = file.at();
+    let headers = names_end.next_multiple_of(8);
+    file.pad(headers);
+    let name = if section == Section::Debug { 11 } else { 1 };
+    let sections = [
+        (0, 0, 0, 0),
+        (name, 1, frames, frames_end),
+        (24, 3, names, names_end),
+    ];
+    for (name, kind, start, end) in sections {
+        put_section(&mut file, name, kind, start..end);
+    }
+    let has_table = matches!(section, Section::Searched | Section::Headless);
+    let layout = Layout {
+        machine,
+        sections: (section != Section::Headless).then_some(headers),
+        table: has_table.then_some(frames_end..table_end),
+    };
+    put_headers(&mut file, &layout);
+    file.bytes
+}
+
+/// Writes one entry after the other; gives the start of each one's code and its own place.
+fn put_frames(file: &mut File, arch: Arch, section: Section, entries: &[Entry]) -> Vec<(u64, u64)> {
+    let is_debug = section == Section::Debug;
+    let section_start = file.at();
+    let mut places = Vec::new();
+    for entry in entries {
+        let common = file.at();
+        put_common(file, arch, is_debug, entry.is_signal);
+        places.push((entry.start, file.at()));
+        put_entry(file, is_debug, common - section_start, section_start, entry);
+    }
+    places.sort_unstable();
+    // The end of `.eh_frame`.
+    file.put(0, 4);
+    places
+}
+
+fn put_common(file: &mut File, arch: Arch, is_debug: bool, is_signal: bool) {
+    let Numbers {
+        word,
+        return_address,
+        ..
+    } = numbers(arch);
+    let mut body = Vec::new();
+    body.extend_from_slice(&if is_debug { [0xff; 4] } else { [0; 4] });
+    body.push(1);
+    // 32-bit offsets from where they stand.
+    let augmentation: &[u8] = match (is_debug, is_signal) {
+        (true, _) => b"\0",
+        (false, false) => b"zR\0",
+        (false, true) => b"zRS\0",
+    };
+    body.extend_from_slice(augmentation);
+    body.extend_from_slice(&[1, 0x80 - word, return_address]);
+    if !is_debug {
+        body.extend_from_slice(&[1, 0x1b]);
+    }
+    put_padded(file, body);
+}
+
+fn put_entry(file: &mut File, is_debug: bool, common: u64, section: u64, entry: &Entry) {
+    let mut body = Vec::new();
+    let at = file.at() + 4;
+    let pointer = if is_debug {
+        common
+    } else {
+        at - (section + common)
+    };
+    body.extend_from_slice(&(pointer as u32).to_le_bytes());
+    if is_debug {
+        for value in [BASE + entry.start, entry.size] {
+            body.extend_from_slice(&value.to_le_bytes()[..usize::from(file.word)]);
+        }
+    } else {
+        let offset = entry.start.wrapping_sub(at + 4) as u32;
+        body.extend_from_slice(&offset.to_le_bytes());
+        body.extend_from_slice(&(entry.size as u32).to_le_bytes());
+        body.push(0);
+    }
+    body.extend_from_slice(&entry.instructions);
+    put_padded(file, body);
+}
+
+fn put_padded(file: &mut File, mut body: Vec<u8>) {
+    body.resize(body.len().next_multiple_of(usize::from(file.word)), 0);
+    file.put(body.len() as u64, 4);
+    file.bytes.extend_from_slice(&body);
+}
+
+fn put_search_table(file: &mut File, frames: u64, places: &[(u64, u64)]) {
+    let start = file.at();
+    file.bytes.extend_from_slice(&[1, 0x1b, 0x03, 0x3b]);
+    file.put(frames.wrapping_sub(start + 4), 4);
+    file.put(places.len() as u64, 4);
+    for (code, entry) in places {
+        file.put(code.wrapping_sub(start), 4);
+        file.put(entry.wrapping_sub(start), 4);
+    }
+}
+
+fn put_section(file: &mut File, name: u64, kind: u64, range: std::ops::Range<u64>) {
+    let address = if range.start == 0 {
+        0
+    } else {
+        BASE + range.start
+    };
+    file.put(name, 4);
+    file.put(kind, 4);
+    file.word(2);
+    file.word(address);
+    file.word(range.start);
+    file.word(range.end - range.start);
+    file.put(0, 8);
+    file.word(1);
+    file.word(0);
+}
+
+struct Layout {
+    machine: u16,
+    /// Where section headers are.
+    sections: Option<u64>,
+    /// Where the search table is.
+    table: Option<std::ops::Range<u64>>,
+}
+
+/// Writes the headers over the space that was left for them.
+fn put_headers(file: &mut File, layout: &Layout) {
+    let whole = file.at();
+    let is_64 = file.word == 8;
+    let mut head = File {
+        bytes: b"\x7fELF".to_vec(),
+        word: file.word,
+    };
+    head.bytes
+        .extend_from_slice(&[if is_64 { 2 } else { 1 }, 1, 1]);
+    head.pad(16);
+    let segments = 1 + u64::from(layout.table.is_some());
+    head.put(3, 2);
+    head.put(layout.machine.into(), 2);
+    head.put(1, 4);
+    head.word(0);
+    head.word(if is_64 { 64 } else { 52 });
+    head.word(layout.sections.unwrap_or(0));
+    head.put(0, 4);
+    let sizes = if is_64 { [64, 56] } else { [52, 32] };
+    let count = if layout.sections.is_some() { 3 } else { 0 };
+    let section_size = if is_64 { 64 } else { 40 };
+    for value in [
+        sizes[0],
+        sizes[1],
+        segments,
+        section_size,
+        count,
+        count.max(1) - 1,
+    ] {
+        head.put(value, 2);
+    }
+    put_segment(&mut head, 1, 0..whole);
+    if let Some(table) = &layout.table {
+        put_segment(&mut head, 0x6474_e550, table.clone());
+    }
+    file.bytes[..head.bytes.len()].copy_from_slice(&head.bytes);
+}
+
+fn put_segment(head: &mut File, kind: u64, range: std::ops::Range<u64>) {
+    let size = range.end - range.start;
+    let readable_executable = 5;
+    head.put(kind, 4);
+    if head.word == 8 {
+        head.put(readable_executable, 4);
+    }
+    for value in [
+        range.start,
+        BASE + range.start,
+        BASE + range.start,
+        size,
+        size,
+    ] {
+        head.word(value);
+    }
+    if head.word == 4 {
+        head.put(readable_executable, 4);
+    }
+    head.word(0x1000);
+}

@@ -1,0 +1,57 @@
+//! Damaged objects, stacks and registers: any answer will do, but there is one, and soon.
+
+use proptest::prelude::*;
+use rperf_symbol::FileBytes;
+use rperf_unwind::Object;
+
+use super::elf::CODE;
+use super::program::{Loaded, unwind};
+use super::property::program;
+
+/// Bytes to be overwritten: where, by a share of the whole, and with what.
+fn damage(most: usize) -> impl Strategy<Value = Vec<(prop::sample::Index, u8)>> {
+    prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..most)
+}
+
+fn apply(bytes: &mut [u8], damage: &[(prop::sample::Index, u8)]) {
+    for (place, value) in damage {
+        if !bytes.is_empty() {
+            let place = place.index(bytes.len());
+            bytes[place] = *value;
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn damage_neither_panics_nor_loops(
+        (mut program, calls) in program(),
+        headers in damage(4),
+        frames in damage(20),
+        stack in damage(8),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let mut sampled = program.calls(&calls);
+        apply(&mut program.file[..0x80], &headers);
+        apply(&mut program.file[CODE.end as usize..], &frames);
+        apply(&mut sampled.stack, &stack);
+        sampled.stack.truncate(cut.index(sampled.stack.len() + 1));
+        if let Ok(object) = Object::parse(FileBytes::from(program.file), None) {
+            let (frames, _) = unwind(object.arch(), &Loaded::new(Ok(&object)), &sampled, 300);
+            prop_assert!(frames.len() <= 300);
+        }
+    }
+
+    #[test]
+    fn any_registers_will_do(
+        (program, calls) in program(),
+        registers in any::<[u64; 4]>(),
+    ) {
+        let mut sampled = program.calls(&calls);
+        [sampled.ip, sampled.stack_pointer, sampled.frame_pointer, sampled.saved] = registers;
+        let (frames, _) = program.unwind(&sampled);
+        prop_assert!(frames.len() <= 200);
+    }
+}

@@ -1,0 +1,299 @@
+//! Programs that are made up: functions of known shapes, and the stack that calls between them leave.
+
+use rperf_symbol::FileBytes;
+use rperf_unwind::{
+    AddressSpace, Arch, Cause, Code, ModuleId, Object, Outcome, Registers, Snapshot, Stack,
+    Unwinder,
+};
+use rperf_wire::{Endian, Regs, RegsAbi, U64s};
+
+use super::elf::{self, CODE, Entry, Section, numbers};
+
+/// Where the file is mapped.
+pub(crate) const START: u64 = 0x4000_0000;
+/// Behind the last word of the stack.
+pub(crate) const STACK_END: u64 = 0x7000_0000;
+/// Bytes between the starts of functions.
+const SPACING: u64 = 0x80;
+
+/// What a function does to the stack. Sizes are in words and count the return address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// Moves the stack pointer only.
+    Moves { words: u8 },
+    /// Sets up a frame pointer.
+    Frames { words: u8 },
+    /// Saves a register of its caller's.
+    Saves { words: u8 },
+    /// Realigns its stack and finds its frame through memory.
+    Realigns,
+    /// Sets up a frame pointer, but says nothing of it.
+    Unsaid { words: u8 },
+}
+
+/// A program: its functions by their numbers, and its file.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(crate) arch: Arch,
+    pub(crate) file: Vec<u8>,
+    shapes: Vec<Shape>,
+}
+
+/// What a sample of a program's stack would hold, and what its frames are.
+#[derive(Debug, Clone)]
+pub(crate) struct Sampled {
+    pub(crate) ip: u64,
+    pub(crate) stack_pointer: u64,
+    pub(crate) frame_pointer: u64,
+    pub(crate) saved: u64,
+    /// From the stack pointer on.
+    pub(crate) stack: Vec<u8>,
+    /// Addresses as the unwinder has them.
+    pub(crate) frames: Vec<u64>,
+}
+
+fn start(function: usize) -> u64 {
+    CODE.start + (function as u64 + 1) * SPACING
+}
+
+impl Program {
+    /// One function for each shape, after one that is called by none.
+    pub(crate) fn new(arch: Arch, section: Section, shapes: &[Shape]) -> Self {
+        let entry = numbers(arch);
+        let mut entries = vec![Entry {
+            start: CODE.start,
+            size: SPACING,
+            // DW_CFA_def_cfa, DW_CFA_undefined
+            instructions: vec![0x0c, entry.stack_pointer, 0, 0x07, entry.return_address],
+            is_signal: false,
+        }];
+        for (index, shape) in shapes.iter().enumerate() {
+            entries.extend(instructions(arch, *shape).map(|instructions| Entry {
+                start: start(index),
+                size: SPACING,
+                instructions,
+                is_signal: false,
+            }));
+        }
+        Self {
+            arch,
+            file: elf::build(arch, section, &entries),
+            shapes: shapes.to_vec(),
+        }
+    }
+
+    /// The stack after each function has called the next.
+    pub(crate) fn calls(&self, functions: &[usize]) -> Sampled {
+        let word = u64::from(numbers(self.arch).word);
+        let mut memory = Memory::new(word);
+        let mut state = Sampled {
+            ip: START + CODE.start + 0x12,
+            stack_pointer: STACK_END - 0x100,
+            frame_pointer: 0,
+            saved: 0x5a5a,
+            stack: Vec::new(),
+            frames: vec![START + CODE.start + 0x11],
+        };
+        for (depth, function) in functions.iter().enumerate() {
+            memory.enter(&mut state, self.shapes[*function], depth as u64);
+            // Different places of a function, and behind its end, where the called one never returns. Always even, as
+            // the lowest bit is none of the address on 32-bit Arm.
+            let inside = (depth as u64 * 37).min(SPACING - 1) | 1;
+            state.ip = START + start(*function) + 1 + inside;
+            state.frames.insert(0, state.ip - 1);
+        }
+        // The innermost frame runs, and inside of its function; it does not wait for a call to return.
+        if (state.ip - START).is_multiple_of(SPACING) {
+            state.ip -= 2;
+        }
+        state.frames[0] = state.ip;
+        state.stack = memory.from(state.stack_pointer);
+        state
+    }
+
+    pub(crate) fn unwind(&self, sampled: &Sampled) -> (Vec<u64>, Outcome) {
+        let object = Object::parse(FileBytes::from(self.file.clone()), None).unwrap();
+        unwind(self.arch, &Loaded::new(Ok(&object)), sampled, 200)
+    }
+}
+
+/// The bytes that frame information of a shape consists of; `None` where there is none.
+fn instructions(arch: Arch, shape: Shape) -> Option<Vec<u8>> {
+    let n = numbers(arch);
+    let offset = |register: u8, words: u8| [0x80 | register, words];
+    let cfa = |register: u8, words: u8| [0x0c, register, words * n.word];
+    let return_address = offset(n.return_address, 1);
+    Some(match shape {
+        Shape::Moves { words } => [&cfa(n.stack_pointer, words)[..], &return_address].concat(),
+        Shape::Frames { .. } => {
+            let saved = offset(n.frame_pointer, 2);
+            [&cfa(n.frame_pointer, 2)[..], &return_address, &saved].concat()
+        }
+        Shape::Saves { words } => {
+            let saved = offset(n.saved, 2);
+            [&cfa(n.stack_pointer, words)[..], &return_address, &saved].concat()
+        }
+        Shape::Realigns => {
+            let below = 0x80 - n.word;
+            let base = 0x70 + n.frame_pointer;
+            // DW_CFA_def_cfa_expression: DW_OP_breg, -1 word; DW_OP_deref. DW_CFA_expression: DW_OP_breg, 0.
+            let cfa = [0x0f, 3, base, below, 0x06];
+            let saved = [0x10, n.frame_pointer, 2, base, 0];
+            [&cfa[..], &return_address, &saved].concat()
+        }
+        Shape::Unsaid { .. } => return None,
+    })
+}
+
+/// The stack, by word.
+struct Memory {
+    word: u64,
+    bytes: Vec<u8>,
+}
+
+impl Memory {
+    const SIZE: u64 = 0x1_0000;
+
+    fn new(word: u64) -> Self {
+        Self {
+            word,
+            bytes: vec![0xcc; Self::SIZE as usize],
+        }
+    }
+
+    fn set(&mut self, address: u64, value: u64) {
+        let at = (address - (STACK_END - Self::SIZE)) as usize;
+        let bytes = &value.to_le_bytes()[..self.word as usize];
+        self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+
+    fn from(&self, address: u64) -> Vec<u8> {
+        self.bytes[(address - (STACK_END - Self::SIZE)) as usize..].to_vec()
+    }
+
+    /// What a call from `state.ip` and the start of the called function do.
+    fn enter(&mut self, state: &mut Sampled, shape: Shape, depth: u64) {
+        let word = self.word;
+        let cfa = state.stack_pointer;
+        self.set(cfa - word, state.ip);
+        state.stack_pointer = match shape {
+            Shape::Moves { words } => cfa - u64::from(words) * word,
+            Shape::Frames { words } | Shape::Unsaid { words } => {
+                self.set(cfa - 2 * word, state.frame_pointer);
+                state.frame_pointer = cfa - 2 * word;
+                cfa - u64::from(words.max(2)) * word
+            }
+            Shape::Saves { words } => {
+                self.set(cfa - 2 * word, state.saved);
+                state.saved = depth;
+                cfa - u64::from(words) * word
+            }
+            Shape::Realigns => {
+                let frame = (cfa - 4 * word) & !63;
+                self.set(frame, state.frame_pointer);
+                self.set(frame - word, cfa);
+                state.frame_pointer = frame;
+                frame - 4 * word
+            }
+        };
+    }
+}
+
+/// The one object of a process, or why it isn't there.
+pub(crate) struct Loaded<'m>(Result<&'m Object, Cause>);
+
+impl<'m> Loaded<'m> {
+    pub(crate) fn new(object: Result<&'m Object, Cause>) -> Self {
+        Self(object)
+    }
+}
+
+impl AddressSpace for Loaded<'_> {
+    fn epoch(&self) -> u64 {
+        1
+    }
+
+    fn code_at(&self, address: u64) -> Option<Code<'_>> {
+        let offset = address.checked_sub(START)?;
+        CODE.contains(&offset).then_some(Code {
+            module: ModuleId(3),
+            offset,
+            object: self.0,
+        })
+    }
+}
+
+/// The registers of a sample.
+pub(crate) fn registers(arch: Arch, sampled: &Sampled) -> Registers {
+    let (mask, values): (u64, [u64; 4]) = match arch {
+        // bx, bp, sp, ip
+        Arch::X86_64 | Arch::X86 => (
+            1 << 1 | 1 << 6 | 1 << 7 | 1 << 8,
+            [
+                sampled.saved,
+                sampled.frame_pointer,
+                sampled.stack_pointer,
+                sampled.ip,
+            ],
+        ),
+        // x19, x29, sp, pc
+        Arch::Aarch64 => (
+            1 << 19 | 1 << 29 | 1 << 31 | 1 << 32,
+            [
+                sampled.saved,
+                sampled.frame_pointer,
+                sampled.stack_pointer,
+                sampled.ip,
+            ],
+        ),
+        // r4, r11, sp, pc
+        Arch::Arm => (
+            1 << 4 | 1 << 11 | 1 << 13 | 1 << 15,
+            [
+                sampled.saved,
+                sampled.frame_pointer,
+                sampled.stack_pointer,
+                sampled.ip,
+            ],
+        ),
+    };
+    let values: Vec<u8> = values
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect();
+    let dumped = Regs {
+        abi: RegsAbi::Bits64,
+        mask,
+        values: U64s::new(&values, Endian::Little),
+    };
+    Registers::of_sample(arch, &dumped).unwrap()
+}
+
+pub(crate) fn unwind(
+    arch: Arch,
+    space: &impl AddressSpace,
+    sampled: &Sampled,
+    limit: usize,
+) -> (Vec<u64>, Outcome) {
+    let snapshot = Snapshot {
+        arch,
+        registers: registers(arch, sampled),
+        stack: Stack {
+            start: sampled.stack_pointer,
+            bytes: &sampled.stack,
+            is_full: true,
+            endian: Endian::Little,
+        },
+    };
+    let mut frames = Vec::new();
+    let mut unwinder = Unwinder::new();
+    let outcome = unwinder.unwind(&snapshot, space, limit, &mut frames);
+    // What it has learnt the first time changes nothing.
+    let mut again = Vec::new();
+    assert_eq!(
+        unwinder.unwind(&snapshot, space, limit, &mut again),
+        outcome
+    );
+    assert_eq!(frames, again);
+    (frames, outcome)
+}

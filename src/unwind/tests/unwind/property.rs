@@ -1,0 +1,44 @@
+//! Any stack of functions of any shapes is unwound into the calls that made it.
+
+use proptest::prelude::*;
+use rperf_unwind::{Arch, Ending};
+
+use super::elf::Section;
+use super::program::{Program, Shape};
+
+pub(crate) fn shape() -> impl Strategy<Value = Shape> {
+    let words = 2..15_u8;
+    prop_oneof![
+        (1..15_u8).prop_map(|words| Shape::Moves { words }),
+        words.clone().prop_map(|words| Shape::Frames { words }),
+        words.clone().prop_map(|words| Shape::Saves { words }),
+        words.prop_map(|words| Shape::Unsaid { words }),
+        Just(Shape::Realigns),
+    ]
+}
+
+pub(crate) fn program() -> impl Strategy<Value = (Program, Vec<usize>)> {
+    let arch = prop_oneof![Just(Arch::X86_64), Just(Arch::X86), Just(Arch::Aarch64)];
+    let section = prop_oneof![
+        Just(Section::Searched),
+        Just(Section::Plain),
+        Just(Section::Headless),
+        Just(Section::Debug),
+    ];
+    let shapes = prop::collection::vec(shape(), 1..20);
+    let calls = prop::collection::vec(any::<prop::sample::Index>(), 0..60);
+    (arch, section, shapes, calls).prop_map(|(arch, section, shapes, calls)| {
+        let calls = calls.iter().map(|call| call.index(shapes.len())).collect();
+        (Program::new(arch, section, &shapes), calls)
+    })
+}
+
+proptest! {
+    #[test]
+    fn stacks_are_unwound_into_their_calls((program, calls) in program()) {
+        let sampled = program.calls(&calls);
+        let (frames, outcome) = program.unwind(&sampled);
+        prop_assert_eq!(outcome.ending, Ending::Complete);
+        prop_assert_eq!(frames, sampled.frames);
+    }
+}
