@@ -7,3 +7,4 @@ mod forms;
 mod guest;
 mod kernel;
 mod tidy;
+mod unwinding;

@@ -1,0 +1,7 @@
+//! Stacks that are unwound out of copies (`--call-graph dwarf`): against what the programs are known to do, and
+//! beside perf.
+
+mod beside_perf;
+mod known;
+mod programs;
+mod stacks;

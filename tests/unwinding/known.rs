@@ -1,0 +1,128 @@
+//! What the functions of `tests/workloads/stacks.c` are called by, whatever they were compiled with.
+
+use std::collections::BTreeMap;
+
+use rperf_testkit::skip;
+
+use super::programs::{
+    Bench, DEBUG_FRAME, FRAME_POINTERS, OPTIMISED, PANICS, PLAIN, Program, STATIC,
+};
+use super::stacks::{read, symbol};
+
+/// An innermost function, and its callers from the inside; `*` is any number of frames of libraries.
+const CALLERS: &[(&str, &[&str])] = &[
+    ("burn_leaf", &["main", "*"]),
+    ("burn_alloca", &["with_alloca", "main", "*"]),
+    ("burn_realigned", &["touch", "realigned", "main", "*"]),
+    ("burn_jump", &["jumps", "with_jump", "main", "*"]),
+    ("burn_after_jump", &["with_jump", "main", "*"]),
+    (
+        "burn_handler",
+        &["handler", "*", "interrupted", "main", "*"],
+    ),
+    // It runs on a stack of its own, of which alone there is a copy.
+    ("burn_handler_elsewhere", &["handler_elsewhere", "*"]),
+    (
+        "burn_compare",
+        &["compare", "*", "through_library", "main", "*"],
+    ),
+    ("burn_coroutine", &["coroutine", "*"]),
+    ("burn_thread", &["in_thread", "*"]),
+];
+
+/// Names that are never between two frames of ours.
+fn is_ours(name: &str) -> bool {
+    let ours = ["main", "deep", "compare", "interrupted", "through_library"];
+    ours.contains(&name) || name.starts_with("burn_") || name.starts_with("with_")
+}
+
+/// Whether `names` are `expected`.
+fn fits(expected: &[&str], names: &[&str]) -> bool {
+    match (expected, names) {
+        ([], []) => true,
+        (["*", rest @ ..], _) if fits(rest, names) => true,
+        (["*", ..], [name, outer @ ..]) => !is_ours(name) && fits(expected, outer),
+        ([wanted, inner @ ..], [name, outer @ ..]) => wanted == name && fits(inner, outer),
+        _ => false,
+    }
+}
+
+/// What must be true of a stack; `None` of functions that prove nothing.
+fn holds(program: &Program, names: &[&str]) -> Option<bool> {
+    let (innermost, callers) = names.split_first()?;
+    let tail: &[&str] = match program.name {
+        // Nothing was optimised there.
+        "plain" | "frame-pointers" => &["tail_last", "tail_first", "main", "*"],
+        _ => &["tail_last", "main", "*"],
+    };
+    let deep = [vec!["deep"; 31], vec!["main", "*"]].concat();
+    let expected = match *innermost {
+        "burn_tail" => tail,
+        "burn_deep" => &deep,
+        other => CALLERS.iter().find(|(name, _)| *name == other)?.1,
+    };
+    Some(fits(expected, callers))
+}
+
+#[test]
+fn known_functions_have_known_callers() {
+    for program in [&OPTIMISED, &PLAIN, &STATIC, &DEBUG_FRAME, &FRAME_POINTERS] {
+        let bench = Bench::new();
+        let file = match bench.record(program) {
+            Ok(file) => file,
+            Err(reason) => return skip("known_functions_have_known_callers", &reason),
+        };
+        let script = bench.rperf(&["script", "--no-inline", "-i", &file]);
+        let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
+        for sample in read(&script.stdout) {
+            let names: Vec<&str> = sample.frames.iter().map(|frame| symbol(frame)).collect();
+            match holds(program, &names) {
+                Some(true) => *seen.entry(names[0]).or_default() += 1,
+                Some(false) => panic!("{}: {:#?}", program.name, sample),
+                None => {}
+            }
+        }
+        // Each was on for thousands of rounds of every loop.
+        assert_eq!(seen.len(), CALLERS.len() + 2, "{}: {seen:?}", program.name);
+    }
+}
+
+#[test]
+fn a_panic_is_seen_from_the_destructors_that_it_passes() {
+    let bench = Bench::new();
+    let file = match bench.record(&PANICS) {
+        Ok(file) => file,
+        Err(reason) => {
+            return skip(
+                "a_panic_is_seen_from_the_destructors_that_it_passes",
+                &reason,
+            );
+        }
+    };
+    let script = bench.rperf(&["script", "--no-inline", "-i", &file]);
+    let (mut dropped, mut hooked, mut walked) = (0, 0, 0);
+    for sample in read(&script.stdout) {
+        let names: Vec<&str> = sample.frames.iter().map(|frame| symbol(frame)).collect();
+        let Some(("panics::burn", callers)) =
+            names.split_first().map(|(first, rest)| (*first, rest))
+        else {
+            continue;
+        };
+        let count = |name: &str| callers.iter().filter(|caller| **caller == name).count();
+        let bottom = callers
+            .iter()
+            .any(|name| matches!(*name, "_start" | "clone3" | "__clone3"));
+        assert!(bottom, "{sample:#?}");
+        match count("panics::fails") {
+            0 => walked += usize::from(count("<panics::Walker as panics::Walk>::walk") >= 3),
+            // The hook runs on top of all frames, destructors on top of fewer and fewer.
+            5 if count("std::panicking::panic_with_hook") > 0 => hooked += 1,
+            1..=5 => dropped += 1,
+            more => panic!("{more} frames of five: {sample:#?}"),
+        }
+    }
+    assert!(
+        dropped > 0 && hooked > 0 && walked > 0,
+        "{dropped} {hooked} {walked}"
+    );
+}

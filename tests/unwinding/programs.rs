@@ -1,0 +1,120 @@
+//! The programs whose stacks are taken, and recordings of them.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rperf_testkit::{Outcome, Run, Scratch};
+
+use crate::tidy::root;
+
+/// A folder that is home and working directory of all that runs.
+pub(super) struct Bench {
+    pub(super) scratch: Scratch,
+}
+
+/// One program to compile.
+pub(super) struct Program {
+    pub(super) name: &'static str,
+    compiler: &'static str,
+    flags: &'static [&'static str],
+    source: &'static str,
+}
+
+const fn stacks(name: &'static str, flags: &'static [&'static str]) -> Program {
+    let (compiler, source) = ("cc", "stacks.c");
+    Program {
+        name,
+        compiler,
+        flags,
+        source,
+    }
+}
+
+pub(super) const OPTIMISED: Program = stacks("optimised", &["-O2", "-g", "-pthread"]);
+pub(super) const PLAIN: Program = stacks("plain", &["-O0", "-g", "-pthread"]);
+pub(super) const STATIC: Program = stacks("static", &["-O2", "-static", "-pthread"]);
+pub(super) const STRIPPED: Program = stacks("stripped", &["-O2", "-s", "-pthread"]);
+/// Its frame information is in `.debug_frame` alone.
+pub(super) const DEBUG_FRAME: Program = stacks(
+    "debug-frame",
+    &["-O2", "-g", "-pthread", "-fno-asynchronous-unwind-tables"],
+);
+/// It has none at all, but keeps frame pointers.
+pub(super) const FRAME_POINTERS: Program = stacks(
+    "frame-pointers",
+    &[
+        "-O0",
+        "-pthread",
+        "-fno-asynchronous-unwind-tables",
+        "-fno-omit-frame-pointer",
+    ],
+);
+pub(super) const PANICS: Program = Program {
+    name: "panics",
+    compiler: "rustc",
+    flags: &["-O", "-g"],
+    source: "panics.rs",
+};
+pub(super) const CPLUSPLUS: Program = Program {
+    name: "shapes",
+    compiler: "c++",
+    flags: &["-std=c++17", "-O2", "-g"],
+    source: "shapes.cpp",
+};
+
+impl Bench {
+    pub(super) fn new() -> Self {
+        Self {
+            scratch: Scratch::new(),
+        }
+    }
+
+    fn run(&self, program: &Path, words: &[&str]) -> Outcome {
+        let home = self.scratch.path();
+        let run = Run::new(program).args(words).within(home);
+        let finished = run.env("HOME", home).finish();
+        finished.unwrap_or_else(|error| panic!("{} does not start: {error}", program.display()))
+    }
+
+    pub(super) fn rperf(&self, words: &[&str]) -> Outcome {
+        self.run(Path::new(env!("CARGO_BIN_EXE_rperf")), words)
+    }
+
+    pub(super) fn with(&self, program: &Path, words: &[&str]) -> Outcome {
+        self.run(program, words)
+    }
+
+    /// Compiles `program` and records it; the name of the recording, or why there is none.
+    pub(super) fn record(&self, program: &Program) -> Result<String, String> {
+        let folder = self.scratch.path();
+        let binary = folder.join(program.name);
+        let compiled = Command::new(program.compiler)
+            .args(program.flags)
+            .arg(root().join("tests/workloads").join(program.source))
+            .arg("-o")
+            .arg(&binary)
+            .output()
+            .unwrap_or_else(|error| panic!("{} does not start: {error}", program.compiler));
+        let said = String::from_utf8_lossy(&compiled.stderr);
+        assert!(compiled.status.success(), "{}: {said}", program.source);
+        let file = format!("{}.data", program.name);
+        let command = PathBuf::from(".").join(program.name);
+        let command = command.to_string_lossy();
+        let mut line = vec![
+            "record",
+            "-q",
+            "-o",
+            &file,
+            "-e",
+            "cpu-clock:u",
+            "-F",
+            "2500",
+        ];
+        line.extend(["--call-graph", "dwarf,16384", "--", &command, "300"]);
+        let recorded = self.rperf(&line);
+        match recorded.status {
+            0 => Ok(file),
+            _ => Err(recorded.stderr),
+        }
+    }
+}
