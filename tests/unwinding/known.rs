@@ -1,6 +1,7 @@
 //! What the functions of `tests/workloads/stacks.c` are called by, whatever they were compiled with.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use rperf_testkit::skip;
 
@@ -84,6 +85,24 @@ fn known_functions_have_known_callers() {
         }
         // Each was on for thousands of rounds of every loop.
         assert_eq!(seen.len(), CALLERS.len() + 2, "{}: {seen:?}", program.name);
+    }
+}
+
+#[test]
+fn the_number_of_threads_does_not_show() {
+    let bench = Bench::new();
+    let file = match bench.record(&STATIC) {
+        Ok(file) => file,
+        Err(reason) => return skip("the_number_of_threads_does_not_show", &reason),
+    };
+    let rperf = env!("CARGO_BIN_EXE_rperf");
+    for command in ["script", "report"] {
+        let words = [command, "-i", &file];
+        let on_all = bench.rperf(&words);
+        assert!(on_all.stdout.contains("burn_deep"), "{on_all:?}");
+        let line = [&["-c", "0", rperf], &words[..]].concat();
+        let on_one = bench.with(Path::new("taskset"), &line);
+        assert_eq!(on_one, on_all, "{command}");
     }
 }
 
