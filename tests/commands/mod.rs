@@ -13,6 +13,7 @@ mod data;
 mod dump;
 mod evlist;
 mod handmade;
+mod kallsyms;
 mod record;
 mod record_groups;
 mod record_options;

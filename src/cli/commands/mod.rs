@@ -6,6 +6,7 @@ mod buildid_list;
 mod data;
 mod evlist;
 mod help;
+mod kallsyms;
 mod record;
 mod report;
 mod script;
@@ -76,6 +77,13 @@ pub(crate) const COMMANDS: &[Entry] = &[
         run: help::run,
     },
     Entry {
+        name: "kallsyms",
+        summary: "Look up functions of the running kernel",
+        usage: &["[<options>] <name>..."],
+        build: kallsyms::command,
+        run: kallsyms::run,
+    },
+    Entry {
         name: "record",
         summary: "Run a command, or watch the system, and write samples to perf.data",
         usage: &[
@@ -122,7 +130,6 @@ const TO_COME: &[(&str, &str)] = &[
     ("ftrace", "Linux perf and trace-cmd have it"),
     ("inject", "Linux perf has it"),
     ("iostat", "Linux perf has it"),
-    ("kallsyms", "grep NAME /proc/kallsyms"),
     ("kmem", "Linux perf has it"),
     ("kvm", "Linux perf has it"),
     ("kwork", "Linux perf has it"),

@@ -1,0 +1,141 @@
+//! `rperf kallsyms NAME`: where functions of the running kernel lie.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+
+use clap::{Arg, ArgMatches, Command};
+use rperf_symbol::SymbolTable;
+use rperf_symbol::kallsyms::{Kallsyms, parse};
+use rperf_sys::{Module, Proc, uname};
+
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, Exit};
+use crate::cli::options::counter;
+
+const ABOUT: &str = "\
+Looks functions of the running kernel and its modules up by name and prints the module, the file it was loaded from, and the \
+addresses that the function covers. Several names stand in words of their own or between commas. The status is 1 where one of \
+them is not found.";
+
+const LISTING: &str = "/proc/kallsyms";
+
+/// The options.
+pub(super) fn command() -> Command {
+    Command::new("kallsyms")
+        .long_about(ABOUT)
+        .arg(
+            counter("verbose")
+                .short('v')
+                .help("say how many functions are known"),
+        )
+        .arg(Arg::new("names").num_args(0..).value_name("name"))
+}
+
+/// Prints the places of the functions.
+pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
+    let words = matches.get_many::<String>("names").unwrap_or_default();
+    let names = words.flat_map(|word| word.split(','));
+    let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
+    if names.is_empty() {
+        let program = context.program;
+        return Err(CliError::usage(format!(
+            "{program} kallsyms: name the functions to look up"
+        )));
+    }
+    let listing = fs::read(LISTING)
+        .map_err(|error| CliError::from(anyhow::Error::new(error).context(LISTING)))?;
+    let known = parse(&listing, None);
+    if known.hidden {
+        return Err(
+            CliError::message(255, format!("{LISTING} hides the kernel's addresses"))
+                .hint("run as root, or set /proc/sys/kernel/kptr_restrict to 0"),
+        );
+    }
+    if context.verbosity(matches) > 0 {
+        let modules = known.modules.iter().map(|module| module.table.len());
+        context.note(format_args!(
+            "{LISTING}: {} symbols of the kernel, {} of modules",
+            known.kernel.len(),
+            modules.sum::<usize>()
+        ));
+    }
+    let library = format!("/lib/modules/{}", uname()?.release);
+    // Without the list of modules their files are not known, and nothing else is lost.
+    let modules = Proc::new("/proc").modules(Path::new(&library));
+    let modules = modules.unwrap_or_default();
+    let mut out = context.stdout();
+    let mut all_found = true;
+    for name in names {
+        match place(name, &known, &modules) {
+            Some(place) => writeln!(out, "{name}: {place}")?,
+            None => {
+                writeln!(out, "{name}: not found")?;
+                all_found = false;
+            }
+        }
+    }
+    out.flush()?;
+    Ok(match all_found {
+        true => Exit::Ok,
+        false => Exit::Failure(1),
+    })
+}
+
+/// Module, file, and the addresses twice: what is loaded from memory is not moved.
+fn place(name: &str, known: &Kallsyms, modules: &[Module]) -> Option<String> {
+    if let Some(range) = range(name, &known.kernel) {
+        return Some(format!("[kernel] [kernel.kallsyms] {range} ({range})"));
+    }
+    known.modules.iter().find_map(|symbols| {
+        let range = range(name, &symbols.table)?;
+        let bracketed = format!("[{}]", symbols.name);
+        let mut modules = modules.iter();
+        let module = modules.find(|module| *module.name == *symbols.name);
+        let file = match module.and_then(|module| module.file.as_ref()) {
+            Some(file) => file.display().to_string(),
+            None => bracketed.clone(),
+        };
+        Some(format!("{bracketed} {file} {range} ({range})"))
+    })
+}
+
+/// First address and first one behind, of several functions of that name those of the lowest.
+fn range(name: &str, table: &SymbolTable) -> Option<String> {
+    let mut symbols = table.iter();
+    let (_, symbol) = symbols.find(|(index, _)| table.raw_name(*index) == name)?;
+    Some(format!("{:#x}-{:#x}", symbol.start, symbol.end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &[u8] = b"\
+ffffffff81000000 T first
+ffffffff81000040 t twice
+ffffffff81000080 t twice
+ffffffff810000c0 T last
+ffffffffc0001000 t inside\t[mod]
+ffffffffc0001020 t after\t[mod]
+";
+
+    #[test]
+    fn kernel_modules_and_duplicates() {
+        let known = parse(TEXT, None);
+        let modules = [Module {
+            name: "mod".to_owned(),
+            start: 0,
+            size: 0,
+            file: Some("/lib/mod.ko".into()),
+        }];
+        let place = |name| place(name, &known, &modules);
+        let kernel = "0xffffffff81000040-0xffffffff81000080";
+        let kernel = format!("[kernel] [kernel.kallsyms] {kernel} ({kernel})");
+        assert_eq!(place("twice"), Some(kernel));
+        let module = "0xffffffffc0001000-0xffffffffc0001020";
+        let module = format!("[mod] /lib/mod.ko {module} ({module})");
+        assert_eq!(place("inside"), Some(module));
+        assert_eq!(place("nowhere"), None);
+    }
+}

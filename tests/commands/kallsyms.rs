@@ -1,0 +1,77 @@
+//! `rperf kallsyms`: where functions of this kernel lie.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use rperf_testkit::skip;
+
+use super::assert_refused;
+use super::beside::{Beside, Tool};
+
+#[test]
+fn functions_lie_where_perf_finds_them() {
+    const TEST: &str = "functions_lie_where_perf_finds_them";
+    let Some(beside) = Beside::find(TEST) else {
+        return;
+    };
+    let listing = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
+    let words = |line: &str| -> Option<(String, bool)> {
+        let [address, _, name] = line.split(' ').collect::<Vec<_>>()[..] else {
+            return None;
+        };
+        let hidden = address.bytes().all(|digit| digit == b'0');
+        Some((name.to_owned(), hidden))
+    };
+    let lines: Vec<(String, bool)> = listing.lines().filter_map(words).collect();
+    if lines.iter().all(|(_, hidden)| *hidden) {
+        return skip(TEST, "the addresses of the kernel are hidden");
+    }
+    let mut count: BTreeMap<&str, u32> = BTreeMap::new();
+    for (name, _) in &lines {
+        *count.entry(name).or_default() += 1;
+    }
+    // Of several functions of one name, perf takes any.
+    let unique = count.into_iter().filter(|(_, count)| *count == 1);
+    let unique: Vec<&str> = unique.map(|(name, _)| name).collect();
+    let step = unique.len() / 100 + 1;
+    let mut line = vec!["kallsyms"];
+    line.extend(
+        unique
+            .into_iter()
+            .step_by(step)
+            .filter(|name| !name.contains('\t')),
+    );
+    line.extend(["schedule", "nosuchfunction"]);
+    let perf = beside.outcome(Tool::Perf, &line);
+    let rperf = beside.outcome(Tool::Rperf, &line);
+    // Functions that only ran at boot lie outside of what perf takes for the kernel.
+    let pairs = perf.stdout.lines().zip(rperf.stdout.lines());
+    let (mut same, mut unknown) = (0, 0);
+    for (perf, rperf) in pairs {
+        match perf.ends_with(": not found") {
+            true => unknown += 1,
+            false => {
+                assert_eq!(rperf, perf);
+                same += 1;
+            }
+        }
+    }
+    assert!(same > 50 && unknown < same, "{same} and {unknown}");
+    assert!(
+        rperf
+            .stdout
+            .contains("\nschedule: [kernel] [kernel.kallsyms] 0x")
+    );
+    assert!(rperf.stdout.ends_with("\nnosuchfunction: not found\n"));
+    // perf ends with 0.
+    assert_eq!((perf.status, rperf.status), (0, 1));
+    let two = beside.outcome(Tool::Rperf, &["kallsyms", "schedule,vfs_read"]);
+    assert_eq!((two.status, two.stdout.lines().count()), (0, 2));
+}
+
+#[test]
+fn a_name_is_needed() {
+    let stderr = "rperf kallsyms: name the functions to look up\n";
+    assert_refused(&["kallsyms"], 129, stderr);
+    assert_refused(&["kallsyms", ","], 129, stderr);
+}
