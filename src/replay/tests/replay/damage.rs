@@ -152,7 +152,7 @@ fn records(endian: Endian, attr: &Attr, samples: u32) -> Vec<u8> {
 }
 
 /// A small whole recording.
-fn recording(endian: Endian, samples: u32) -> Vec<u8> {
+pub(crate) fn recording(endian: Endian, samples: u32) -> Vec<u8> {
     let fields = [
         SampleType::IP,
         SampleType::TID,

@@ -2,8 +2,10 @@
 
 mod counts;
 mod damage;
+mod exercise;
 mod file;
 mod machine;
+mod mutation;
 mod oracle;
 mod perf;
 mod side;

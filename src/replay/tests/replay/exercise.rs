@@ -1,0 +1,136 @@
+//! Everything that can be asked of bytes that may be a recording. Whatever they are, nothing panics and all ends.
+//!
+//! Mutations of sound recordings run through here in the tests, and fuzz targets include this file.
+
+use std::num::NonZeroUsize;
+
+use rperf_perfdata::feature::TracingData;
+use rperf_perfdata::{Error, FeatureId, Features, PerfData, PipeReader};
+use rperf_replay::{Flow, Fold, Render, Replay, Sample, Stream, World};
+use rperf_wire::{Endian, Record, RecordKind, U64s, UserRecord};
+
+/// What came of bytes: the samples, and why there were not more. `None` for what is no recording.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    pub(crate) samples: u64,
+    pub(crate) end: Option<Error>,
+}
+
+/// Reads bytes as a file and, where they begin as one, as a stream.
+pub(crate) fn exercise(bytes: &[u8]) -> Option<Outcome> {
+    stream(bytes);
+    let data = PerfData::parse(bytes).ok()?;
+    features(data.features(), data.endian());
+    if !data.is_compressed() {
+        return Some(replay(&data));
+    }
+    let mut records = Vec::new();
+    let end = data.unpack(&[], &mut records).ok()?;
+    Some(replay(&data.with_records(&records, end)))
+}
+
+fn replay(data: &PerfData<'_>) -> Outcome {
+    for record in data.records().map_while(Result::ok) {
+        if record.raw.kind.is_user() {
+            drop(UserRecord::decode(&record.raw, data.endian()));
+        } else if record.raw.kind != RecordKind::SAMPLE {
+            drop(Record::decode(&record.raw, data.endian()));
+        }
+    }
+    let Ok(replay) = Replay::open(data) else {
+        let (samples, end) = (0, None);
+        return Outcome { samples, end };
+    };
+    let count = replay.fold(NonZeroUsize::MIN, Count::default);
+    let mut ordered = 0;
+    let taken = replay.ordered(NonZeroUsize::MIN, &Ask, &mut |count: u64| {
+        ordered += count;
+        Flow::Continue
+    });
+    taken.expect("no thread is needed");
+    let samples = count.expect("no thread is needed").0;
+    assert_eq!(samples, ordered, "both drives see the same samples");
+    let end = replay.diagnostics().end;
+    Outcome { samples, end }
+}
+
+fn stream(bytes: &[u8]) {
+    let Some((first, rest)) = bytes.split_at_checked(16) else {
+        return;
+    };
+    let Ok(reader) = PipeReader::new(first.to_vec(), rest) else {
+        return;
+    };
+    let mut stream = Stream::new(reader);
+    let mut scratches = [()];
+    while let Ok(true) = stream.advance() {
+        let taken = stream.deliver(&Ask, &mut scratches, &mut |_: u64| Flow::Continue);
+        taken.expect("no thread is needed");
+    }
+    features(stream.head().features(), stream.endian());
+}
+
+/// Asks for every feature.
+fn features(features: &Features<'_>, endian: Endian) {
+    let _malformed = features.malformed();
+    let types = features.btf().unwrap_or_default();
+    for program in features.bpf_programs().unwrap_or_default() {
+        for function in program.functions(endian).into_iter().flatten() {
+            for set in &types {
+                let _name = set.type_name(function.type_id % 100, endian);
+            }
+        }
+    }
+    if let Some(Ok(data)) = features
+        .raw(FeatureId::TRACING_DATA)
+        .map(TracingData::parse)
+    {
+        let _format = data.by_id(47);
+    }
+}
+
+/// Counts samples and asks the World about each.
+#[derive(Default)]
+struct Count(u64);
+
+impl Fold for Count {
+    fn sample(&mut self, world: &World, sample: &Sample<'_>) {
+        ask(world, sample);
+        self.0 += 1;
+    }
+
+    fn merge(&mut self, later: Self) {
+        self.0 += later.0;
+    }
+}
+
+struct Ask;
+
+impl Render for Ask {
+    type Out = u64;
+    type Scratch = ();
+
+    fn render(&self, world: &World, sample: &Sample<'_>, _: &mut (), out: &mut u64) {
+        ask(world, sample);
+        *out += 1;
+    }
+}
+
+fn ask(world: &World, sample: &Sample<'_>) {
+    let (machine, mode, order) = (sample.machine(), sample.cpu_mode(), sample.order);
+    let chain = sample.wire.callchain.iter().flat_map(U64s::iter);
+    for ip in chain.take(200).chain(sample.wire.ip) {
+        let found = world.lookup(machine, mode, sample.pid, order, ip);
+        let _address = found.map(|id| world.mapping(id).object_address(ip));
+    }
+    let _epoch = world.epoch(machine, sample.pid, order);
+    let _names = [
+        world.comm(world.comm_at(sample.pid, sample.tid, order)),
+        world.comm(world.comm_final(sample.pid, sample.tid, order)),
+        world.comm(world.comm_last(sample.pid, sample.tid, order)),
+    ];
+    let _values = sample.wire.read.map(|read| read.values());
+    if let Some(stack) = sample.wire.branch_stack {
+        let _last = stack.iter().last();
+    }
+}

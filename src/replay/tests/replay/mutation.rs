@@ -1,0 +1,169 @@
+//! Sound recordings, damaged in many ways and cut at every byte.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rperf_perfdata::{Finding, PerfData};
+use rperf_wire::Endian;
+
+use crate::damage::recording;
+use crate::exercise::exercise;
+use crate::stream::piped;
+
+/// Mutations of each seed; `RPERF_MUTATIONS` asks for more.
+const MUTATIONS: u64 = 15;
+/// Seeds from files are at most this long.
+const MOST: u64 = 32 << 10;
+/// No damaged file of that size takes longer, in a build without optimisation.
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// Recordings of every form.
+fn seeds() -> Vec<(String, Vec<u8>)> {
+    let mut seeds = Vec::new();
+    for endian in [Endian::Little, Endian::Big] {
+        seeds.push((format!("made, {endian:?}"), recording(endian, 6)));
+    }
+    let (stream, _) = piped(&recording(Endian::Little, 6));
+    seeds.push(("made, in pipe mode".to_owned(), stream));
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for folder in ["tests/fixtures", "../shared/corpus"] {
+        for path in files(&root.join(folder)) {
+            let bytes = fs::read(&path).expect("a file that was listed");
+            seeds.push((path.display().to_string(), bytes));
+        }
+    }
+    seeds
+}
+
+/// The files below a folder that are short enough; none where there is no such folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else if entry
+            .metadata()
+            .is_ok_and(|metadata| metadata.len() <= MOST)
+        {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Numbers that follow from the first one (xorshift64).
+struct Chance(u64);
+
+impl Chance {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        usize::try_from(self.next() % (limit as u64).max(1)).expect("below a size")
+    }
+}
+
+/// Numbers that sizes, counts and offsets go wrong with.
+const NUMBERS: [u64; 10] = [
+    0,
+    1,
+    7,
+    8,
+    0x7f,
+    0xffff,
+    0x7fff_ffff,
+    0xffff_ffff,
+    1 << 62,
+    u64::MAX,
+];
+
+fn mutate(bytes: &mut Vec<u8>, chance: &mut Chance) {
+    let at = chance.below(bytes.len());
+    let length = chance.below(64).min(bytes.len() - at);
+    match chance.below(8) {
+        0 => bytes[at] ^= 1 << chance.below(8),
+        1 => bytes[at] = u8::try_from(chance.below(256)).expect("a byte"),
+        2..=4 => {
+            let width = [1, 2, 4, 8][chance.below(4)];
+            let number = NUMBERS[chance.below(NUMBERS.len())].to_le_bytes();
+            let at = at / width * width;
+            for (to, from) in bytes.iter_mut().skip(at).zip(&number[..width]) {
+                *to = *from;
+            }
+        }
+        5 => {
+            bytes.drain(at..at + length);
+        }
+        6 => {
+            let from = chance.below(bytes.len() - length + 1);
+            bytes.copy_within(from..from + length, at);
+        }
+        _ => bytes.truncate(at),
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test is told how long to run")]
+fn mutations() -> u64 {
+    let told = std::env::var("RPERF_MUTATIONS").ok();
+    told.and_then(|text| text.parse().ok()).unwrap_or(MUTATIONS)
+}
+
+#[test]
+fn damaged_recordings_are_read_or_refused_in_time() {
+    for (name, seed) in seeds() {
+        for round in 1..=mutations() {
+            let mut chance = Chance(round.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            let mut bytes = seed.clone();
+            for _ in 0..=chance.below(6) {
+                if !bytes.is_empty() {
+                    mutate(&mut bytes, &mut chance);
+                }
+            }
+            let begun = Instant::now();
+            let panicked = std::panic::catch_unwind(|| exercise(&bytes)).is_err();
+            assert!(!panicked, "round {round} of {name} panics");
+            let took = begun.elapsed();
+            assert!(took < LONGEST, "round {round} of {name} takes {took:?}");
+        }
+    }
+}
+
+/// Every prefix of a recording is refused, or gives the records that are whole and says what is missing.
+#[test]
+fn recordings_cut_at_every_byte() {
+    let small = |(name, bytes): &(String, Vec<u8>)| {
+        bytes.len() < 10_000 && !name.contains("fuzz") && !name.ends_with(".0")
+    };
+    let seeds = seeds().into_iter().filter(small);
+    for (name, bytes) in seeds.filter(|(_, bytes)| PerfData::parse(bytes).is_ok()) {
+        let whole = exercise(&bytes).expect("a recording").samples;
+        // Cheaper for the larger ones, which have the same parts.
+        let step = bytes.len().div_ceil(1000);
+        for end in (0..bytes.len()).step_by(step) {
+            let cut = &bytes[..end];
+            let Some(found) = exercise(cut) else {
+                let error = PerfData::parse(cut).expect_err("no recording");
+                assert!(!error.to_string().is_empty());
+                continue;
+            };
+            assert!(found.samples <= whole, "{name} cut at {end}");
+            let data = PerfData::parse(cut).expect("a recording");
+            let said = found.end.is_some() || !data.findings().is_empty();
+            let lost = found.samples < whole;
+            assert!(
+                said || !lost || data.header().is_pipe(),
+                "{name} cut at {end}"
+            );
+            if let [Finding::DataCut { need, have, .. }, ..] = data.findings() {
+                assert!(have < need);
+            }
+        }
+    }
+}
