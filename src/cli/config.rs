@@ -3,6 +3,7 @@
 //! A file that cannot be read or a line that cannot be understood is a finding, not an error: the rest still counts, and
 //! the user is told file and line.
 
+pub(crate) mod edit;
 mod keys;
 mod parse;
 
@@ -38,6 +39,57 @@ impl Config {
             config.read(&PathBuf::from(home).join(".perfconfig"));
         }
         config
+    }
+
+    /// The settings of one file alone.
+    pub(crate) fn of(path: &Path) -> Self {
+        let mut config = Self::default();
+        config.read(path);
+        config
+    }
+
+    /// The file that applies to every user.
+    pub(crate) fn system_file() -> PathBuf {
+        PathBuf::from(SYSTEM)
+    }
+
+    /// The user's own file: what `PERF_CONFIG` names, or `~/.perfconfig`. None without a home.
+    pub(crate) fn user_file() -> Option<PathBuf> {
+        let home = || Some(PathBuf::from(variable("HOME")?).join(".perfconfig"));
+        variable("PERF_CONFIG").map(PathBuf::from).or_else(home)
+    }
+
+    /// Names and values, each name once with the value that counts, sections and names in the order they came.
+    pub(crate) fn settings(&self) -> Vec<(&str, &str)> {
+        let section = |name: &str| {
+            name.rsplit_once('.')
+                .map_or(0, |(section, _)| section.len())
+        };
+        let mut settings: Vec<(&str, &str)> = Vec::new();
+        for entry in &self.entries {
+            let (name, value) = (entry.name.as_str(), entry.value.as_str());
+            if let Some(known) = settings.iter_mut().find(|(known, _)| *known == name) {
+                known.1 = value;
+                continue;
+            }
+            let of = name.get(..section(name));
+            let fellow = |(known, _): &(&str, &str)| known.get(..section(known)) == of;
+            let place = settings.iter().rposition(fellow);
+            settings.insert(
+                place.map_or(settings.len(), |place| place + 1),
+                (name, value),
+            );
+        }
+        settings
+    }
+
+    /// Whether a value can be given to `section.key`; the error says what was expected.
+    ///
+    /// # Errors
+    ///
+    /// Known keys with a value that is none of theirs.
+    pub(crate) fn check(name: &str, value: &str) -> Result<(), String> {
+        keys::check(&name.to_ascii_lowercase(), value)
     }
 
     /// The value of `section.key`, names in lower case; without a value (`[tui] report`) it is empty.

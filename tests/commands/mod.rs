@@ -9,6 +9,7 @@ mod cli_config;
 mod cli_input;
 mod cli_options;
 mod cli_perf;
+mod config;
 mod data;
 mod dump;
 mod evlist;

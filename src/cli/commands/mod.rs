@@ -3,6 +3,7 @@
 mod archive;
 mod buildid_cache;
 mod buildid_list;
+mod config;
 mod data;
 mod evlist;
 mod help;
@@ -54,6 +55,13 @@ pub(crate) const COMMANDS: &[Entry] = &[
         usage: &["[<options>]"],
         build: buildid_list::command,
         run: buildid_list::run,
+    },
+    Entry {
+        name: "config",
+        summary: "Show and change settings",
+        usage: &["[<options>]", "[<options>] <section.name>[=<value>]..."],
+        build: config::command,
+        run: config::run,
     },
     Entry {
         name: "data",
@@ -124,7 +132,6 @@ const TO_COME: &[(&str, &str)] = &[
     ),
     ("bench", "Linux perf has it"),
     ("c2c", "Linux perf has it"),
-    ("config", "edit ~/.perfconfig by hand"),
     ("daemon", "run 'record' from a service"),
     ("diff", "compare two outputs of 'report --stdio'"),
     ("ftrace", "Linux perf and trace-cmd have it"),

@@ -1,0 +1,158 @@
+//! `rperf config`: settings, shown and changed.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use clap::{Arg, ArgMatches, Command};
+
+use crate::cli::config::{Config, edit};
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, Exit};
+use crate::cli::options::{flag, switch};
+
+const ABOUT: &str = "\
+Shows the settings that are in effect, those that are named, or changes them: 'config report.children=false'. Changes go to \
+~/.perfconfig, or where PERF_CONFIG says; the rest of the file stays as it is.";
+
+/// The options.
+pub(super) fn command() -> Command {
+    Command::new("config")
+        .long_about(ABOUT)
+        .arg(
+            switch("list")
+                .short('l')
+                .help("show all settings; the same as nothing at all"),
+        )
+        .arg(switch("system").help("the settings of /etc/perfconfig alone"))
+        .arg(switch("user").help("the settings of ~/.perfconfig alone"))
+        .arg(Arg::new("settings").num_args(0..).value_name("setting"))
+}
+
+/// Shows or changes settings.
+pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
+    let on = |name| flag(matches, name) == Some(true);
+    let words = matches.get_many::<String>("settings").unwrap_or_default();
+    let words: Vec<&str> = words.map(String::as_str).collect();
+    if on("system") && on("user") {
+        return Err(CliError::usage("  Error: only one config file at a time"));
+    }
+    if on("list") && !words.is_empty() {
+        return Err(CliError::usage("  Error: -l takes no arguments")
+            .hint("a name alone shows its value, NAME=VALUE changes it"));
+    }
+    let chosen = match (on("system"), on("user")) {
+        (true, _) => Some(Config::system_file()),
+        (_, true) => Some(user_file()?),
+        _ => None,
+    };
+    let alone = chosen.as_deref().map(Config::of);
+    for finding in alone.iter().flat_map(Config::findings) {
+        context.note(finding);
+    }
+    let config = alone.as_ref().unwrap_or(&context.config);
+    let mut out = context.stdout();
+    if words.is_empty() {
+        for (name, value) in config.settings() {
+            writeln!(out, "{name}={value}")?;
+        }
+    }
+    let settings: Vec<Setting<'_>> = words
+        .iter()
+        .map(|word| setting(word))
+        .collect::<Result<_, _>>()?;
+    for setting in settings.iter().filter(|setting| setting.value.is_none()) {
+        let (name, value) = (
+            setting.name,
+            config.text(&setting.name.to_ascii_lowercase()),
+        );
+        if let Some(value) = value {
+            writeln!(out, "{name}={value}")?;
+        }
+    }
+    out.flush()?;
+    if settings.iter().any(|setting| setting.value.is_some()) {
+        let file = chosen.map_or_else(user_file, Ok)?;
+        change(&file, &settings)?;
+    }
+    Ok(Exit::Ok)
+}
+
+/// One word of the command line.
+struct Setting<'a> {
+    name: &'a str,
+    value: Option<&'a str>,
+}
+
+fn setting(word: &str) -> Result<Setting<'_>, CliError> {
+    let (name, value) = match word.split_once('=') {
+        Some((name, value)) => (name, Some(value)),
+        None => (word, None),
+    };
+    let refuse = |what: &str| {
+        Err(CliError::message(
+            255,
+            format!("The config variable does not contain {what}: {word}"),
+        ))
+    };
+    let letters = |name: &str| {
+        name.chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+    };
+    match name.split_once('.') {
+        None | Some(("", _)) => return refuse("a section name"),
+        Some((_, "")) => return refuse("a variable name"),
+        Some(_) if !letters(name) => return refuse("a name of letters, digits, '-' and '_'"),
+        Some(_) if value == Some("") => return refuse("a value"),
+        Some(_) => {}
+    }
+    if let Some(value) = value
+        && let Err(expected) = Config::check(name, value)
+    {
+        return Err(CliError::message(
+            255,
+            format!("{name} = {value}: {expected}"),
+        ));
+    }
+    Ok(Setting { name, value })
+}
+
+fn user_file() -> Result<PathBuf, CliError> {
+    Config::user_file().ok_or_else(|| {
+        CliError::message(255, "there is no home directory to keep settings in")
+            .hint("set HOME, or PERF_CONFIG to the name of a file")
+    })
+}
+
+/// Sets all of them in one go: the file changes whole or not at all.
+fn change(file: &Path, settings: &[Setting<'_>]) -> Result<(), CliError> {
+    let shown = file.display();
+    let failed = |error: io::Error| anyhow::Error::new(error).context(shown.to_string());
+    // A link stays one.
+    let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    let mut text = match fs::read_to_string(&file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        text => text.map_err(failed)?,
+    };
+    for setting in settings {
+        if let Some(value) = setting.value {
+            text = edit::set(&text, setting.name, value).map_err(|(line, cause)| {
+                CliError::message(
+                    255,
+                    format!("bad config file line {line} in {shown}: {cause}"),
+                )
+                .hint("nothing was changed")
+            })?;
+        }
+    }
+    let mut temporary = file.clone().into_os_string();
+    temporary.push(format!(".{}.tmp", std::process::id()));
+    let mode = fs::metadata(&file).map(|metadata| metadata.permissions());
+    let written = fs::write(&temporary, text)
+        .and_then(|()| mode.map_or(Ok(()), |mode| fs::set_permissions(&temporary, mode)))
+        .and_then(|()| fs::rename(&temporary, &file));
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    Ok(written.map_err(failed)?)
+}

@@ -1,0 +1,156 @@
+//! Changing one setting in the text of a configuration file. Everything else stays as it is, comments too.
+
+use super::parse::{Bad, parse};
+
+/// What perf writes at the head of a new file.
+const HEAD: &str = "# this file is auto-generated.\n";
+
+/// The text with `section.key` set to `value`: where it was set last, else at the end of its section, else in a new one.
+/// `Err` holds the number and fault of a line that is not understood.
+pub(crate) fn set(text: &str, name: &str, value: &str) -> Result<String, (usize, &'static str)> {
+    let (entries, bad) = parse(text);
+    if let Some(Bad { line, cause }) = bad.first() {
+        return Err((*line, cause));
+    }
+    let (section, key) = name.rsplit_once('.').unwrap_or((name, ""));
+    let setting = format!("\t{key} = {}", quoted(value));
+    let mut lines: Vec<String> = match text {
+        "" => HEAD.lines().map(str::to_owned).collect(),
+        text => text.lines().map(str::to_owned).collect(),
+    };
+    let same = |one: &str, other: &str| one.eq_ignore_ascii_case(other);
+    let known = entries.iter().rev();
+    let known = known
+        .filter(|entry| same(&entry.name, name))
+        .map(|entry| entry.line)
+        .next();
+    // The last line that belongs to the section: one of its settings, or its header.
+    let in_section = |name: &str| {
+        name.rsplit_once('.')
+            .is_some_and(|(of, _)| same(of, section))
+    };
+    let last = entries
+        .iter()
+        .rfind(|entry| in_section(&entry.name))
+        .map(|entry| entry.line);
+    let header = || {
+        lines
+            .iter()
+            .rposition(|line| is_header(line, section))
+            .map(|index| index + 1)
+    };
+    match (known, last.or_else(header)) {
+        (Some(line), _) => {
+            let index = line - 1;
+            let count = continued(&lines, index);
+            // A setting may share its line with the header of its section.
+            let head = lines
+                .get(index)
+                .filter(|line| line.trim_start().starts_with('['));
+            let head = head.and_then(|line| line.find(']').and_then(|end| line.get(..=end)));
+            let new = head.map(str::to_owned).into_iter().chain([setting]);
+            lines.splice(index..index + count, new.collect::<Vec<_>>());
+        }
+        (None, Some(line)) => {
+            let index = line - 1;
+            lines.insert(index + continued(&lines, index), setting);
+        }
+        (None, None) => lines.extend([title(section), setting]),
+    }
+    lines.push(String::new());
+    Ok(lines.join("\n"))
+}
+
+/// How many lines the setting at `index` covers: a backslash at the end joins the next one.
+fn continued(lines: &[String], index: usize) -> usize {
+    let rest = lines.get(index..).unwrap_or_default();
+    let joined = rest
+        .iter()
+        .take_while(|line| line.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1);
+    (joined.count() + 1).min(rest.len())
+}
+
+/// `[section]`, or `[section "sub"]` for a name with a point.
+fn title(section: &str) -> String {
+    match section.split_once('.') {
+        Some((section, sub)) => format!("[{section} \"{sub}\"]"),
+        None => format!("[{section}]"),
+    }
+}
+
+fn is_header(line: &str, section: &str) -> bool {
+    let line = line.trim();
+    let end = line.find(']').map_or(0, |end| end + 1);
+    line.get(..end)
+        .is_some_and(|head| head.eq_ignore_ascii_case(&title(section)))
+}
+
+/// The value as it stands in a file: in quotes where it would be read as something else.
+fn quoted(value: &str) -> String {
+    let plain = value.trim() == value && !value.contains(['#', ';', '"', '\\', '\n', '\t']);
+    if plain {
+        return value.to_owned();
+    }
+    let mut text = String::from("\"");
+    for letter in value.chars() {
+        match letter {
+            '"' | '\\' => text.extend(['\\', letter]),
+            '\n' => text.push_str("\\n"),
+            '\t' => text.push_str("\\t"),
+            letter => text.push(letter),
+        }
+    }
+    text.push('"');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_file_and_new_sections() {
+        let text = set("", "annotate.disassembler_style", "intel").unwrap();
+        let text = set(&text, "top.children", "true").unwrap();
+        let text = set(&text, "annotate.x", "1").unwrap();
+        let expected = "# this file is auto-generated.\n[annotate]\n\tdisassembler_style = intel\n\tx = 1\n[top]\n\tchildren = true\n";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn comments_and_other_lines_stay() {
+        let text = "# mine\n[Report] children\n; and\n\tsort_order = a,\\\n b\n[a \"B\"]\n[tui]\n report = on\n";
+        let changed = set(text, "report.children", "false").unwrap();
+        let changed = set(&changed, "report.sort_order", "sym").unwrap();
+        let changed = set(&changed, "a.B.c", "1").unwrap();
+        let expected = "# mine\n[Report]\n\tchildren = false\n; and\n\tsort_order = sym\n[a \"B\"]\n\tc = 1\n[tui]\n report = on\n";
+        assert_eq!(changed, expected);
+        assert_eq!(
+            set("[a\n", "a.b", "c"),
+            Err((1, "the [section] is not closed"))
+        );
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn what_is_set_is_read(before in "([a-c]\\.[a-c]=[ -~]{0,9}\n){0,4}", value in "[ -~\t]{0,12}") {
+            let mut text = String::new();
+            for line in before.lines() {
+                let (name, value) = line.split_once('=').unwrap_or_default();
+                text = set(&text, name, value).unwrap();
+            }
+            let (old, _) = parse(&text);
+            text = set(&text, "b.b", &value).unwrap();
+            let (entries, bad) = parse(&text);
+            proptest::prop_assert_eq!(bad, []);
+            let read = |entries: &[super::super::parse::Entry], name: &str| {
+                let found = entries.iter().rev().find(|entry| entry.name == name);
+                found.map(|entry| entry.value.clone())
+            };
+            proptest::prop_assert_eq!(read(&entries, "b.b"), Some(value));
+            for entry in old.iter().filter(|entry| entry.name != "b.b") {
+                proptest::prop_assert_eq!(read(&entries, &entry.name), read(&old, &entry.name));
+            }
+        }
+    }
+}
