@@ -91,7 +91,7 @@ fn what_perf_has_and_this_has_not_is_refused_by_name_in_one_line() {
         &["record", "--threads", "true"],
         &["report", "--hierarchy"],
         &["report", "--no-inline"],
-        &["script", "-D"],
+        &["script", "--dump-unsorted-raw-trace"],
         &["script", "--xed"],
     ] {
         let refused = outcome(words);
