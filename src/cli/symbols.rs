@@ -5,6 +5,7 @@ use std::os::unix::fs::FileExt as _;
 
 use rperf_perfdata::Features;
 use rperf_symbol::{FileBytes, SearchPaths};
+use rperf_wire::{Attr, SampleType};
 
 use super::context::Context;
 
@@ -15,6 +16,13 @@ pub(crate) fn search_paths(context: &Context, features: &Features<'_>) -> Search
         Some(release) => paths.with_kernel_release(&release),
         None => paths,
     }
+}
+
+/// Whether inlined functions are frames of an event's callchains: as asked for, else where these are unwound from copies
+/// of stacks.
+pub(crate) fn shows_inlines(attr: &Attr, asked: Option<bool>) -> bool {
+    let unwound = [SampleType::STACK_USER, SampleType::REGS_USER];
+    asked.unwrap_or(unwound.iter().all(|bit| attr.sample_type.contains(*bit)))
 }
 
 /// The image of `[vdso]` that the kernel maps into every process, out of this one's memory.

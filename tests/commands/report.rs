@@ -128,10 +128,12 @@ fn no_samples_is_an_error_that_names_the_events() {
 
 #[test]
 fn forms_of_call_graphs_to_come_are_refused_by_name() {
-    let outcome = report(&recording(), &["-g", "srcline"]);
+    let outcome = report(&recording(), &["-g", "branch"]);
     assert_eq!(outcome.status, 129);
     assert!(
-        outcome.stderr.contains("'srcline' are not supported yet"),
+        outcome
+            .stderr
+            .contains("'branch' stacks are not supported yet"),
         "{outcome:?}"
     );
     assert_eq!(outcome.stdout, "");

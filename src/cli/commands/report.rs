@@ -31,7 +31,7 @@ use crate::cli::input::Input;
 use crate::cli::options::flag;
 use crate::cli::payloads::payloads;
 use crate::cli::stacks::{has_copies, stack_options, warn_of_cut};
-use crate::cli::symbols::{own_vdso, search_paths};
+use crate::cli::symbols::{own_vdso, search_paths, shows_inlines};
 
 pub(super) use self::args::command;
 use self::choice::Chosen;
@@ -62,6 +62,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         tables: &tables,
         select: chosen.as_ref().map(|chosen| chosen as &dyn Select),
         times: matches.get_one::<String>("time").map(String::as_str),
+        inlines: flag(matches, "inline"),
     };
     let (histograms, stacks) = count(context, &input.path, &replay, &question)?;
     context.paginate("report")?;
@@ -111,6 +112,8 @@ struct Question<'q> {
     select: Option<&'q dyn Select>,
     /// The stretches of time that were asked for.
     times: Option<&'q str>,
+    /// `--inline`, `--no-inline`.
+    inlines: Option<bool>,
 }
 
 /// Counts the samples of every event, and the user stacks that were unwound for it.
@@ -121,7 +124,7 @@ fn count(
     question: &Question<'_>,
 ) -> Result<(Vec<Histogram>, StackSummary), CliError> {
     let data = replay.data();
-    let events = data.events().iter();
+    let events = data.events();
     let mut options = question.plan.options.clone();
     let wants_chains = options.children || options.graph.is_some();
     let unwinds = wants_chains && has_copies(data.events());
@@ -144,7 +147,12 @@ fn count(
     let source = Source {
         endian: data.endian(),
         callchains: events
+            .iter()
             .map(|event| event.attr.sample_type.contains(SampleType::CALLCHAIN))
+            .collect(),
+        inlines: events
+            .iter()
+            .map(|event| shows_inlines(&event.attr, question.inlines))
             .collect(),
         groups: question
             .tables

@@ -132,6 +132,7 @@ mod tests {
         assert_eq!(parsed("sym,C"), ["symbol", "comm"]);
         assert_eq!(parsed("p,t,cp"), ["pid", "tid", "cpu"]);
         assert_eq!(parsed("dso,DSO,,d"), ["dso"]);
+        assert_eq!(parsed("srcl,srcfile"), ["srcline", "srcfile"]);
         assert_eq!(parsed("o,per,sa"), ["overhead", "period", "sample"]);
         assert_eq!(
             parsed("overhead_us,overhead_c"),

@@ -1,11 +1,15 @@
 //! Call graphs with names, in the form that was asked for.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
 use rperf_replay::DsoId;
+use rperf_resolve::SymbolId;
+use rustc_hash::FxHashMap;
 
 use crate::histogram::Branch;
+use crate::keys::{Line, Site};
 use crate::names::Names;
 use crate::options::{GraphForm, GraphOptions};
 use crate::stacks::Layout;
@@ -13,14 +17,62 @@ use crate::tree::{Builder, Chain, Least, Node, Siblings};
 
 /// Makes the call graphs of one event.
 pub(crate) struct Graphs<'a> {
-    pub(crate) layout: &'a Layout,
-    pub(crate) names: &'a dyn Names,
-    pub(crate) options: &'a GraphOptions,
+    layout: &'a Layout,
+    names: &'a dyn Names,
+    options: &'a GraphOptions,
     /// The event's period, which thresholds refer to.
-    pub(crate) whole: u64,
+    whole: u64,
+    /// For each site, the first of those that are the same in a graph.
+    alike: Vec<u32>,
 }
 
-impl Graphs<'_> {
+/// What a graph sees of a site.
+#[derive(PartialEq, Eq, Hash)]
+struct Seen<'a> {
+    dso: Option<DsoId>,
+    symbol: Option<SymbolId>,
+    /// Copies of an inlined function are one, whatever they are inlined into.
+    inlined: Option<&'a str>,
+    address: u64,
+    line: Line,
+}
+
+impl<'a> Graphs<'a> {
+    pub(crate) fn new(
+        layout: &'a Layout,
+        names: &'a dyn Names,
+        options: &'a GraphOptions,
+        whole: u64,
+    ) -> Self {
+        let mut graphs = Self {
+            layout,
+            names,
+            options,
+            whole,
+            alike: Vec::new(),
+        };
+        let mut first: FxHashMap<Seen<'_>, u32> = FxHashMap::default();
+        let numbered = (0..).zip(&layout.sites);
+        let alike =
+            numbered.map(|(number, site)| *first.entry(graphs.seen(site)).or_insert(number));
+        graphs.alike = alike.collect();
+        graphs
+    }
+
+    fn seen(&self, site: &Site) -> Seen<'a> {
+        let inlined = site.symbol.filter(|symbol| self.names.is_inlined(*symbol));
+        Seen {
+            dso: site.dso,
+            symbol: site.symbol.filter(|_| inlined.is_none()),
+            inlined: inlined.map(|symbol| self.names.symbol(symbol)),
+            address: site.address,
+            line: match site.line {
+                line @ Line::Known(_) if self.options.tells_places() => line,
+                _ => Line::None,
+            },
+        }
+    }
+
     /// Events that a row needs to have a graph.
     pub(crate) fn least_row(&self) -> u64 {
         match self.least() {
@@ -34,6 +86,7 @@ impl Graphs<'_> {
         let listed = self.options.form.is_list();
         let builder = Builder {
             layout: self.layout,
+            alike: &self.alike,
             least: self.least(),
             siblings: if listed {
                 Siblings::ByRank
@@ -61,14 +114,18 @@ impl Graphs<'_> {
         }
     }
 
-    /// How siblings of equal weight are ordered: perf goes by the object's place in its memory, which mostly rises as
-    /// objects appear in the recording, and then by address, the higher ones first. Numbers of objects are of the
-    /// recording, not of the run.
-    fn rank(&self, site: u32) -> Reverse<(Option<DsoId>, u64)> {
+    /// How siblings of equal weight are ordered: by line, the later ones first; else perf goes by the object's place in
+    /// its memory, which mostly rises as objects appear in the recording, and then by address, the higher ones first.
+    /// Numbers of objects are of the recording, not of the run.
+    fn rank(&self, site: u32) -> Reverse<(Option<&str>, Option<DsoId>, u64)> {
         let site = &self.layout.sites[site as usize];
+        let line = match site.line {
+            Line::Known(line) if self.options.by_line => Some(self.names.line(line)),
+            _ => None,
+        };
         let symbol = site.symbol.filter(|_| !self.options.by_address);
         let start = symbol.map(|symbol| self.names.range(symbol).0);
-        Reverse((site.dso, start.unwrap_or(site.address)))
+        Reverse((line, site.dso, start.unwrap_or(site.address)))
     }
 
     fn branch(&self, node: Node) -> Branch {
@@ -109,14 +166,32 @@ impl Graphs<'_> {
     fn frame(&self, site: u32) -> Arc<str> {
         let site = &self.layout.sites[site as usize];
         match (site.symbol, site.address) {
-            (Some(symbol), address) if self.options.by_address => {
-                let offset = address.wrapping_sub(self.names.range(symbol).0);
-                format!("{} +{offset}", self.names.symbol(symbol)).into()
+            (Some(symbol), address) => {
+                let mut text = self.names.symbol(symbol).to_owned();
+                if let Some(place) = self.place(site, symbol, address) {
+                    text.push(' ');
+                    text.push_str(&place);
+                }
+                if self.names.is_inlined(symbol) {
+                    text.push_str(" (inlined)");
+                }
+                text.into()
             }
-            (Some(symbol), _) => self.names.symbol(symbol).into(),
             // C's `%#x` writes no 0x before a zero.
             (None, 0) => "0".into(),
             (None, address) => format!("{address:#x}").into(),
+        }
+    }
+
+    /// The line of a frame, or its offset in the function, if graphs tell such things.
+    fn place(&self, site: &Site, symbol: SymbolId, address: u64) -> Option<Cow<'a, str>> {
+        match site.line {
+            Line::Known(line) if self.options.tells_places() => Some(self.names.line(line).into()),
+            _ if self.options.by_address => {
+                let offset = address.wrapping_sub(self.names.range(symbol).0);
+                Some(format!("+{offset}").into())
+            }
+            _ => None,
         }
     }
 }

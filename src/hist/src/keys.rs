@@ -5,6 +5,7 @@
 mod comm;
 mod cpu;
 mod dso;
+mod source;
 mod symbol;
 mod thread;
 mod trace;
@@ -26,6 +27,8 @@ pub(crate) static KEYS: &[&Key] = &[
     &cpu::CPU,
     &thread::TID,
     &trace::TRACE,
+    &source::SRCLINE,
+    &source::SRCFILE,
 ];
 
 /// One sort key and its column.
@@ -49,6 +52,12 @@ pub struct Key {
 }
 
 impl Key {
+    /// Whether its cells show lines or files of source.
+    #[must_use]
+    pub fn shows_source(&self) -> bool {
+        self == &source::SRCLINE || self == &source::SRCFILE
+    }
+
     /// Whether its cells show what tracepoints tell.
     #[must_use]
     pub fn shows_payload(&self) -> bool {
@@ -110,8 +119,22 @@ pub(crate) struct Site {
     pub(crate) symbol: Option<SymbolId>,
     /// The address where no symbol is known, or where call graphs tell addresses apart, else 0.
     pub(crate) address: u64,
+    /// Where in the source it is, where that is asked for.
+    pub(crate) line: Line,
     /// Kernel or user space; `None` without a mapping, which leaves it open.
     pub(crate) level: Option<Level>,
+}
+
+/// Where in the source a frame is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) enum Line {
+    /// Nobody asked, or the code is in no file.
+    #[default]
+    None,
+    /// `FILE:LINE`.
+    Known(PayloadId),
+    /// What keys show where the code is in no file: `FUNCTION+OFFSET`, `OBJECT[ADDRESS]`.
+    Address(PayloadId),
 }
 
 /// What keys are applied to.
@@ -133,6 +156,8 @@ pub(crate) enum Part<'n> {
         start: i64,
         end: i64,
     },
+    /// A function inlined into another one, whose range it has.
+    Inlined { name: &'n str, start: i64, end: i64 },
     /// Numbers, and addresses as signed numbers: the kernel's come first.
     Number(i64),
     /// Not known.

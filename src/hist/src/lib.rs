@@ -26,6 +26,7 @@ mod payloads;
 mod resolve;
 mod rows;
 mod select;
+mod sites;
 mod stacks;
 #[cfg(test)]
 mod tests;

@@ -16,6 +16,10 @@ pub(crate) trait Names: Sync {
     fn dso(&self, dso: DsoId) -> &str;
     /// A function's name, demangled.
     fn symbol(&self, symbol: SymbolId) -> &str;
+    /// Whether that function is inlined into the one whose range it has.
+    fn is_inlined(&self, symbol: SymbolId) -> bool;
+    /// A place in the source, or what stands for it.
+    fn line(&self, line: PayloadId) -> &str;
     /// What a tracepoint told.
     fn payload(&self, payload: PayloadId) -> &str;
     /// The place of that among all that tracepoints told, by bytes.

@@ -50,6 +50,22 @@ pub struct GraphOptions {
     pub min_percent: f64,
     /// Whether calls from different places of one function are different branches.
     pub by_address: bool,
+    /// Whether calls from different lines of one function are.
+    pub by_line: bool,
+}
+
+impl GraphOptions {
+    /// Whether frames are shown with the place in their function.
+    pub(crate) fn tells_places(&self) -> bool {
+        self.by_address || self.by_line
+    }
+}
+
+impl Options {
+    /// Whether keys show lines of source.
+    pub(crate) fn keys_show_lines(&self) -> bool {
+        self.keys().iter().any(|key| key.shows_source())
+    }
 }
 
 /// How the chains of a row are put together.

@@ -15,6 +15,7 @@ use crate::options::Options;
 use crate::parallel;
 use crate::payloads::{PayloadId, PayloadText, Payloads, Texts};
 use crate::rows::{self, Event};
+use crate::sites::Sites;
 use crate::stacks::{Layout, Stacks, Weight};
 
 /// What is known of a recording's events, for the text of their reports.
@@ -24,6 +25,8 @@ pub struct Source<'a> {
     pub endian: Endian,
     /// For each event, whether its samples have callchains.
     pub callchains: Vec<bool>,
+    /// For each event, whether inlined functions are frames of its callchains.
+    pub inlines: Vec<bool>,
     /// The events that reports are made of: one, or those of a group, its leader first.
     pub groups: Vec<Vec<usize>>,
     /// What its tracepoints tell.
@@ -41,8 +44,12 @@ impl Samples<'_> {
         threads: NonZeroUsize,
     ) -> Vec<Histogram> {
         let payloads = Payloads::default();
+        let lines = Payloads::default();
         let select = self.select;
-        let make = || Namer::new(resolver, options, source, &payloads).choosing(select);
+        let make = || {
+            let sites = Sites::new(resolver, options, &lines).choosing(select);
+            Namer::new(sites, options, source, &payloads)
+        };
         let filtered = self.filtered.clone();
         let mut events = self.resolve(make, threads).unwrap_or_else(|| empty(source));
         for (stacks, sum) in events.iter_mut().zip(filtered) {
@@ -51,6 +58,7 @@ impl Samples<'_> {
         let names = Recording {
             resolver,
             payloads: payloads.finish(),
+            lines: lines.finish(),
         };
         let mut events: Vec<Option<Stacks>> = events.into_iter().map(Some).collect();
         let reports = source.groups.iter().map(|group| {
@@ -113,6 +121,7 @@ impl Source<'_> {
 struct Recording<'a, 'w> {
     resolver: &'a Resolver<'w>,
     payloads: Texts,
+    lines: Texts,
 }
 
 impl Names for Recording<'_, '_> {
@@ -131,6 +140,14 @@ impl Names for Recording<'_, '_> {
 
     fn symbol(&self, symbol: SymbolId) -> &str {
         self.resolver.symbol_name(symbol)
+    }
+
+    fn is_inlined(&self, symbol: SymbolId) -> bool {
+        self.resolver.is_inlined(symbol)
+    }
+
+    fn line(&self, line: PayloadId) -> &str {
+        self.lines.get(line)
     }
 
     fn payload(&self, payload: PayloadId) -> &str {

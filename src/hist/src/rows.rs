@@ -55,12 +55,7 @@ pub(crate) fn histogram(
     let leader = events.first().zip(entries.first()).zip(wholes.first());
     let mut graphs = match (leader, &options.graph) {
         (Some(((event, entries), whole)), Some(graph)) if event.callchains => {
-            let graphs = Graphs {
-                layout: event.layout,
-                names,
-                options: graph,
-                whole: whole.period,
-            };
+            let graphs = Graphs::new(event.layout, names, graph, whole.period);
             let chains = entries.chains(graphs.least_row());
             parallel::map(chains, threads, |chains| graphs.make(chains))
         }

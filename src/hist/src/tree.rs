@@ -60,6 +60,8 @@ pub(crate) enum Siblings {
 /// Makes trees of chains.
 pub(crate) struct Builder<'a, F> {
     pub(crate) layout: &'a Layout,
+    /// For each site, the one that stands for it.
+    pub(crate) alike: &'a [u32],
     pub(crate) least: Least,
     pub(crate) siblings: Siblings,
     /// Ranks sites among siblings.
@@ -134,7 +136,8 @@ impl<K: Ord, F: Fn(u32) -> K> Builder<'_, F> {
     fn site(&self, chain: Chain) -> Option<u32> {
         let stack = &self.layout.stacks[chain.stack as usize];
         let frames = self.layout.frames(stack);
-        frames.get(chain.from as usize).copied()
+        let site = frames.get(chain.from as usize)?;
+        Some(self.alike[*site as usize])
     }
 
     fn sum(&self, chain: Chain) -> Sum {

@@ -17,12 +17,28 @@ pub struct SourceLine<'r> {
     pub line: u32,
 }
 
+impl<'r> SourceLine<'r> {
+    /// What is said of code in a file that tells no lines.
+    pub const UNKNOWN: Self = Self {
+        path: "??",
+        line: 0,
+    };
+
+    /// The path's last part.
+    #[must_use]
+    pub fn file_name(&self) -> &'r str {
+        let (_, name) = self.path.rsplit_once('/').unwrap_or(("", self.path));
+        name
+    }
+}
+
 /// A frame of a callchain, and where in its source it is: for a caller, at the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Call<'r> {
     /// The frame. Those of inlined functions have the address of the function around them, and a symbol of their own.
     pub frame: Frame,
-    /// The place in the source, if it is known.
+    /// The place in the source; `None` for code that is in no file: the kernel without a vmlinux, the vdso, code made at
+    /// run time.
     pub place: Option<SourceLine<'r>>,
 }
 
@@ -84,11 +100,11 @@ impl Inlines {
         symbols.made.get(number).copied()
     }
 
-    pub(crate) fn place(&self, frame: SourceFrame) -> Option<SourceLine<'_>> {
-        let path = self.lines.file(frame.file?);
-        Some(SourceLine {
-            path,
+    pub(crate) fn place(&self, frame: SourceFrame) -> SourceLine<'_> {
+        let line = |file| SourceLine {
+            path: self.lines.file(file),
             line: frame.line,
-        })
+        };
+        frame.file.map_or(SourceLine::UNKNOWN, line)
     }
 }

@@ -51,6 +51,11 @@ impl Object {
         self.inlines.get_or_init(read).as_deref()
     }
 
+    /// Whether there is a file that could have lines.
+    pub(crate) fn has_file(&self) -> bool {
+        self.debug.is_some()
+    }
+
     /// Lines and inlined functions if they were asked for before.
     pub(crate) fn read_inlines(&self) -> Option<&Inlines> {
         self.inlines.get()?.as_deref()

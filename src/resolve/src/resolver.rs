@@ -227,7 +227,7 @@ impl<'w> Resolver<'w> {
         let Some((inlines, symbol)) = self.look_inside(frame, &mut sources) else {
             calls.push(Call {
                 frame: *frame,
-                place: None,
+                place: self.in_file(frame).then_some(SourceLine::UNKNOWN),
             });
             return;
         };
@@ -247,7 +247,7 @@ impl<'w> Resolver<'w> {
                     symbol: Some(SymbolId { index, ..symbol }),
                     ..*frame
                 },
-                place: inlines.place(source),
+                place: Some(inlines.place(source)),
             });
         }
     }
@@ -264,15 +264,25 @@ impl<'w> Resolver<'w> {
         (!sources.is_empty()).then_some((inlines, symbol))
     }
 
-    /// The place in the source of the instruction at `frame`, in the innermost of the functions inlined there.
+    /// The place in the source of the instruction at `frame`, in the innermost of the functions inlined there; `None` for
+    /// code that is in no file.
     #[must_use]
     pub fn source_line(&self, frame: &Frame) -> Option<SourceLine<'_>> {
-        let inlines = self.object(frame.dso?)?.inlines(self.reading())?;
+        let object = self.object(frame.dso?)?;
+        let Some(inlines) = object.inlines(self.reading()) else {
+            return object.has_file().then_some(SourceLine::UNKNOWN);
+        };
         let mut sources = Vec::new();
         inlines
             .lines
             .frames(self.files, frame.address, &mut sources);
-        inlines.place(*sources.first()?)
+        let innermost = sources.first().map(|source| inlines.place(*source));
+        Some(innermost.unwrap_or(SourceLine::UNKNOWN))
+    }
+
+    fn in_file(&self, frame: &Frame) -> bool {
+        let object = frame.dso.and_then(|dso| self.object(dso));
+        object.is_some_and(Object::has_file)
     }
 
     fn reading(&self) -> Reading<'_> {

@@ -19,7 +19,8 @@ How call graphs are printed: any of these, separated by commas, in any order.
   PERCENT                 leave out branches below it (default 0.5)
   COUNT                   at most that many branches of one fork, after PERCENT
   caller, callee          from the outermost caller down, or from the sampled function up
-  function, address       join calls from all places of a function, or tell them apart
+  function                join calls from all places of a function
+  address, srcline        tell calls apart by their address, or by their line in the source
   percent, period, count  mark branches with their share, their events or their samples";
 
 /// The command and its options.
@@ -71,7 +72,7 @@ fn input_and_layout() -> Vec<Arg> {
         switch("header").help("print what is known of machine and recording before the report"),
         switch("header-only").help("print only what is known of machine and recording"),
         value("sort", "key[,key...]").short('s').help(
-            "what makes a line: comm, dso, symbol, pid, tid, cpu, trace (what tracepoints tell)",
+            "what makes a line: comm, dso, symbol, pid, tid, cpu, trace (what tracepoints tell), srcline, srcfile",
         ),
         value("fields", "field[,field...]").short('F').help("the columns to show: overhead, overhead_children, overhead_sys, overhead_us, sample, period, and the keys of --sort; with + before them beside the usual ones"),
         switch("show-cpu-utilization").help("show the shares of kernel and user space"),
@@ -163,7 +164,9 @@ fn rest() -> Vec<Arg> {
         value("time", "start,end").help(
             "only samples of this time in seconds, or in percent of the recording: 10%/2, 10%-20%",
         ),
-        not_yet("inline", ""),
+        switch("inline").help(
+            "show functions that were inlined in all callchains (the default in unwound ones)",
+        ),
         not_yet("percent-type", ""),
         not_yet("ns", ""),
         not_yet("time-quantum", ""),

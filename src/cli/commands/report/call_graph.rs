@@ -24,6 +24,8 @@ pub(super) struct CallGraph {
     pub(super) value: BranchValue,
     /// Whether calls from different places of one function are different branches.
     pub(super) by_address: bool,
+    /// Whether calls from different lines are.
+    pub(super) by_line: bool,
     pub(super) min_percent: f64,
     /// Most branches of one fork.
     pub(super) limit: Option<NonZeroUsize>,
@@ -39,6 +41,7 @@ impl Default for CallGraph {
             form: GraphForm::default(),
             value: BranchValue::default(),
             by_address: false,
+            by_line: false,
             min_percent: THRESHOLD,
             limit: None,
             order: None,
@@ -127,7 +130,10 @@ impl CallGraph {
                 self.shown = true;
             }
             Word::Order(order) => self.order = Some(order),
-            Word::ByAddress(by_address) => self.by_address = by_address,
+            Word::By(key) => {
+                self.by_address = key == CallKey::Address;
+                self.by_line = key == CallKey::Line;
+            }
             Word::Value(value) => self.value = value,
             Word::ToCome(reason) => return Err(CliError::usage(reason)),
         }
@@ -158,13 +164,21 @@ fn limit_option(matches: &ArgMatches) -> Result<Option<f64>, CliError> {
     Ok(Some(limit))
 }
 
+/// What makes two calls one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CallKey {
+    Function,
+    Address,
+    Line,
+}
+
 /// What a word of `-g` changes.
 #[derive(Debug, Clone, Copy)]
 enum Word {
     None,
     Form(GraphForm),
     Order(Direction),
-    ByAddress(bool),
+    By(CallKey),
     Value(BranchValue),
     ToCome(&'static str),
 }
@@ -177,12 +191,9 @@ const WORDS: &[(&str, Word)] = &[
     ("folded", Word::Form(GraphForm::Folded)),
     ("caller", Word::Order(Direction::Caller)),
     ("callee", Word::Order(Direction::Callee)),
-    ("function", Word::ByAddress(false)),
-    ("address", Word::ByAddress(true)),
-    (
-        "srcline",
-        Word::ToCome("call graphs by 'srcline' are not supported yet; 'address' tells calls apart"),
-    ),
+    ("function", Word::By(CallKey::Function)),
+    ("address", Word::By(CallKey::Address)),
+    ("srcline", Word::By(CallKey::Line)),
     (
         "branch",
         Word::ToCome("call graphs of 'branch' stacks are not supported yet"),
@@ -194,8 +205,8 @@ const WORDS: &[(&str, Word)] = &[
 
 fn unknown(word: &str) -> CliError {
     CliError::usage(format!("unknown call graph option '{word}'")).hint(
-        "give graph, fractal, flat, folded or none, a threshold in percent and a limit, caller or callee, function or \
-         address, percent, period or count, separated by commas",
+        "give graph, fractal, flat, folded or none, a threshold in percent and a limit, caller or callee, function, \
+         address or srcline, percent, period or count, separated by commas",
     )
 }
 
@@ -238,11 +249,13 @@ mod tests {
 
     #[test]
     fn beginnings_of_words_are_enough() {
-        let graph = parse("fo,a,pe,calle,co").expect("all are known");
+        let graph = parse("fo,a,pe,callee,co").expect("all are known");
         assert_eq!(graph.form, GraphForm::Folded);
         assert_eq!(graph.order, Some(Direction::Callee));
         assert_eq!(graph.value, BranchValue::Count);
-        assert!(graph.by_address);
+        assert!(graph.by_address && !graph.by_line);
+        let by_line = parse("address,srcline").expect("both are known");
+        assert!(by_line.by_line && !by_line.by_address);
         assert!(parse("f").is_ok_and(|graph| graph.form == GraphForm::Flat));
         assert!(parse("p").is_ok_and(|graph| graph.value == BranchValue::Percent));
     }
@@ -250,7 +263,7 @@ mod tests {
     #[test]
     fn what_is_not_built_and_what_is_not_known_are_refused() {
         assert!(
-            parse("srcline").is_err_and(|text| text.contains("'srcline' are not supported yet"))
+            parse("branch").is_err_and(|text| text.contains("'branch' stacks are not supported"))
         );
         assert!(parse("upwards").is_err_and(|text| text.contains("'upwards'")));
         assert!(parse("0.5,3,7").is_err_and(|text| text.contains("'7'")));

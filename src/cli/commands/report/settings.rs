@@ -120,6 +120,7 @@ impl Settings {
                 form: self.graph.form,
                 min_percent: self.graph.min_percent,
                 by_address: self.graph.by_address,
+                by_line: self.graph.by_line,
             }),
             max_stack: self.max_stack,
             hide_unresolved: self.hide_unresolved,

@@ -23,16 +23,24 @@ fn identity<'n>(subject: &Subject<'_>, names: &'n dyn Names) -> Part<'n> {
         return Part::Number(subject.site.address.cast_signed());
     };
     let (start, end) = names.range(symbol);
+    let (start, end) = (start.cast_signed(), end.cast_signed());
+    if names.is_inlined(symbol) {
+        let name = names.symbol(symbol);
+        return Part::Inlined { name, start, end };
+    }
     Part::Function {
         dso: subject.site.dso.map(|dso| names.dso(dso)),
-        start: start.cast_signed(),
-        end: end.cast_signed(),
+        start,
+        end,
     }
 }
 
 fn text(subject: &Subject<'_>, names: &dyn Names) -> String {
     let level = subject.level.letter();
     match (subject.site.symbol, subject.site.address) {
+        (Some(symbol), _) if names.is_inlined(symbol) => {
+            format!("[{level}] {} (inlined)", names.symbol(symbol))
+        }
         (Some(symbol), _) => format!("[{level}] {}", names.symbol(symbol)),
         // C's `%#.16x` writes no 0x before a zero.
         (None, 0) => format!("[{level}] {:016x}", 0),

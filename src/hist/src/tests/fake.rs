@@ -36,14 +36,15 @@ impl Fake {
                     dso: DsoId(dso),
                     index: self.index(function),
                 }),
-                address: 0,
                 level,
+                ..Site::default()
             },
             4 => Site {
                 dso: Some(DsoId(dso)),
                 symbol: None,
                 address: u64::from(number) << if kernel { 58 } else { 4 },
                 level,
+                ..Site::default()
             },
             _ => Site {
                 address: u64::from(number - 20),
@@ -76,6 +77,14 @@ impl Names for Fake {
 
     fn symbol(&self, symbol: SymbolId) -> &str {
         self.table.raw_name(symbol.index)
+    }
+
+    fn is_inlined(&self, _symbol: SymbolId) -> bool {
+        false
+    }
+
+    fn line(&self, line: PayloadId) -> &str {
+        ["a.c:1", "a.c:12", "??:0"][line.0 as usize % 3]
     }
 
     fn payload(&self, payload: PayloadId) -> &str {

@@ -83,6 +83,7 @@ fn options() -> impl Strategy<Value = Options> {
             form,
             min_percent,
             by_address: false,
+            by_line: false,
         }),
         max_stack: 127,
         hide_unresolved: false,

@@ -1,0 +1,232 @@
+//! From addresses to sites: what rows and call graphs tell apart of a frame.
+
+use rperf_replay::Epoch;
+use rperf_resolve::{Call, Frame, Place, Resolver, SourceLine};
+use rperf_wire::CpuMode;
+use rustc_hash::FxHashMap;
+
+use crate::keys::{Line, Site};
+use crate::options::Options;
+use crate::payloads::Payloads;
+use crate::select::{Choice, Select};
+use crate::stacks::Interner;
+
+/// Makes sites of frames.
+pub(crate) struct Sites<'a, 'w> {
+    resolver: &'a Resolver<'w>,
+    lines: &'a Payloads,
+    keys_show_lines: bool,
+    by_address: bool,
+    by_line: bool,
+    hide_unresolved: bool,
+    select: Option<&'a dyn Select>,
+    calls: Vec<Call<'a>>,
+}
+
+impl<'a, 'w> Sites<'a, 'w> {
+    pub(crate) fn new(resolver: &'a Resolver<'w>, options: &Options, lines: &'a Payloads) -> Self {
+        Self {
+            resolver,
+            lines,
+            keys_show_lines: options.keys_show_lines(),
+            by_address: options.graph.is_some_and(|graph| graph.by_address),
+            by_line: options.graph.is_some_and(|graph| graph.by_line),
+            hide_unresolved: options.hide_unresolved,
+            select: None,
+            calls: Vec::new(),
+        }
+    }
+
+    /// The same for the samples that `select` chooses by their place.
+    pub(crate) fn choosing(mut self, select: Option<&'a dyn Select>) -> Self {
+        self.select = select;
+        self
+    }
+
+    /// Whether samples that fell there count.
+    fn choice(&self, frame: &Frame) -> Choice {
+        match self.select {
+            _ if self.hides(frame) => Choice::Ignored,
+            Some(select) => select.place(self.resolver, frame),
+            None => Choice::Counted,
+        }
+    }
+
+    fn hides(&self, frame: &Frame) -> bool {
+        self.hide_unresolved && frame.symbol.is_none()
+    }
+
+    /// The site that a sample fell on.
+    fn leaf(&self, frame: &Frame) -> Site {
+        let place = match self.keys_show_lines {
+            true => self.resolver.source_line(frame),
+            false => None,
+        };
+        let site = Site::new(frame, frame.address);
+        Site {
+            line: self.line(frame, place),
+            ..site
+        }
+    }
+
+    /// The sites of a frame of a callchain: that of the frame, after those of what is inlined there.
+    fn chain(&mut self, frame: &Frame, inlines: bool, mut site: impl FnMut(Site)) {
+        self.calls.clear();
+        if inlines {
+            self.resolver.expand(frame, &mut self.calls);
+        } else {
+            let wanted = self.keys_show_lines || self.by_address || self.by_line;
+            self.calls.push(Call {
+                frame: *frame,
+                place: wanted.then(|| self.resolver.source_line(frame)).flatten(),
+            });
+        }
+        for call in &self.calls {
+            site(self.caller(&call.frame, call.place));
+        }
+    }
+
+    fn caller(&self, frame: &Frame, place: Option<SourceLine<'_>>) -> Site {
+        let mut site = Site::new(frame, frame.ip);
+        if self.keys_show_lines || self.by_address || self.by_line {
+            site.line = self.line(frame, place);
+        }
+        if self.by_address && frame.symbol.is_some() {
+            site.address = frame.address;
+        }
+        site
+    }
+
+    fn line(&self, frame: &Frame, place: Option<SourceLine<'_>>) -> Line {
+        if let Some(place) = place {
+            let text = format!("{}:{}", place.file_name(), place.line);
+            return Line::Known(self.lines.number(text.as_bytes()));
+        }
+        if !self.keys_show_lines {
+            return Line::None;
+        }
+        let symbol = frame
+            .symbol
+            .and_then(|id| Some((id, self.resolver.symbol(id)?)));
+        let text = match (symbol, frame.dso) {
+            (Some((id, symbol)), _) => {
+                let offset = frame.address.wrapping_sub(symbol.start);
+                format!("{}+{offset}", self.resolver.symbol_name(id))
+            }
+            (None, Some(dso)) => {
+                let dso = self.resolver.world().dso(dso);
+                format!("{}[{:x}]", dso.short_name, frame.address)
+            }
+            (None, None) => return Line::None,
+        };
+        Line::Address(self.lines.number(text.as_bytes()))
+    }
+}
+
+impl Site {
+    /// A function, or else `address`.
+    fn new(frame: &Frame, address: u64) -> Self {
+        Self {
+            dso: frame.dso,
+            symbol: frame.symbol,
+            address: if frame.symbol.is_some() { 0 } else { address },
+            line: Line::None,
+            level: frame.mapping.map(|_| frame.level),
+        }
+    }
+}
+
+/// All that the sites of an address depend on.
+#[derive(PartialEq, Eq, Hash)]
+struct Lookup {
+    /// The epoch of the side of the border that the mode looks at.
+    epoch: u64,
+    mode: CpuMode,
+    ip: u64,
+}
+
+/// Sites that were looked up before.
+#[derive(Default)]
+pub(crate) struct KnownSites {
+    /// Of what samples fell on: addresses are shown in terms of the object there, as in perf.
+    leaves: FxHashMap<Lookup, (u32, Choice)>,
+    found: FxHashMap<Lookup, Found>,
+    /// What is too long for [`Found`]: numbers of sites.
+    inlined: Vec<u32>,
+}
+
+/// Numbers of sites.
+#[derive(Clone, Copy)]
+enum Found {
+    One(u32),
+    /// That many from there on, in [`KnownSites::inlined`].
+    More {
+        start: usize,
+        len: usize,
+    },
+}
+
+/// Finds the sites of one sample.
+pub(crate) struct Finder<'f, 'a, 'w> {
+    pub(crate) sites: &'f mut Sites<'a, 'w>,
+    pub(crate) known: &'f mut KnownSites,
+    /// All sites of the event.
+    pub(crate) numbers: &'f mut Interner<Site>,
+    pub(crate) at: Place,
+    pub(crate) epoch: Epoch,
+    /// Whether inlined functions are frames.
+    pub(crate) inlines: bool,
+}
+
+impl Finder<'_, '_, '_> {
+    /// The number of the site that the sample fell on, and whether the sample counts.
+    pub(crate) fn leaf(&mut self, mode: CpuMode, ip: u64) -> (u32, Choice) {
+        let lookup = self.lookup(mode, ip);
+        let (sites, numbers, at) = (&self.sites, &mut self.numbers, self.at);
+        *self.known.leaves.entry(lookup).or_insert_with(|| {
+            let frame = sites.resolver.locate(at, mode, ip);
+            (numbers.number(sites.leaf(&frame)), sites.choice(&frame))
+        })
+    }
+
+    /// Appends the numbers of the sites of a frame to `frames`.
+    pub(crate) fn append(&mut self, mode: CpuMode, ip: u64, frames: &mut Vec<u32>) {
+        let lookup = self.lookup(mode, ip);
+        match self.known.found.get(&lookup) {
+            Some(&Found::One(number)) => return frames.push(number),
+            Some(&Found::More { start, len }) => {
+                return frames.extend_from_slice(&self.known.inlined[start..start + len]);
+            }
+            None => {}
+        }
+        let frame = self.sites.resolver.locate(self.at, mode, ip);
+        let from = frames.len();
+        let numbers = &mut *self.numbers;
+        if !self.sites.hides(&frame) {
+            self.sites.chain(&frame, self.inlines, |site| {
+                frames.push(numbers.number(site));
+            });
+        }
+        let found = match frames[from..] {
+            [number] => Found::One(number),
+            ref more => {
+                let start = self.known.inlined.len();
+                self.known.inlined.extend_from_slice(more);
+                let len = more.len();
+                Found::More { start, len }
+            }
+        };
+        self.known.found.insert(lookup, found);
+    }
+
+    fn lookup(&self, mode: CpuMode, ip: u64) -> Lookup {
+        Lookup {
+            epoch: match mode {
+                CpuMode::Kernel | CpuMode::GuestKernel => self.epoch.kernel,
+                _ => self.epoch.user,
+            },
+            mode,
+            ip,
+        }
+    }
+}
