@@ -6,7 +6,8 @@ use std::path::Path;
 use rperf_testkit::skip;
 
 use super::programs::{
-    Bench, DEBUG_FRAME, FRAME_POINTERS, OPTIMISED, PANICS, PLAIN, Program, STATIC,
+    Bench, DEBUG_FRAME, FRAME_POINTERS, IA32, OPTIMISED, PANICS, PANICS_STATIC, PLAIN, Program,
+    STATIC,
 };
 use super::stacks::{read, symbol};
 
@@ -108,8 +109,14 @@ fn the_number_of_threads_does_not_show() {
 
 #[test]
 fn a_panic_is_seen_from_the_destructors_that_it_passes() {
+    for program in [&PANICS, &PANICS_STATIC] {
+        follow_panics(program);
+    }
+}
+
+fn follow_panics(program: &Program) {
     let bench = Bench::new();
-    let file = match bench.record(&PANICS) {
+    let file = match bench.record(program) {
         Ok(file) => file,
         Err(reason) => {
             return skip(
@@ -144,4 +151,33 @@ fn a_panic_is_seen_from_the_destructors_that_it_passes() {
         dropped > 0 && hooked > 0 && walked > 0,
         "{dropped} {hooked} {walked}"
     );
+}
+
+#[test]
+fn programs_of_32_bits_are_followed_too() {
+    const NAME: &str = "programs_of_32_bits_are_followed_too";
+    if !cfg!(target_arch = "x86_64") {
+        return skip(NAME, "the compiler makes none");
+    }
+    let bench = Bench::new();
+    let file = match bench.record(&IA32) {
+        Ok(file) => file,
+        Err(reason) => return skip(NAME, &reason),
+    };
+    let script = bench.rperf(&["script", "--no-inline", "-i", &file]);
+    let (mut deep, mut alloca) = (0, 0);
+    for sample in read(&script.stdout) {
+        let names: Vec<&str> = sample.frames.iter().map(|frame| symbol(frame)).collect();
+        match &names[..] {
+            ["burn", "with_alloca", "run", "_start"] => alloca += 1,
+            ["burn", inner @ .., "run", "_start"] if *inner == ["deep"; 9] => deep += 1,
+            ["burn", ..] => panic!("{sample:#?}"),
+            _ => {}
+        }
+    }
+    if deep + alloca == 0 {
+        return skip(NAME, "the kernel runs none");
+    }
+    assert!(deep > 0 && alloca > 0, "{deep} {alloca}");
+    assert!(!script.stderr.contains("lack"), "{}", script.stderr);
 }

@@ -55,6 +55,33 @@ pub(super) const PANICS: Program = Program {
     flags: &["-O", "-g"],
     source: "panics.rs",
 };
+pub(super) const PANICS_STATIC: Program = Program {
+    name: "panics-static",
+    flags: &[
+        "-O",
+        "-g",
+        "-C",
+        "target-feature=+crt-static",
+        "--crate-name",
+        "panics",
+    ],
+    ..PANICS
+};
+/// Only on x86-64, whose compilers make such programs and whose kernels mostly run them.
+pub(super) const IA32: Program = Program {
+    name: "ia32",
+    compiler: "cc",
+    flags: &[
+        "-m32",
+        "-O2",
+        "-nostdlib",
+        "-static",
+        "-ffreestanding",
+        "-fno-stack-protector",
+        "-fasynchronous-unwind-tables",
+    ],
+    source: "ia32.c",
+};
 pub(super) const CPLUSPLUS: Program = Program {
     name: "shapes",
     compiler: "c++",
@@ -110,7 +137,7 @@ impl Bench {
             "-F",
             "2500",
         ];
-        line.extend(["--call-graph", "dwarf,16384", "--", &command, "300"]);
+        line.extend(["--call-graph", "dwarf,16384", "--", &command, "200"]);
         let recorded = self.rperf(&line);
         match recorded.status {
             0 => Ok(file),
