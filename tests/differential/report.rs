@@ -61,6 +61,7 @@ const MORE: &[&[&str]] = &[
     &["--percent-limit", "5", "-g", "20,caller"],
     &["--time", "10%/2", "-g", "none"],
     &["--max-stack", "2"],
+    &["--stats"],
     &["--max-stack", "3", "--no-children"],
     &["-U"],
     &["--no-group", "-g", "none"],

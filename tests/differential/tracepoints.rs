@@ -92,6 +92,19 @@ const MORE_REPORT: &[&[&str]] = &[
     &["-s", "comm,trace", "--no-children"],
     &["-s", "sym,trace", "--no-children", "-g", "none"],
     &["-s", "comm,dso,sym", "-g", "caller"],
+    &["-F", "sample,trace", "-s", "comm", "-g", "none"],
+    &["--comms", "sh", "-s", "trace", "-n", "-g", "none"],
+    &["-g", "fractal,0", "-s", "comm"],
+    &["-g", "folded,0,count", "--no-children"],
+    &[
+        "--percent-limit",
+        "10",
+        "--max-stack",
+        "4",
+        "-s",
+        "comm,sym",
+    ],
+    &["--stats"],
 ];
 
 #[test]

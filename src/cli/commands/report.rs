@@ -18,7 +18,9 @@ use rperf_lines::Payloads;
 use rperf_perfdata::{Finding, PerfData};
 use rperf_replay::{EventIndex, Replay};
 use rperf_resolve::{Resolver, StackSummary, UserStacks};
-use rperf_view::report::{Event, write_banner, write_event, write_lost, write_tip, write_values};
+use rperf_view::report::{
+    Event, Stats, write_banner, write_event, write_lost, write_stats, write_tip, write_values,
+};
 use rperf_wire::SampleType;
 
 use crate::cli::context::Context;
@@ -50,6 +52,12 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     }
     let replay = Replay::open(&data)?;
     let diagnostics = replay.diagnostics();
+    if flag(matches, "stats") == Some(true) {
+        context.paginate("report")?;
+        print_stats(context, &replay)?;
+        conclude(&input.path, &diagnostics, context)?;
+        return Ok(exit_of(&data));
+    }
     if replay.sample_counts().iter().sum::<u64>() == 0 {
         conclude(&input.path, &diagnostics, context)?;
         return Err(no_samples(&input, &data));
@@ -75,10 +83,32 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     print(context, &question, &histograms, lost, &settings)?;
     warn_of_cut(context, &stacks, data.events());
     conclude(&input.path, &replay.diagnostics(), context)?;
-    // What is missing was named when the file was opened; a report of a part is not a success.
+    Ok(exit_of(&data))
+}
+
+/// What is missing was named when the file was opened; a report of a part is not a success.
+fn exit_of(data: &PerfData<'_>) -> Exit {
     let cut = |finding: &Finding| matches!(finding, Finding::DataCut { .. });
-    let whole = !data.findings().iter().any(cut);
-    Ok(if whole { Exit::Ok } else { Exit::Failure(255) })
+    match data.findings().iter().any(cut) {
+        true => Exit::Failure(255),
+        false => Exit::Ok,
+    }
+}
+
+/// Prints how many records of each kind there are.
+fn print_stats(context: &Context, replay: &Replay<'_>) -> io::Result<()> {
+    let data = replay.data();
+    let mut stats = Stats::default();
+    // What ends the walk was counted when the file was opened.
+    for record in data.records().flatten() {
+        stats.add(record.raw.kind);
+    }
+    let events = data.events().iter().zip(replay.sample_counts());
+    let events = events.map(|(event, samples)| (event.name.as_str(), *samples));
+    let sampled: Vec<(&str, u64)> = events.filter(|(_, samples)| *samples > 0).collect();
+    let out = &mut context.stdout();
+    write_stats(out, &stats, &sampled)?;
+    out.flush()
 }
 
 /// perf takes one word for a symbol filter; a file name often stands there by mistake.

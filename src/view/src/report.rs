@@ -2,11 +2,13 @@
 
 mod graph;
 mod percent;
+mod stats;
 mod table;
 #[cfg(test)]
 mod tests;
 mod text;
 
 pub use self::graph::BranchValue;
+pub use self::stats::{Stats, write_stats};
 pub use self::table::{Layout, write_rows, write_titles};
 pub use self::text::{Event, write_banner, write_event, write_lost, write_tip, write_values};

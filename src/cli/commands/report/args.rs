@@ -45,7 +45,7 @@ fn input_and_layout() -> Vec<Arg> {
             .short('q')
             .help("print the rows alone, and no warnings"),
         not_yet("dump-raw-trace", "").short('D'),
-        not_yet("stats", ""),
+        switch("stats").help("count the records of each kind and the samples of each event, and nothing more"),
         not_yet("tasks", ""),
         not_yet("mmaps", ""),
         not_yet(

@@ -14,6 +14,11 @@ impl Percent {
         Self(part as f64 * 100.0 / whole as f64)
     }
 
+    /// In percent.
+    pub(super) fn value(self) -> f64 {
+        self.0
+    }
+
     pub(super) fn below(self, limit: f64) -> bool {
         self.0 < limit
     }

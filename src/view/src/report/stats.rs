@@ -1,0 +1,77 @@
+//! `report --stats`: how many records of each kind there are.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use rperf_wire::RecordKind;
+
+use super::percent::Percent;
+
+/// Records by kind.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Stats(BTreeMap<RecordKind, u64>);
+
+impl Stats {
+    /// Counts a record.
+    pub fn add(&mut self, kind: RecordKind) {
+        *self.0.entry(kind).or_default() += 1;
+    }
+}
+
+/// Writes the numbers of records by kind, and of the samples of each event.
+pub fn write_stats(out: &mut dyn Write, stats: &Stats, events: &[(&str, u64)]) -> io::Result<()> {
+    let total: u64 = stats.0.values().sum();
+    writeln!(out, "\nAggregated stats:")?;
+    write_count(out, "TOTAL", total)?;
+    out.write_all(b"\n")?;
+    for (kind, count) in &stats.0 {
+        let number = kind.0.to_string();
+        write_count(out, kind.name().map_or(&number, short), *count)?;
+        let share = Percent::of(*count, total).value();
+        writeln!(out, "  ({share:4.1}%)")?;
+    }
+    for (name, samples) in events {
+        writeln!(out, "{name} stats:")?;
+        write_count(out, "SAMPLE", *samples)?;
+        out.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
+fn write_count(out: &mut dyn Write, name: &str, count: u64) -> io::Result<()> {
+    write!(out, "{name:>16} events: {count:10}")
+}
+
+/// perf leaves out what the records of pipe mode have in common.
+fn short(name: &str) -> &str {
+    name.strip_prefix("HEADER_").unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_stand_in_the_order_of_their_numbers() {
+        let mut stats = Stats::default();
+        for (kind, count) in [
+            (RecordKind::HEADER_ATTR, 1),
+            (RecordKind::SAMPLE, 998),
+            (RecordKind(99), 1),
+        ] {
+            (0..count).for_each(|_| stats.add(kind));
+        }
+        let mut out = Vec::new();
+        write_stats(&mut out, &stats, &[("cycles", 998)]).expect("memory takes it");
+        let expected = "
+Aggregated stats:
+           TOTAL events:       1000
+          SAMPLE events:        998  (99.8%)
+            ATTR events:          1  ( 0.1%)
+              99 events:          1  ( 0.1%)
+cycles stats:
+          SAMPLE events:        998
+";
+        assert_eq!(String::from_utf8(out).expect("text"), expected);
+    }
+}
