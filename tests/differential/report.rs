@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::fmt::Write as _;
 use std::thread;
 
-use rperf_testkit::skip;
+use rperf_testkit::{Run, skip};
 
 use super::compare::difference;
 use super::recordings::{RECORDINGS, Recording};
@@ -141,11 +141,22 @@ fn lines_for(recording: &Recording) -> Vec<&'static [&'static str]> {
 
 pub(super) fn compare_report(tools: &Tools, file: &str, words: &[&str]) -> Option<String> {
     let line = [&["report", "--stdio", "-i", file], words].concat();
+    compare_runs(tools, &line, |run| run)
+}
+
+/// Runs one line under both tools at once, with what `prepare` adds to each.
+pub(super) fn compare_runs(
+    tools: &Tools,
+    line: &[&str],
+    prepare: impl Fn(Run) -> Run + Sync,
+) -> Option<String> {
+    let outcome = |tool| prepare(tools.run(tool, line)).finish();
     let (perf, rperf) = thread::scope(|scope| {
-        let perf = scope.spawn(|| tools.outcome(Tool::Perf, &line));
-        let rperf = tools.outcome(Tool::Rperf, &line);
+        let perf = scope.spawn(|| outcome(Tool::Perf));
+        let rperf = outcome(Tool::Rperf);
         (perf.join().expect("perf ran"), rperf)
     });
+    let (perf, rperf) = (perf.expect("perf starts"), rperf.expect("rperf starts"));
     let shown = line.join(" ");
     assert_eq!(perf.status, 0, "perf {shown}: {}", perf.stderr);
     if rperf.status != 0 {
