@@ -93,7 +93,7 @@ const MORE_REPORT: &[&[&str]] = &[
     &["-s", "sym,trace", "--no-children", "-g", "none"],
     &["-s", "comm,dso,sym", "-g", "caller"],
     &["-F", "sample,trace", "-s", "comm", "-g", "none"],
-    &["--comms", "sh", "-s", "trace", "-n", "-g", "none"],
+    &["--comms", "sh", "-s", "comm,trace", "-n", "-g", "none"],
     &["-g", "fractal,0", "-s", "comm"],
     &["-g", "folded,0,count", "--no-children"],
     &[
