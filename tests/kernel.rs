@@ -62,7 +62,10 @@ const RECORDINGS: &[(&[&str], bool)] = &[
     ),
     (&["-C", "0", "-e", "cpu-clock", "-F", "499"], true),
     (&["-e", "{cpu-clock,page-faults}:S"], false),
-    (&["-e", "work{cpu-clock,cs},page-faults", "-F", "999"], false),
+    (
+        &["-e", "work{cpu-clock,cs},page-faults", "-F", "999"],
+        false,
+    ),
     (&["-s", "-e", "cpu-clock", "--call-graph", "dwarf"], false),
     (&["--per-thread", "-e", "cpu-clock"], false),
     (&["-k", "monotonic", "-e", "cpu-clock"], false),
