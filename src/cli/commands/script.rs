@@ -39,8 +39,10 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     args::refuse_script(matches, context)?;
     let settings = Settings::new(selection(matches, context)?, matches, context)?;
     match Opened::open(matches, context)? {
-        opened if dump::is_wanted(matches) => dump::print(context, opened, &settings)?,
-        Opened::Whole(input) => whole(context, &input, &settings)?,
+        Opened::Whole(input) => whole(matches, context, &input, &settings)?,
+        Opened::Stream(stream) if dump::is_wanted(matches) => {
+            whole(matches, context, &stream.spool(context)?, &settings)?;
+        }
         Opened::Stream(stream) => {
             context.paginate("script")?;
             stream::print(context, stream, &settings)?;
@@ -50,7 +52,12 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
 }
 
 /// Prints the samples of a recording that has an end.
-fn whole(context: &Context, input: &Input, settings: &Settings) -> Result<(), CliError> {
+fn whole(
+    matches: &ArgMatches,
+    context: &Context,
+    input: &Input,
+    settings: &Settings,
+) -> Result<(), CliError> {
     let data = input.parse(context)?;
     context.paginate("script")?;
     if settings.header || settings.header_only {
@@ -65,7 +72,11 @@ fn whole(context: &Context, input: &Input, settings: &Settings) -> Result<(), Cl
     let join = Join::new(settings.clock, settings.nanoseconds);
     let paths = settings.search_paths(context, data.features());
     let resolver = Resolver::new(replay.world(), &DiskFiles, paths).with_vdso(settings.vdso());
-    print(context, &replay, &SampleText::new(&resolver, &plan), join)?;
+    let text = SampleText::new(&resolver, &plan);
+    match dump::is_wanted(matches) {
+        true => dump::print(context, input, &replay, &text, join)?,
+        false => print(context, &replay, &text, join)?,
+    }
     settings.tell(context, &resolver);
     conclude(&input.path, &replay.diagnostics(), context)
 }

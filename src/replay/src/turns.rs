@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 
 use rperf_perfdata::{RecordAt, Records};
-use rperf_wire::{DecodeError, RecordKind, SampleId};
+use rperf_wire::{DecodeError, RecordKind};
 
-use crate::{Order, Replay, Rounds, Sample};
+use crate::{Order, Replay, Rounds, Sample, SideRecord};
 
 /// A record at its turn.
 #[derive(Debug)]
@@ -28,15 +28,15 @@ pub enum What<'a> {
     Stranger,
     /// A sample that cannot be decoded.
     Broken(DecodeError),
-    /// Another record of the kernel, its trailer cut off; an empty trailer where events have none.
+    /// Another record of the kernel.
     Kernel {
-        /// The fields of its kind.
+        /// The fields of its kind, without the trailer.
         body: &'a [u8],
         /// Who, when and where.
-        trailer: SampleId,
+        side: SideRecord<'a>,
     },
     /// A record of the recorder.
-    User,
+    User(SideRecord<'a>),
 }
 
 /// The records of a file in the order in which perf delivers them: the recorder's own ones and those without
@@ -75,11 +75,15 @@ impl<'a> Replay<'a> {
                 Ok(None) => What::Stranger,
                 Err(error) => What::Broken(error),
             }
-        } else if raw.kind.is_user() {
-            What::User
         } else {
-            let (body, trailer) = self.events.split(raw);
-            What::Kernel { body, trailer }
+            let side = self.events.side(*raw, order);
+            match raw.kind.is_user() {
+                true => What::User(side),
+                false => What::Kernel {
+                    body: self.events.split(raw).0,
+                    side,
+                },
+            }
         };
         Turn {
             record,

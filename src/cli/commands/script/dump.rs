@@ -4,60 +4,32 @@ use std::io::Write as _;
 
 use clap::ArgMatches;
 use rperf_replay::{Render as _, Replay, Sample, Turn, What};
-use rperf_resolve::Resolver;
 use rperf_view::dump::{Content, Dump, SampleDump};
 use rperf_view::script::{Block, Join};
 use rperf_wire::CpuMode;
 
-use super::plan::Plan;
-use super::settings::Settings;
 use super::text::{SampleText, Scratch};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::files::DiskFiles;
-use crate::cli::findings::conclude;
-use crate::cli::input::{Input, Opened};
+use crate::cli::input::Input;
 use crate::cli::options::flag;
-use crate::cli::symbols::{own_vdso, search_paths};
 
 /// Whether it is asked for.
 pub(super) fn is_wanted(matches: &ArgMatches) -> bool {
     flag(matches, "dump-raw-trace") == Some(true)
 }
 
-/// Dumps a recording. A stream is read to its end first.
+/// Dumps all records, in the order in which perf delivers them.
 pub(super) fn print(
-    context: &Context,
-    opened: Opened,
-    settings: &Settings,
-) -> Result<(), CliError> {
-    let input = match opened {
-        Opened::Whole(input) => input,
-        Opened::Stream(stream) => stream.spool(context)?,
-    };
-    let data = input.parse(context)?;
-    context.paginate("script")?;
-    let plan = Plan::new(context, &input.path, data.described(), settings)?;
-    let replay = Replay::open(&data)?;
-    let join = Join::new(settings.clock, settings.nanoseconds);
-    records(context, &input, &replay, &plan, join)?;
-    conclude(&input.path, &replay.diagnostics(), context)
-}
-
-fn records(
     context: &Context,
     input: &Input,
     replay: &Replay<'_>,
-    plan: &Plan,
+    text: &SampleText<'_, '_>,
     mut join: Join,
 ) -> Result<(), CliError> {
-    let described = replay.data().described();
-    let paths = search_paths(context, described.features);
-    let resolver = Resolver::new(replay.world(), &DiskFiles, paths).with_vdso(own_vdso());
-    let text = SampleText::new(&resolver, plan);
-    let mut scratch = Scratch::default();
     let path = input.path.to_string_lossy();
-    let mut dump = Dump::new(described, &path);
+    let mut dump = Dump::new(replay.data().described(), &path);
+    let mut scratch = Scratch::default();
     let out = &mut context.stdout();
     dump.write_start(out)?;
     let mut turns = replay.turns();
@@ -65,13 +37,19 @@ fn records(
         turns = turns.as_they_stand();
     }
     for Turn { record, what, .. } in turns {
-        let content = content(replay, &what);
-        dump.write(out, &record, &content)?;
-        if let What::Sample(sample) = &what {
-            let mut block = Block::default();
-            text.render(replay.world(), sample, &mut scratch, &mut block);
-            out.write_all(join.join(&block))?;
+        dump.write(out, &record, &content(replay, &what))?;
+        let mut block = Block::default();
+        let world = replay.world();
+        match &what {
+            What::Sample(sample) => text.render(world, sample, &mut scratch, &mut block),
+            What::Kernel { side, .. } | What::User(side) => {
+                if text.wanted().contains(&record.raw.kind) {
+                    text.record(world, side, &mut scratch, &mut block);
+                }
+            }
+            _ => continue,
         }
+        out.write_all(join.join(&block))?;
     }
     out.flush()?;
     Ok(())
@@ -92,9 +70,9 @@ fn content<'a>(replay: &'a Replay<'_>, what: &'a What<'_>) -> Content<'a> {
         },
         What::Stranger => Content::Stranger,
         What::Broken(error) => Content::Broken(error),
-        What::Kernel { body, trailer } => Content::Kernel {
+        What::Kernel { body, side } => Content::Kernel {
             body,
-            trailer: *trailer,
+            trailer: side.id,
         },
         _ => Content::User,
     }
