@@ -53,6 +53,14 @@ struct Segment {
     address: u64,
 }
 
+impl Segment {
+    /// The address of the byte at `offset` in the file.
+    fn address_of(&self, offset: u64) -> Option<u64> {
+        let inside = offset.checked_sub(self.offset)?;
+        (inside < self.size).then(|| self.address.wrapping_add(inside))
+    }
+}
+
 impl Object {
     /// Reads the headers of `file`. Where it has no `.debug_frame`, that of `debug_file`, its detached debug
     /// information, is used.
@@ -117,12 +125,9 @@ impl Object {
         exact: bool,
         context: &mut UnwindContext<usize>,
     ) -> Result<Step, Cause> {
-        let segment = self
-            .segments
-            .iter()
-            .find(|segment| offset.wrapping_sub(segment.offset) < segment.size)
-            .ok_or(Cause::NoFrameInfo)?;
-        let address = (offset - segment.offset).wrapping_add(segment.address);
+        let mut segments = self.segments.iter();
+        let address = segments.find_map(|segment| segment.address_of(offset));
+        let address = address.ok_or(Cause::NoFrameInfo)?;
         // What runs next lies behind the end of a call.
         let next = if exact {
             offset

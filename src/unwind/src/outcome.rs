@@ -72,19 +72,19 @@ impl Cause {
 }
 
 impl fmt::Display for Cause {
-    /// What became of the stack, to be put behind their number.
+    /// Where frames are lost, to be put behind the number of stacks.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::DumpEnd => "go on above the bytes that were copied",
-            Self::NoStack => "were not copied at all",
-            Self::OtherStack => "lead out of the stack that was copied",
-            Self::Unmapped => "lead to addresses where nothing is mapped",
-            Self::NoFile => "lead through code made at run time, without frame pointers",
-            Self::LostFile => "lead through files that are gone or were replaced",
-            Self::NoFrameInfo => "lead through code without unwind information or frame pointers",
-            Self::BadFrameInfo => "lead through code whose unwind information can't be followed",
-            Self::Stuck => "lead back to where they came from",
-            Self::UnknownArch => "are of an architecture that is not known",
+            Self::DumpEnd => "at the end of what was copied",
+            Self::NoStack => "without a copy",
+            Self::OtherStack => "on another stack than the one that was copied",
+            Self::Unmapped => "at addresses where nothing is mapped",
+            Self::NoFile => "in code made at run time, without frame pointers",
+            Self::LostFile => "in files that are gone or were replaced",
+            Self::NoFrameInfo => "in code without unwind information or frame pointers",
+            Self::BadFrameInfo => "in code whose unwind information can't be followed",
+            Self::Stuck => "at frames that lead back to themselves",
+            Self::UnknownArch => "of an architecture that is not known",
         })
     }
 }

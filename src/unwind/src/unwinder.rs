@@ -30,7 +30,8 @@ pub struct Snapshot<'a> {
 /// Unwinds stacks for one worker.
 #[derive(Default)]
 pub struct Unwinder {
-    steps: Vec<Step>,
+    /// With the object that each belongs to.
+    steps: Vec<(Step, ModuleId)>,
     /// By epoch and [`Spot::key`].
     by_address: FxHashMap<(u64, u64), Found>,
     /// By object and [`Spot::key`] of the offset in its file: the same in all processes.
@@ -193,11 +194,16 @@ impl Unwinder {
         let stop = match found {
             Found::Nothing(stop) => stop,
             Found::Step(index) => {
-                let step = self.steps.get(index as usize);
-                let registers = step.map_or(Err(Cause::BadFrameInfo), |step| step.apply(machine));
-                return match registers {
+                let Some((step, module)) = self.steps.get(index as usize) else {
+                    return Err(Stop::of(Cause::BadFrameInfo));
+                };
+                return match step.apply(machine) {
                     Ok(registers) => Ok(registers.map(Caller::certain)),
-                    Err(cause) => Err(Stop::of(cause)),
+                    // Other causes lie in the sample.
+                    Err(cause) => Err(Stop {
+                        cause,
+                        module: (cause == Cause::BadFrameInfo).then_some(*module),
+                    }),
                 };
             }
         };
@@ -218,7 +224,7 @@ impl Unwinder {
         };
         self.steps
             .get(index as usize)
-            .is_some_and(|step| step.is_signal)
+            .is_some_and(|(step, _)| step.is_signal)
     }
 
     #[inline]
@@ -254,7 +260,7 @@ impl Unwinder {
         let found = match object.step(code.offset, spot.exact, context) {
             Ok(step) => {
                 let index = u32::try_from(self.steps.len()).unwrap_or(u32::MAX);
-                self.steps.push(step);
+                self.steps.push((step, code.module));
                 Found::Step(index)
             }
             Err(cause) => nothing(cause),

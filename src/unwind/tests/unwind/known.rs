@@ -151,6 +151,19 @@ fn a_frame_that_leads_to_itself_is_left() {
 }
 
 #[test]
+fn code_outside_of_the_segments_has_no_frames() {
+    let mut program = Program::new(Arch::X86_64, Section::Searched, &SHAPES);
+    let sampled = program.calls(&[0, 0]);
+    // The offset and the size of the first segment in the file.
+    program.file[0x48..0x50].copy_from_slice(&CODE.end.to_le_bytes());
+    program.file[0x60..0x68].copy_from_slice(&u64::MAX.to_le_bytes());
+    let (frames, outcome) = program.unwind(&sampled);
+    let (cause, module) = (Cause::NoFrameInfo, Some(ModuleId(3)));
+    assert_eq!(frames, sampled.frames[..1]);
+    assert_eq!(outcome.ending, Ending::Cut { cause, module });
+}
+
+#[test]
 fn what_is_no_object_is_refused() {
     let parse = |bytes: &[u8]| Object::parse(FileBytes::from(bytes.to_vec()), None).err();
     assert_eq!(parse(b""), Some(Error::NotElf));

@@ -23,7 +23,7 @@ fn apply(bytes: &mut [u8], damage: &[(prop::sample::Index, u8)]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #![proptest_config(ProptestConfig::with_cases(4000))]
 
     #[test]
     fn damage_neither_panics_nor_loops(
