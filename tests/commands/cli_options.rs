@@ -89,9 +89,7 @@ fn what_perf_has_and_this_has_not_is_refused_by_name_in_one_line() {
         &["record", "--overwrite", "-a"] as &[&str],
         &["record", "--switch-max-files=3"],
         &["record", "--threads", "true"],
-        &["report", "--hierarchy"],
-        &["report", "--no-inline"],
-        &["script", "--dump-unsorted-raw-trace"],
+        &["report", "--itrace"],
         &["script", "--xed"],
     ] {
         let refused = outcome(words);
