@@ -64,6 +64,7 @@ const MORE: &[&[&str]] = &[
     &["--stats"],
     &["--max-stack", "3", "--no-children"],
     &["-U"],
+    &["--symbol-filter", "mem"],
     &["--no-group", "-g", "none"],
     &["--group", "-n", "-g", "none"],
     &["--header-only"],

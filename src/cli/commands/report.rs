@@ -118,7 +118,7 @@ fn refuse_word(matches: &ArgMatches, context: &Context) -> Result<(), CliError> 
     };
     let error = CliError::usage(format!("{} report: '{word}' is no option", context.program));
     Err(error.hint(format!(
-        "-i {word} reads a file of that name; filtering by symbol is not supported yet"
+        "-i {word} reads a file of that name, --symbol-filter {word} shows functions whose names contain it"
     )))
 }
 

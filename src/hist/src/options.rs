@@ -20,6 +20,8 @@ pub struct Options {
     pub max_stack: usize,
     /// Whether what no function is known of is left out, in callchains too.
     pub hide_unresolved: bool,
+    /// Rows are shown whose function's name contains this.
+    pub symbol_filter: Option<String>,
     /// Whether shares are of the samples that count instead of all.
     pub relative: bool,
 }

@@ -61,7 +61,8 @@ pub(crate) fn histogram(
         }
         _ => Vec::new(),
     };
-    let rows = maker.ordered().into_iter().map(|line| {
+    let shown = maker.ordered().into_iter().filter(|line| maker.shows(line));
+    let rows = shown.map(|line| {
         let graph = graphs.get_mut(line.entry as usize);
         let graph = graph.filter(|_| line.event == 0).map(std::mem::take);
         maker.row(line, graph.unwrap_or_default())
@@ -111,6 +112,15 @@ struct Maker<'a> {
 }
 
 impl<'a> Maker<'a> {
+    fn shows(&self, line: &Line) -> bool {
+        let Some(part) = &self.options.symbol_filter else {
+            return true;
+        };
+        let subject = self.entry(line).subject(self.events[line.event].layout);
+        let symbol = subject.site.symbol;
+        symbol.is_some_and(|symbol| self.names.symbol(symbol).contains(part))
+    }
+
     fn entry(&self, line: &Line) -> &'a Entry {
         &self.lists[line.event][line.entry as usize]
     }

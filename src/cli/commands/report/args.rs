@@ -107,7 +107,7 @@ fn selection() -> Vec<Arg> {
         value("symbols", "symbol[,symbol...]")
             .short('S')
             .help("only samples that fell on these functions"),
-        not_yet("symbol-filter", "filter the output with grep"),
+        value("symbol-filter", "text").help("only lines of functions whose names contain this"),
         value("column-widths", "width[,width...]")
             .short('w')
             .help("widths of the first columns; 0 leaves one as wide as it needs"),

@@ -34,6 +34,7 @@ pub(super) struct Settings {
     group: Option<bool>,
     max_stack: usize,
     hide_unresolved: bool,
+    symbol_filter: Option<String>,
     /// Whether shares are of what filters leave.
     relative: bool,
     /// Whether events without samples are left out.
@@ -71,6 +72,7 @@ impl Settings {
             max_stack: max_stack
                 .map_or(MAX_STACK, |max| usize::try_from(*max).unwrap_or(MAX_STACK)),
             hide_unresolved: switch("hide-unresolved") == Some(true),
+            symbol_filter: text("symbol-filter").map(str::to_owned),
             relative: text("percentage").map_or(Ok(false), is_relative)?,
             skip_empty: switch("skip-empty") != Some(false),
             quiet,
@@ -124,6 +126,7 @@ impl Settings {
             }),
             max_stack: self.max_stack,
             hide_unresolved: self.hide_unresolved,
+            symbol_filter: self.symbol_filter.clone(),
             relative: self.relative,
         };
         Ok(Plan {

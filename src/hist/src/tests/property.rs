@@ -87,6 +87,7 @@ fn options() -> impl Strategy<Value = Options> {
         }),
         max_stack: 127,
         hide_unresolved: false,
+        symbol_filter: None,
         relative: false,
     })
 }
@@ -173,6 +174,23 @@ proptest! {
         prop_assert_eq!(absolute.wholes[0].without(filtered), relative.wholes[0]);
         prop_assert_eq!(&absolute.rows, &relative.rows);
         prop_assert_eq!((&relative.events[..], relative.all), (&[3][..], absolute.wholes[0]));
+    }
+
+    #[test]
+    fn a_filter_takes_rows_away_and_changes_none(samples in samples(), mut options in options()) {
+        let fake = Fake::new();
+        let all = count(&fake, &options, &samples, 1, 1);
+        options.symbol_filter = Some("ai".to_owned());
+        let some = count(&fake, &options, &samples, 1, 1);
+        prop_assert_eq!(some.wholes, all.wholes);
+        let shows_names = options.keys().iter().any(|key| key.name == "symbol");
+        let mut rest = all.rows.into_iter();
+        for row in some.rows {
+            prop_assert!(!shows_names || row.cells.iter().any(|cell| cell.contains("main")));
+            prop_assert!(rest.any(|known| known == row));
+        }
+        let left_out = |row: Row| row.cells.iter().all(|cell| !cell.contains("] main"));
+        prop_assert!(!shows_names || rest.all(left_out));
     }
 
     #[test]
