@@ -8,30 +8,67 @@ use rperf_wire::SampleType;
 
 use super::error::CliError;
 
-/// What the options ask for of samples of `recording`.
-///
-/// # Errors
-///
-/// Lists and times that can't be read, and what is asked for that the recording does not tell.
-pub(crate) fn filter(matches: &ArgMatches, recording: Described<'_>) -> Result<Filter, CliError> {
-    let cpus = cpus(matches)?;
-    let mut events = recording.events.iter();
-    let has_cpus = |sample_type: SampleType| sample_type.contains(SampleType::CPU);
-    if cpus.is_some() && !events.all(|event| has_cpus(event.attr.sample_type)) {
-        let message = "File does not contain CPU events. Remove -C option to proceed.";
-        let hint = "record with 'record --sample-cpu' or 'record -a'";
-        return Err(CliError::message(255, message).hint(hint));
+/// How samples come to have a CPU.
+pub(crate) const CPU_HINT: &str = "record with 'record --sample-cpu' or 'record -a'";
+
+/// What the options ask for of samples.
+pub(crate) struct Wanted {
+    /// All but their time.
+    filter: Filter,
+    /// `--time`: in percent it depends on the recording.
+    time: Option<String>,
+}
+
+impl Wanted {
+    /// Reads the options.
+    ///
+    /// # Errors
+    ///
+    /// Lists that can't be read.
+    pub(crate) fn new(matches: &ArgMatches) -> Result<Self, CliError> {
+        let symbols = words(matches, "symbols");
+        let filter = Filter {
+            intervals: None,
+            cpus: cpus(matches)?,
+            comms: words(matches, "comms"),
+            pids: ids(matches, "pid")?,
+            tids: ids(matches, "tid")?,
+            dsos: words(matches, "dsos"),
+            symbols: symbols.map(|words| SymbolNames::new(words.iter().map(String::as_str))),
+        };
+        let time = matches.get_one::<String>("time").cloned();
+        Ok(Self { filter, time })
     }
-    let symbols = words(matches, "symbols");
-    Ok(Filter {
-        intervals: intervals(matches, recording)?,
-        cpus,
-        comms: words(matches, "comms"),
-        pids: ids(matches, "pid")?,
-        tids: ids(matches, "tid")?,
-        dsos: words(matches, "dsos"),
-        symbols: symbols.map(|words| SymbolNames::new(words.iter().map(String::as_str))),
-    })
+
+    /// The stretches of time, as they were given.
+    pub(crate) fn time(&self) -> Option<&str> {
+        self.time.as_deref()
+    }
+
+    /// Which samples of `recording` are wanted; with `relative` moments count from the first sample.
+    ///
+    /// # Errors
+    ///
+    /// Times that can't be read, and what is asked for that the recording does not tell.
+    pub(crate) fn filter(
+        &self,
+        recording: Described<'_>,
+        relative: bool,
+    ) -> Result<Filter, CliError> {
+        let mut filter = self.filter.clone();
+        if let Some(text) = &self.time {
+            let boundaries = recording.features.sample_time();
+            let intervals = Intervals::parse(text, boundaries, relative);
+            filter.intervals = Some(intervals.map_err(untimely)?);
+        }
+        let mut events = recording.events.iter();
+        let has_cpus = |sample_type: SampleType| sample_type.contains(SampleType::CPU);
+        if filter.cpus.is_some() && !events.all(|event| has_cpus(event.attr.sample_type)) {
+            let message = "File does not contain CPU events. Remove -C option to proceed.";
+            return Err(CliError::message(255, message).hint(CPU_HINT));
+        }
+        Ok(filter)
+    }
 }
 
 /// A list of words between commas.
@@ -39,18 +76,6 @@ pub(crate) fn words(matches: &ArgMatches, id: &str) -> Option<Vec<String>> {
     let list = matches.get_one::<String>(id)?;
     let words = list.split(',').filter(|word| !word.is_empty());
     Some(words.map(str::to_owned).collect())
-}
-
-fn intervals(
-    matches: &ArgMatches,
-    recording: Described<'_>,
-) -> Result<Option<Intervals>, CliError> {
-    let Some(text) = matches.get_one::<String>("time") else {
-        return Ok(None);
-    };
-    let boundaries = recording.features.sample_time();
-    let intervals = Intervals::parse(text, boundaries, false);
-    intervals.map(Some).map_err(untimely)
 }
 
 fn ids(matches: &ArgMatches, id: &str) -> Result<Option<Vec<u32>>, CliError> {

@@ -26,7 +26,7 @@ use rperf_wire::SampleType;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit};
 use crate::cli::files::DiskFiles;
-use crate::cli::filter::filter;
+use crate::cli::filter::Wanted;
 use crate::cli::findings::conclude;
 use crate::cli::header::print_header;
 use crate::cli::input::Input;
@@ -44,6 +44,7 @@ use self::settings::{Plan, Settings};
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
     refuse_word(matches, context)?;
     let settings = Settings::new(matches, context)?;
+    let wanted = Wanted::new(matches)?;
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
     if flag(matches, "header-only") == Some(true) {
@@ -64,12 +65,12 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     }
     let plan = settings.plan(data.described())?;
     let tables = settings.tables(data.described());
-    let chosen = Chosen::new(filter(matches, data.described())?);
+    let chosen = Chosen::new(wanted.filter(data.described(), false)?);
     let question = Question {
         plan: &plan,
         tables: &tables,
         select: chosen.as_ref().map(|chosen| chosen as &dyn Select),
-        times: matches.get_one::<String>("time").map(String::as_str),
+        times: wanted.time(),
         inlines: flag(matches, "inline"),
     };
     let (histograms, stacks) = count(context, &input.path, &replay, &question)?;

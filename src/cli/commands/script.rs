@@ -22,6 +22,7 @@ use rperf_view::script::{Block, Join};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit};
 use crate::cli::files::DiskFiles;
+use crate::cli::filter::CPU_HINT;
 use crate::cli::findings::conclude;
 use crate::cli::input::{Input, Opened};
 use crate::cli::stacks::warn_of_cut;
@@ -30,9 +31,6 @@ pub(super) use self::args::command;
 use self::plan::Plan;
 use self::settings::Settings;
 use self::text::SampleText;
-
-/// How samples come to have a CPU.
-const CPU_HINT: &str = "record with 'record --sample-cpu' or 'record -a'";
 
 /// Prints the samples.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {

@@ -1,19 +1,19 @@
 //! What the options of `script` ask for.
 
 use clap::ArgMatches;
-use rperf_lines::{Filter, IntervalError, Intervals, Selection, SymbolNames};
+use rperf_lines::{Filter, Selection};
 use rperf_perfdata::{Described, Features};
 use rperf_resolve::Resolver;
 use rperf_symbol::{FileBytes, SearchPaths};
-use rperf_sys::CpuList;
 use rperf_view::header::HeaderOptions;
 use rperf_view::script::Clock;
-use rperf_wire::{RecordKind, SampleType};
+use rperf_wire::RecordKind;
 
 use super::records;
 use super::symbols::Symbols;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::cli::filter::{Wanted, words};
 use crate::cli::header;
 use crate::cli::options::flag;
 use crate::cli::symbols::{own_vdso, search_paths};
@@ -44,10 +44,8 @@ pub(super) struct Settings {
     verbose: bool,
     /// Where symbols are looked for, if not in the usual places.
     symbols: Symbols,
-    /// Which samples are shown, but for their time.
-    filter: Filter,
-    /// `--time`: in percent it depends on the recording.
-    time: Option<String>,
+    /// Which samples are shown.
+    wanted: Wanted,
 }
 
 impl Settings {
@@ -79,17 +77,7 @@ impl Settings {
             records: records::shown(matches),
             verbose: context.verbosity(matches) > 0,
             symbols: Symbols::new(matches)?,
-            filter: Filter {
-                intervals: None,
-                cpus: cpus(matches)?,
-                comms: words(matches, "comms"),
-                pids: ids(matches, "pid")?,
-                tids: ids(matches, "tid")?,
-                dsos: words(matches, "dsos"),
-                symbols: words(matches, "symbols")
-                    .map(|words| SymbolNames::new(words.iter().map(String::as_str))),
-            },
-            time: matches.get_one::<String>("time").cloned(),
+            wanted: Wanted::new(matches)?,
         })
     }
 
@@ -130,20 +118,8 @@ impl Settings {
     ///
     /// What is asked for that the recording does not tell.
     pub(super) fn filter(&self, recording: Described<'_>) -> Result<Filter, CliError> {
-        let mut filter = self.filter.clone();
-        if let Some(text) = &self.time {
-            let boundaries = recording.features.sample_time();
-            let relative = self.clock == Clock::SinceFirst;
-            let intervals = Intervals::parse(text, boundaries, relative);
-            filter.intervals = Some(intervals.map_err(untimely)?);
-        }
-        let mut events = recording.events.iter();
-        let has_cpus = |sample_type: SampleType| sample_type.contains(SampleType::CPU);
-        if filter.cpus.is_some() && !events.all(|event| has_cpus(event.attr.sample_type)) {
-            let message = "File does not contain CPU events. Remove -C option to proceed.";
-            return Err(CliError::message(255, message).hint(super::CPU_HINT));
-        }
-        Ok(filter)
+        self.wanted
+            .filter(recording, self.clock == Clock::SinceFirst)
     }
 }
 
@@ -168,51 +144,5 @@ fn clock(matches: &ArgMatches) -> Result<Clock, CliError> {
         (true, false) => Ok(Clock::SinceFirst),
         (false, true) => Ok(Clock::SinceBefore),
         (false, false) => Ok(Clock::Recorded),
-    }
-}
-
-/// A list of words between commas.
-fn words(matches: &ArgMatches, id: &str) -> Option<Vec<String>> {
-    let list = matches.get_one::<String>(id)?;
-    let words = list.split(',').filter(|word| !word.is_empty());
-    Some(words.map(str::to_owned).collect())
-}
-
-fn ids(matches: &ArgMatches, id: &str) -> Result<Option<Vec<u32>>, CliError> {
-    let Some(words) = words(matches, id) else {
-        return Ok(None);
-    };
-    let ids = words.iter().map(|word| {
-        // -1 is how a sample without ids shows them.
-        let number = word
-            .parse()
-            .or_else(|_| word.parse::<i32>().map(i32::cast_unsigned));
-        number.map_err(|_| {
-            CliError::usage(format!("problems parsing {id} list: '{word}' is no number"))
-        })
-    });
-    ids.collect::<Result<_, _>>().map(Some)
-}
-
-fn cpus(matches: &ArgMatches) -> Result<Option<Vec<u32>>, CliError> {
-    let Some(list) = matches.get_one::<String>("cpu") else {
-        return Ok(None);
-    };
-    let cpus = CpuList::parse(list).map_err(|error| {
-        CliError::message(255, "Invalid cpu_list").detail(format!("{list}: {error}"))
-    })?;
-    Ok(Some(cpus.numbers().to_vec()))
-}
-
-fn untimely(error: IntervalError) -> CliError {
-    let cli = CliError::message(234, error.to_string());
-    match error {
-        IntervalError::NoBoundaries => {
-            cli.hint("name the times in seconds, as START,END; script shows them")
-        }
-        _ => cli.hint(
-            "START,END in seconds, either of which may be left out; several with blanks between; 10%/2 is the second tenth; \
-             10%-20%,40%-50%",
-        ),
     }
 }
