@@ -7,13 +7,18 @@ use super::context::Context;
 use super::error::CliError;
 use super::input::Input;
 
-/// Prints the header of `input` with local times.
+/// Prints the header of `input` with local times; `full` tells topology and caches, not only that they are there.
 pub(crate) fn print_header(
     context: &Context,
     input: &Input,
     data: &PerfData<'_>,
+    full: bool,
 ) -> Result<(), CliError> {
-    write_header(&mut context.stdout(), data, &options(input.changed))?;
+    let options = HeaderOptions {
+        full,
+        ..options(input.changed)
+    };
+    write_header(&mut context.stdout(), data, &options)?;
     Ok(())
 }
 

@@ -68,6 +68,7 @@ const MORE: &[&[&str]] = &[
     &["--no-group", "-g", "none"],
     &["--group", "-n", "-g", "none"],
     &["--header-only"],
+    &["--header-only", "-I"],
 ];
 
 const THOROUGH: &str = "frames, with";

@@ -47,8 +47,9 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     let wanted = Wanted::new(matches)?;
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
+    let full = flag(matches, "show-info") == Some(true);
     if flag(matches, "header-only") == Some(true) {
-        print_header(context, &input, &data)?;
+        print_header(context, &input, &data, full)?;
         return Ok(Exit::Ok);
     }
     let replay = Replay::open(&data)?;
@@ -76,7 +77,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     let (histograms, stacks) = count(context, &input.path, &replay, &question)?;
     context.paginate("report")?;
     if flag(matches, "header") == Some(true) {
-        print_header(context, &input, &data)?;
+        print_header(context, &input, &data, full)?;
     } else if !settings.quiet {
         write_banner(&mut context.stdout())?;
     }

@@ -76,7 +76,7 @@ fn input_and_layout() -> Vec<Arg> {
         ),
         value("fields", "field[,field...]").short('F').help("the columns to show: overhead, overhead_children, overhead_sys, overhead_us, sample, period, and the keys of --sort; with + before them beside the usual ones"),
         switch("show-cpu-utilization").help("show the shares of kernel and user space"),
-        not_yet("showcpuutilization", ""),
+        switch("showcpuutilization").hide(true),
         not_yet("parent", "").short('p'),
         not_yet("exclude-other", "").short('x'),
         optional("call-graph", "mode", "graph")
@@ -121,7 +121,9 @@ fn selection() -> Vec<Arg> {
         value("cpu", "cpu[,cpu...]")
             .short('C')
             .help("only samples taken on these CPUs"),
-        not_yet("show-info", "").short('I'),
+        switch("show-info")
+            .short('I')
+            .help("with --header, print topology and caches in full"),
     ]
 }
 

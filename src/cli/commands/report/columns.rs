@@ -40,7 +40,7 @@ impl Columns {
         let is_on = |id| flag(matches, id) == Some(true);
         let numbers: &[(bool, &[Number])] = &[
             (
-                is_on("show-cpu-utilization"),
+                is_on("show-cpu-utilization") || is_on("showcpuutilization"),
                 &[Number::Kernel, Number::User],
             ),
             (is_on("show-nr-samples"), &[Number::Samples]),
