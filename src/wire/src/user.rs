@@ -139,9 +139,9 @@ fn take_name<'a, const N: usize>(
     Ok(crate::until_nul(at.take(N, field)?))
 }
 
-/// Appends a name in a room of `N` bytes, cut to leave a NUL.
+/// Appends a name in a room of `N` bytes, cut to fit. One that fills the room has no NUL, and is taken as such.
 fn put_name<const N: usize>(to: &mut Encoder<'_>, name: &[u8]) {
-    let name = name.get(..N - 1).unwrap_or(name);
+    let name = name.get(..N).unwrap_or(name);
     to.bytes(name);
     to.zeros(N - name.len());
 }

@@ -12,9 +12,9 @@ fn endians() -> impl Strategy<Value = Endian> {
     prop_oneof![Just(Endian::Little), Just(Endian::Big)]
 }
 
-/// Names that fit into the smallest room.
+/// Names that fit into the smallest room, or fill it.
 fn names() -> impl Strategy<Value = Vec<u8>> {
-    vec(1_u8.., 0..15)
+    vec(1_u8.., 0..=16)
 }
 
 fn cpu_maps() -> impl Strategy<Value = CpuMap> {
