@@ -63,6 +63,8 @@ impl WorldBuilder {
                 | RecordKind::COMM
                 | RecordKind::FORK
                 | RecordKind::KSYMBOL
+                | RecordKind::NAMESPACES
+                | RecordKind::CGROUP
         )
     }
 
@@ -88,6 +90,11 @@ impl WorldBuilder {
             }
             Record::Fork(task) => self.fork(order, raw.misc, &task),
             Record::Ksymbol(ksymbol) => self.ksymbol(order, &ksymbol),
+            Record::Namespaces(of) => self.world.namespaces.entered(order, of.tid, of.links),
+            Record::Cgroup(cgroup) => {
+                let path = String::from_utf8_lossy(cgroup.path);
+                self.world.cgroups.appeared(cgroup.id, &path);
+            }
             _ => {}
         }
         Ok(())
@@ -177,6 +184,7 @@ impl WorldBuilder {
     fn fork(&mut self, order: Order, misc: Misc, task: &Task) {
         let (parent, child) = ((task.ppid, task.ptid), (task.pid, task.tid));
         self.world.threads.forked(order, parent, child);
+        self.world.namespaces.started(order, task.tid);
         // A thread uses the mappings of its process.
         if task.pid != task.tid {
             self.process(order, Machine::Host, task.pid);

@@ -5,6 +5,7 @@ mod comms;
 mod dsos;
 mod epoch;
 mod kernel;
+mod namespaces;
 mod naming;
 mod recent;
 mod space;
@@ -14,8 +15,9 @@ pub use builder::WorldBuilder;
 pub(crate) use comms::Comms;
 use dsos::Dsos;
 pub use epoch::Epoch;
+use namespaces::{Cgroups, Namespaces};
 pub use recent::{Moment, Recent, Who};
-use rperf_wire::CpuMode;
+use rperf_wire::{CpuMode, Namespace};
 use rustc_hash::FxHashMap;
 use space::{Parent, Space, SpaceId};
 use threads::Threads;
@@ -44,6 +46,8 @@ pub struct World {
     /// Address spaces of a process id, oldest first.
     processes: FxHashMap<(Machine, u32), Vec<Lifetime>>,
     kernels: FxHashMap<Machine, SpaceId>,
+    namespaces: Namespaces,
+    cgroups: Cgroups,
     /// Rises with every record that changes anything.
     version: u64,
 }
@@ -149,6 +153,19 @@ impl World {
     #[must_use]
     pub fn comm_last(&self, _pid: u32, tid: u32, order: Order) -> CommId {
         self.threads.comm_last(tid, order)
+    }
+
+    /// The namespaces of the thread just before `order`: net, uts, ipc, pid, user, mnt, cgroup, as many as
+    /// the recorder told; none where it told nothing.
+    #[must_use]
+    pub fn namespaces_at(&self, tid: u32, order: Order) -> &[Namespace] {
+        self.namespaces.at(tid, order)
+    }
+
+    /// The path of a cgroup, from the root of its hierarchy.
+    #[must_use]
+    pub fn cgroup(&self, id: u64) -> Option<&str> {
+        self.cgroups.path(id)
     }
 
     /// The text of a name.

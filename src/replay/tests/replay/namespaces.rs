@@ -1,0 +1,90 @@
+//! Namespaces and cgroups against what a list of the same records says, read from its start.
+
+use proptest::prelude::*;
+use rperf_replay::{Order, WorldBuilder};
+use rperf_wire::{Cgroup, Encoder, Endian, Misc, Namespace, Namespaces, RawRecord, Record, Task};
+
+const ENDIAN: Endian = Endian::Little;
+
+#[derive(Debug, Clone)]
+enum Step {
+    Enter { tid: u32, inode: u64 },
+    Fork { tid: u32 },
+    Cgroup { id: u64, name: u8 },
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        3 => (0_u32..4, 1_u64..9).prop_map(|(tid, inode)| Step::Enter { tid, inode }),
+        1 => (0_u32..4).prop_map(|tid| Step::Fork { tid }),
+        1 => (0_u64..4, any::<u8>()).prop_map(|(id, name)| Step::Cgroup { id, name }),
+    ];
+    prop::collection::vec(step, 0..40)
+}
+
+fn links(inode: u64) -> Vec<Namespace> {
+    vec![Namespace { dev: 4, inode }; 7]
+}
+
+fn push(builder: &mut WorldBuilder, order: Order, record: &Record<'_>) {
+    let mut body = Vec::new();
+    record.encode_body(&mut Encoder::new(&mut body, ENDIAN));
+    let (kind, misc) = record.kind_and_misc();
+    let raw = RawRecord {
+        kind,
+        misc: Misc(misc.0),
+        body: &body,
+    };
+    builder.push(order, &raw).expect("a whole record");
+}
+
+fn order(place: usize) -> Order {
+    Order {
+        time: place as u64 / 3,
+        position: place as u64,
+    }
+}
+
+proptest! {
+    #[test]
+    fn the_world_tells_what_was_said_last(steps in steps()) {
+        let mut builder = WorldBuilder::new(ENDIAN);
+        for (place, step) in steps.iter().enumerate() {
+            let order = order(place);
+            match step {
+                Step::Enter { tid, inode } => {
+                    let of = Namespaces { pid: *tid, tid: *tid, links: links(*inode) };
+                    push(&mut builder, order, &Record::Namespaces(of));
+                }
+                Step::Fork { tid } => {
+                    let task = Task { pid: *tid, ppid: 9, tid: *tid, ptid: 9, time: order.time };
+                    push(&mut builder, order, &Record::Fork(task));
+                }
+                Step::Cgroup { id, name } => {
+                    let path = format!("/{name}");
+                    push(&mut builder, order, &Record::Cgroup(Cgroup { id: *id, path: path.as_bytes() }));
+                }
+            }
+        }
+        let world = builder.finish();
+        for place in 0..=steps.len() {
+            for asked in 0..4 {
+                let past = steps.iter().take(place).rev();
+                let last = past.clone().find_map(|step| match step {
+                    Step::Enter { tid, inode } if *tid == asked => Some(links(*inode)),
+                    Step::Fork { tid } if *tid == asked => Some(Vec::new()),
+                    _ => None,
+                });
+                let found = world.namespaces_at(asked, order(place));
+                prop_assert_eq!(found, last.unwrap_or_default());
+            }
+        }
+        for asked in 0..4 {
+            let first = steps.iter().find_map(|step| match step {
+                Step::Cgroup { id, name } if *id == asked => Some(format!("/{name}")),
+                _ => None,
+            });
+            prop_assert_eq!(world.cgroup(asked), first.as_deref());
+        }
+    }
+}
