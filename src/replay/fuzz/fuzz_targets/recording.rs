@@ -1,0 +1,12 @@
+//! A whole recording, as a file and as a stream: header, features, records, compression, World, samples.
+
+#![no_main]
+
+#[path = "../../tests/replay/exercise.rs"]
+mod exercise;
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let _outcome = exercise::exercise(bytes);
+});

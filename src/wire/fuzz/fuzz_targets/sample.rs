@@ -1,0 +1,30 @@
+//! Samples of any attr: what decodes is encoded to the bytes that it came from, as far as they counted.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use rperf_wire::{Attr, Encoder, Endian, SampleLayout};
+
+fuzz_target!(|input: (bool, &[u8])| {
+    let (big, bytes) = input;
+    let endian = if big { Endian::Big } else { Endian::Little };
+    let (attr, body) = bytes.split_at(bytes.len().min(Attr::SIZE));
+    let Ok(attr) = Attr::decode(attr, endian) else {
+        return;
+    };
+    assert_eq!(
+        Attr::decode(&attr.encode(endian), endian).as_ref(),
+        Ok(&attr)
+    );
+    let layout = SampleLayout::new(&attr);
+    let Ok(sample) = layout.decode(body, endian) else {
+        return;
+    };
+    drop(sample.read.map(|read| read.values()));
+    if let Some(stack) = sample.branch_stack {
+        assert_eq!(stack.iter().count(), stack.len());
+    }
+    let mut again = Vec::new();
+    layout.encode(&sample, &mut Encoder::new(&mut again, endian));
+    assert_eq!(layout.decode(&again, endian), Ok(sample));
+});
