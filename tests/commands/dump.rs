@@ -192,6 +192,8 @@ fn every_record_of_the_recorder() {
             .u32(format)
             .u64(0x1234)
     };
+    let mut message = b"a message".to_vec();
+    message.resize(64, 0);
     let zone = || Bytes::new().u64(3).u64(4).u64(5);
     let records = [
         (
@@ -204,8 +206,8 @@ fn every_record_of_the_recorder() {
         ),
         (68, Bytes::new()),
         (69, Bytes::new().u64(1).u64(ID).u64(0).u64(u64::MAX).u64(7)),
-        (72, error(0).text("a message", 8)),
-        (72, error(1).u64(1_999_999_999).text("a message", 8)),
+        (72, error(0).raw(&message)),
+        (72, error(1).u64(1_999_999_999).raw(&message)),
         (
             73,
             Bytes::new().u64(2).u64(7).raw([0; 16]).u64(8).raw([0; 16]),

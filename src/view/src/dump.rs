@@ -11,7 +11,6 @@
 //! ```
 
 mod branches;
-mod cpu_map;
 mod hex;
 mod kernel;
 mod sample;

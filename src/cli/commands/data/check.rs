@@ -6,7 +6,7 @@ use std::fmt::Display;
 use rperf_events::tracepoint::Format;
 use rperf_perfdata::{EventDesc, EventUpdate, Finding, PerfData};
 use rperf_replay::{Diagnostics, Replay, What};
-use rperf_wire::{EventType, RawRecord, Record, RecordKind, SampleType};
+use rperf_wire::{EventType, RawRecord, Record, RecordKind, SampleType, UserRecord};
 
 use crate::cli::error::CliError;
 
@@ -188,6 +188,13 @@ impl Checked {
                 }
                 _ if kind == RecordKind::EVENT_UPDATE => {
                     if let Err(error) = EventUpdate::decode(turn.record.raw.body, endian) {
+                        faults.add(kind, "broken", || cannot(&error));
+                    }
+                }
+                // Old recorders cut its name short, and nobody reads it.
+                What::User(_) if kind == RecordKind::HEADER_EVENT_TYPE => {}
+                What::User(_) => {
+                    if let Err(error) = UserRecord::decode(&turn.record.raw, endian) {
                         faults.add(kind, "broken", || cannot(&error));
                     }
                 }
