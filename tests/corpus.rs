@@ -1,7 +1,8 @@
 //! Recordings that other projects publish for their tests: each is read as perf reads it, or, where perf cannot,
 //! without harm and with a clear word about what is wrong.
 //!
-//! They lie in the folder that `RPERF_CORPUS` names, or beside the project's own.
+//! They lie in the folder that `RPERF_CORPUS` names, or beside the project's own. The recordings of other machines
+//! that perf made for the project are read along with them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,9 +38,8 @@ const EXPLAINED: &[(&str, &str, Relation)] = &[
     ("perf_with_mini_debug_info.data", "script", SameAddresses),
     // perf unwinds no stacks of other architectures, and ends some where nothing is mapped.
     ("perf_no_unwind.data", "script", More),
+    ("dwarf.data", "script", More),
     ("perf_with_ip_zero_in_callchain.data", "script", More),
-    // perf makes a sample of every member out of one of a group.
-    ("perf_with_add_counter.data", "script", Other),
     // In pipes perf's evlist looks at attrs alone, and takes the ids behind short ones for fields of theirs.
     ("sleep.compressed.pipe.data", "evlist", Other),
     ("perf.data.piped.lost_samples-4.4", "evlist", Other),
@@ -53,23 +53,31 @@ const EXPLAINED: &[(&str, &str, Relation)] = &[
     clippy::disallowed_methods,
     reason = "a test is told where its files are"
 )]
-fn files() -> Option<Vec<PathBuf>> {
+fn corpus() -> Option<Vec<PathBuf>> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus");
     let root = std::env::var_os("RPERF_CORPUS").map_or_else(beside, PathBuf::from);
+    let found = files(root);
+    (!found.is_empty()).then_some(found)
+}
+
+/// The recordings below a folder.
+fn files(root: PathBuf) -> Vec<PathBuf> {
     let mut folders = vec![root];
     let mut found = Vec::new();
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).ok()? {
-            let path = entry.expect("an entry of the corpus can be read").path();
-            if path.is_dir() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let is_text = path.extension().is_some_and(|extension| extension == "md");
+            // One with a header in it is a recording of several files.
+            if path.is_dir() && !path.join("data").is_file() {
                 folders.push(path);
-            } else if path.extension().is_none_or(|extension| extension != "md") {
+            } else if !is_text {
                 found.push(path);
             }
         }
     }
     found.sort();
-    (!found.is_empty()).then_some(found)
+    found
 }
 
 /// A program that is ended where it does not end itself: perf does not on some files.
@@ -95,7 +103,9 @@ fn compare(path: &str, words: &[&str], theirs: &Outcome, ours: &Outcome) -> Opti
         .iter()
         .find(|(name, command, _)| path.ends_with(name) && words.first() == Some(command));
     let relation = explained.map_or(Same, |(.., relation)| *relation);
-    let (theirs, ours) = (theirs.stdout.as_str(), ours.stdout.as_str());
+    // Advice names the program as it was called.
+    let theirs = theirs.stdout.replace("'perf ", "'rperf ");
+    let (theirs, ours) = (theirs.as_str(), ours.stdout.as_str());
     let found = match relation {
         Same => difference(theirs, ours),
         SameAddresses => difference(&addresses(theirs), &addresses(ours)),
@@ -137,10 +147,11 @@ fn names(text: &str) -> String {
 
 #[test]
 fn every_recording_is_read_or_refused_in_words() {
-    let name = "every_recording_is_read_or_refused_in_words";
-    let Some(files) = files() else {
-        return skip(name, "there is no corpus");
-    };
+    let mut files = files(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures"));
+    match corpus() {
+        Some(corpus) => files.extend(corpus),
+        None => skip("the recordings of other projects", "there is no corpus"),
+    }
     let perf = real_perf().map(|perf| perf.display().to_string());
     let scratch = Scratch::new();
     let mut faults = Vec::new();
@@ -178,7 +189,7 @@ fn every_recording_is_read_or_refused_in_words() {
 #[test]
 fn recordings_that_perf_refuses_are_read() {
     let name = "recordings_that_perf_refuses_are_read";
-    let Some(files) = files() else {
+    let Some(files) = corpus() else {
         return skip(name, "there is no corpus");
     };
     let scratch = Scratch::new();
