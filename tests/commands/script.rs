@@ -188,12 +188,12 @@ fn an_unknown_field_lists_the_known_ones() {
         "{}",
         found.stderr
     );
-    let found = script(&odd_recording(), &["-F", "srcline"]);
+    let found = script(&odd_recording(), &["-F", "srccode"]);
     assert_eq!(found.status, 129);
     assert!(
         found
             .stderr
-            .starts_with("field 'srcline' is not supported yet\n"),
+            .starts_with("field 'srccode' is not supported yet\n"),
         "{}",
         found.stderr
     );

@@ -66,6 +66,12 @@ pub enum Error {
     /// Objects are wanted of samples without any address.
     #[error("Display of DSO requested but no address to convert.")]
     NoAddressForDso,
+    /// Lines of source are wanted of samples without an address.
+    #[error(
+        "Display of source line number requested but sample IP is not\nselected. \
+         Hence, no address to lookup the source line number."
+    )]
+    NoAddressForLines,
     /// `tod` of a recording that does not say what time of day it was.
     #[error(
         "Can't provide 'tod' time, missing clock data. Please record with -k/--clockid option."

@@ -69,11 +69,12 @@ pub enum Field {
     MachinePid,
     /// CPU of the guest; samples of guests are left out.
     Vcpu,
+    /// Places in the source.
+    Srcline,
 }
 
 /// Fields of perf 6.1 that are refused by name.
-const TO_COME: [&str; 7] = [
-    "srcline",
+const TO_COME: [&str; 6] = [
     "srccode",
     "brstackinsn",
     "brstackinsnlen",
@@ -120,6 +121,7 @@ impl Field {
             Self::InsLat => "ins_lat",
             Self::MachinePid => "machine_pid",
             Self::Vcpu => "vcpu",
+            Self::Srcline => "srcline",
         }
     }
 
@@ -142,7 +144,7 @@ pub struct Fields(u64);
 
 impl Fields {
     /// Every field, in the order in which help lists them.
-    pub const ALL: [Field; 33] = [
+    pub const ALL: [Field; 34] = [
         Field::Comm,
         Field::Tid,
         Field::Pid,
@@ -176,6 +178,7 @@ impl Fields {
         Field::InsLat,
         Field::MachinePid,
         Field::Vcpu,
+        Field::Srcline,
     ];
 
     /// The set of `fields`.
@@ -240,6 +243,6 @@ mod tests {
         let left = Fields::of(&[Field::Addr, Field::Comm]);
         assert!(set.has_any(left) && !left.has_any(Fields::of(&[Field::Dso])));
         assert_eq!(Field::from_name("nosuch"), None);
-        assert!(Field::is_to_come("srcline"));
+        assert!(Field::is_to_come("srccode"));
     }
 }

@@ -1,7 +1,7 @@
 //! One sample as plain data.
 
 use rperf_replay::Sample;
-use rperf_resolve::{Frame, Place, Resolver};
+use rperf_resolve::{Frame, Place, Resolver, SourceLine};
 use rperf_wire::Misc;
 
 /// What the start of a line shows. Fields that the sample lacks have the values that perf shows for them.
@@ -34,6 +34,26 @@ pub struct Spot<'a> {
     pub symbol: Option<Named<'a>>,
     /// The object's name, if there is an object.
     pub object: Option<&'a str>,
+    /// Whether the symbol is a function inlined into the one around it.
+    pub inlined: bool,
+    /// The place in the source, where that was asked for.
+    pub source: Source<'a>,
+}
+
+/// A place in the source, or what stands for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source<'a> {
+    /// Nothing to show.
+    None,
+    /// A line.
+    Line(SourceLine<'a>),
+    /// Code that is in no file.
+    Address {
+        /// The object's short name.
+        object: &'a str,
+        /// The address in terms of the object.
+        address: u64,
+    },
 }
 
 impl Spot<'_> {
@@ -45,6 +65,8 @@ impl Spot<'_> {
             in_stack: ip,
             symbol: None,
             object: None,
+            inlined: false,
+            source: Source::None,
         }
     }
 }
@@ -128,6 +150,52 @@ impl<'r, 'w> Lines<'r, 'w> {
                 true => dso.long_name.as_str(),
                 false => dso.name.as_str(),
             }),
+            inlined: frame
+                .symbol
+                .is_some_and(|symbol| self.resolver.is_inlined(symbol)),
+            source: Source::None,
+        }
+    }
+
+    /// The same with the place in the source, if it is known.
+    #[must_use]
+    pub fn spot_in_source(&self, frame: &Frame) -> Spot<'r> {
+        let spot = self.placed(frame, self.resolver.source_line(frame));
+        match spot.source {
+            Source::Line(SourceLine::UNKNOWN) => Spot {
+                source: Source::None,
+                ..spot
+            },
+            _ => spot,
+        }
+    }
+
+    /// Calls `spot` for what is shown of a frame of a callchain: the functions inlined there, innermost first, and the
+    /// frame itself, each with its place in the source, even if that is unknown.
+    pub fn expand(&self, frame: &Frame, mut spot: impl FnMut(Spot<'r>)) {
+        if frame.symbol.is_none() {
+            return spot(self.spot_in_source(frame));
+        }
+        let mut calls = Vec::new();
+        self.resolver.expand(frame, &mut calls);
+        for call in calls {
+            spot(self.placed(&call.frame, call.place));
+        }
+    }
+
+    fn placed(&self, frame: &Frame, place: Option<SourceLine<'r>>) -> Spot<'r> {
+        let world = self.resolver.world();
+        let source = match (place, frame.dso) {
+            (Some(line), _) => Source::Line(line),
+            (None, Some(dso)) => Source::Address {
+                object: &world.dso(dso).short_name,
+                address: frame.address,
+            },
+            (None, None) => Source::None,
+        };
+        Spot {
+            source,
+            ..self.spot(frame)
         }
     }
 }

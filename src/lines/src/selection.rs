@@ -338,6 +338,9 @@ impl Choice {
         if self.fields.has(Field::Dso) && no_address {
             return Err(Error::NoAddressForDso);
         }
+        if self.fields.has(Field::Srcline) && !attr.sample_type.contains(SampleType::IP) {
+            return Err(Error::NoAddressForLines);
+        }
         let mut need = |field, bit, name| self.need(attr, event, field, (bit, name));
         need(Field::Tid, SampleType::TID, "TID")?;
         need(Field::Pid, SampleType::TID, "TID")?;

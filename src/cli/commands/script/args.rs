@@ -132,14 +132,15 @@ fn rest() -> Vec<Arg> {
         not_yet("max-blocks", ""),
         switch("ns").help("print times in nanoseconds"),
         not_yet("itrace", ""),
-        not_yet("full-source-path", ""),
+        switch("full-source-path").help("print source files with their whole path"),
         switch("demangle").help("print names as the source has them (the default)"),
         switch("demangle-kernel").help("the same for names of the kernel"),
         value("time", "str")
             .help("only samples of this time: START,END, 10%/2, 10%-20%")
             .long_help(TIME),
-        switch("inline")
-            .help("inlined functions are not shown yet: only the negative form is taken"),
+        switch("inline").help(
+            "show functions that were inlined in all callchains (the default in unwound ones)",
+        ),
         not_yet("guestmount", ""),
         not_yet("guestvmlinux", ""),
         not_yet("guestkallsyms", ""),

@@ -13,6 +13,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::payloads::payloads;
 use crate::cli::stacks::{has_copies, stack_options};
+use crate::cli::symbols::shows_inlines;
 
 /// `PERF_COUNT_SW_PAGE_FAULTS`, `_MIN`, `_MAJ`: events whose data address has a symbol of its own.
 const PAGE_FAULTS: [u64; 3] = [2, 5, 6];
@@ -25,6 +26,8 @@ pub(super) struct Event {
     /// Which texts that were rendered before fit: events with equal fields share them.
     pub(super) known: usize,
     pub(super) names_data: bool,
+    /// Whether inlined functions are frames of its callchains.
+    pub(super) inlines: bool,
 }
 
 impl Event {
@@ -101,16 +104,17 @@ fn layouts(
     settings: &Settings,
 ) -> Result<Vec<Event>, CliError> {
     let style = style(recording, settings);
-    let mut kinds: Vec<Fields> = Vec::new();
+    let mut kinds: Vec<(Fields, bool)> = Vec::new();
     let events = recording.events.iter().map(|event| {
         let attr = &event.attr;
         let fields = selection.fields(attr);
         if fields.has(Field::Tod) && style.time_of_day.is_none() {
             return Err(super::refused(Error::NoTimeOfDay));
         }
-        let same = kinds.iter().position(|kind| *kind == fields);
+        let inlines = shows_inlines(attr, settings.inlines);
+        let same = kinds.iter().position(|kind| *kind == (fields, inlines));
         let known = same.unwrap_or_else(|| {
-            kinds.push(fields);
+            kinds.push((fields, inlines));
             kinds.len() - 1
         });
         let shown = script::Event {
@@ -124,6 +128,7 @@ fn layouts(
             layout: Layout::new(&shown, style),
             known,
             names_data: names_data(attr),
+            inlines,
         })
     });
     events.collect()
@@ -135,6 +140,7 @@ fn style(recording: Described<'_>, settings: &Settings) -> Style {
     let arch = recording.features.arch();
     Style {
         name_columns: longest.unwrap_or_default(),
+        full_paths: settings.full_source_paths,
         nanoseconds: settings.nanoseconds,
         clock: settings.clock,
         time_of_day: clock.map(|clock| TimeOfDay {

@@ -39,6 +39,10 @@ pub(super) struct Settings {
     pub(super) stop: Vec<String>,
     /// Modules by the path of their file.
     pub(super) kernel_paths: bool,
+    /// Source files by their whole path.
+    pub(super) full_source_paths: bool,
+    /// Whether inlined functions are shown, if that was said.
+    pub(super) inlines: Option<bool>,
     /// Records that are shown beside samples.
     pub(super) records: Vec<RecordKind>,
     verbose: bool,
@@ -59,7 +63,6 @@ impl Settings {
         matches: &ArgMatches,
         context: &Context,
     ) -> Result<Self, CliError> {
-        refuse_inlines(matches, context)?;
         let is_on = |id| flag(matches, id) == Some(true);
         let max_stack = matches.get_one::<u64>("max-stack");
         Ok(Self {
@@ -74,6 +77,8 @@ impl Settings {
                 .map_or(MAX_STACK, |max| usize::try_from(*max).unwrap_or(MAX_STACK)),
             stop: words(matches, "stop-bt").unwrap_or_default(),
             kernel_paths: is_on("show-kernel-path"),
+            full_source_paths: is_on("full-source-path"),
+            inlines: flag(matches, "inline"),
             records: records::shown(matches),
             verbose: context.verbosity(matches) > 0,
             symbols: Symbols::new(matches)?,
@@ -121,17 +126,6 @@ impl Settings {
         self.wanted
             .filter(recording, self.clock == Clock::SinceFirst)
     }
-}
-
-/// Inlined functions come with source lines; leaving them out is all there is.
-fn refuse_inlines(matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
-    if flag(matches, "inline") != Some(true) {
-        return Ok(());
-    }
-    let program = context.program;
-    Err(CliError::usage(format!(
-        "{program} script: --inline is not supported yet; without it no inlined functions are shown"
-    )))
 }
 
 fn clock(matches: &ArgMatches) -> Result<Clock, CliError> {

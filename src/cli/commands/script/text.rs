@@ -124,6 +124,13 @@ impl<'r, 'w> SampleText<'r, 'w> {
         }
     }
 
+    fn spot(&self, event: &Event, frame: &Frame) -> Spot<'r> {
+        match event.layout.fields().has(Field::Srcline) {
+            true => self.lines.spot_in_source(frame),
+            false => self.lines.spot(frame),
+        }
+    }
+
     /// Whether the callers of this frame are left out.
     fn stops(&self, at: Place, mode: CpuMode, ip: u64) -> bool {
         if self.plan.stop.is_empty() {
@@ -164,7 +171,12 @@ impl<'r, 'w> SampleText<'r, 'w> {
         }
         let from = out.len();
         let frame = self.resolver.in_mapping(mapping, ip, mode.into());
-        event.layout.frame(&self.lines.spot(&frame), out);
+        if event.inlines {
+            let write = |spot| event.layout.frame(&spot, out);
+            self.lines.expand(&frame, write);
+        } else {
+            event.layout.frame(&self.spot(event, &frame), out);
+        }
         if let Some(text) = out.get(from..) {
             frames.insert(&key, text);
         }
@@ -242,7 +254,7 @@ impl Render for SampleText<'_, '_> {
                 _ => {
                     let ip = sample.wire.ip.unwrap_or_default();
                     let frame = self.resolver.locate(at, mode, ip);
-                    event.layout.address(&self.lines.spot(&frame), out);
+                    event.layout.address(&self.spot(event, &frame), out);
                 }
             }
         }

@@ -153,8 +153,8 @@ fn words_are_refused_by_name() {
     };
     assert_eq!(refused("comm,nosuch"), "Invalid field requested.");
     assert_eq!(
-        refused("comm,srcline"),
-        "field 'srcline' is not supported yet"
+        refused("comm,srccode"),
+        "field 'srccode' is not supported yet"
     );
     assert_eq!(refused("x:comm"), "Invalid event type in field string.");
     assert_eq!(

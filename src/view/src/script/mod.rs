@@ -8,7 +8,7 @@ mod number;
 mod record;
 mod registers;
 
-use rperf_lines::{Field, Fields, Line, Spot};
+use rperf_lines::{Field, Fields, Line, Source, Spot};
 use rperf_wire::{Misc, RecordKind};
 
 pub use self::late::{Block, Clock, Join, TimeOfDay};
@@ -58,6 +58,8 @@ pub struct Layout {
 pub struct Style {
     /// Columns of the longest event name of the recording.
     pub name_columns: usize,
+    /// Source files by their whole path.
+    pub full_paths: bool,
     /// `--ns`: nine digits behind the point.
     pub nanoseconds: bool,
     /// What times count from.
@@ -156,6 +158,7 @@ impl Layout {
         out.push(b' ');
         number::hexadecimal(out, spot.ip, ADDRESS_COLUMNS);
         self.names(spot, out);
+        self.source(spot, out);
     }
 
     /// Appends one frame of a callchain, with the end of its line.
@@ -163,6 +166,10 @@ impl Layout {
         out.push(b'\t');
         number::hexadecimal(out, spot.in_stack, ADDRESS_COLUMNS);
         self.names(spot, out);
+        self.source(spot, out);
+        if spot.inlined {
+            out.extend_from_slice(b" (inlined)");
+        }
         out.push(b'\n');
     }
 
@@ -188,9 +195,36 @@ impl Layout {
             out.push(b' ');
             Self::symbol(spot, self.fields.has(Field::Symoff), out);
         }
-        if self.fields.has(Field::Dso) {
+        if self.fields.has(Field::Dso) && !spot.inlined {
             out.push(b' ');
             Self::object(spot, out);
+        }
+    }
+
+    /// `FILE:LINE` on a line of its own.
+    fn source(&self, spot: &Spot<'_>, out: &mut Vec<u8>) {
+        if !self.fields.has(Field::Srcline) {
+            return;
+        }
+        match spot.source {
+            Source::None => {}
+            Source::Line(line) => {
+                let path = match self.style.full_paths {
+                    true => line.path,
+                    false => line.file_name(),
+                };
+                out.extend_from_slice(b"\n  ");
+                out.extend_from_slice(path.as_bytes());
+                out.push(b':');
+                number::decimal(out, u64::from(line.line), 0);
+            }
+            Source::Address { object, address } => {
+                out.extend_from_slice(b"\n  ");
+                out.extend_from_slice(object.as_bytes());
+                out.push(b'[');
+                number::hexadecimal(out, address, 0);
+                out.push(b']');
+            }
         }
     }
 

@@ -1,4 +1,4 @@
-use rperf_lines::Named;
+use rperf_lines::{Named, SourceLine};
 
 use super::*;
 
@@ -17,6 +17,7 @@ const DEFAULT: [Field; 10] = [
 
 const STYLE: Style = Style {
     name_columns: 16,
+    full_paths: false,
     nanoseconds: false,
     clock: Clock::Recorded,
     time_of_day: None,
@@ -44,6 +45,8 @@ fn spot() -> Spot<'static> {
             offset: 0x1e,
         }),
         object: Some("/opt/demo/calc"),
+        inlined: false,
+        source: Source::None,
     }
 }
 
@@ -52,6 +55,8 @@ const NOWHERE: Spot<'static> = Spot {
     in_stack: 0,
     symbol: None,
     object: None,
+    inlined: false,
+    source: Source::None,
 };
 
 fn layout(name: &str, fields: &[Field], stacked: bool) -> Layout {
@@ -151,6 +156,54 @@ fn values_that_are_missing_print_as_perf_prints_them() {
     assert_eq!(
         text(&layout, &line),
         " a comm of 15 ch    -1/1234567 [-01] 18446744073.709551:          0 \n"
+    );
+}
+
+#[test]
+fn inlined_frames_have_no_object_and_places_stand_below() {
+    let fields = [
+        Field::Ip,
+        Field::Sym,
+        Field::Symoff,
+        Field::Dso,
+        Field::Srcline,
+    ];
+    let line = Source::Line(SourceLine {
+        path: "/src/demo/leaf.h",
+        line: 12,
+    });
+    let inlined = Spot {
+        inlined: true,
+        source: line,
+        ..spot()
+    };
+    let nowhere = Spot {
+        source: Source::Address {
+            object: "[kernel.kallsyms]",
+            address: 0xffff_ffff_8100_0000,
+        },
+        ..spot()
+    };
+    let written = |layout: &Layout| {
+        let mut out = Vec::new();
+        layout.frame(&inlined, &mut out);
+        layout.frame(&nowhere, &mut out);
+        String::from_utf8(out).expect("plain text")
+    };
+    let short = written(&layout("cs", &fields, true));
+    let expected = "\t            1157 leaf+0x1e\n  leaf.h:12 (inlined)\n\
+                    \t            1157 leaf+0x1e (/opt/demo/calc)\n  [kernel.kallsyms][ffffffff81000000]\n";
+    assert_eq!(short, expected);
+    let style = Style {
+        full_paths: true,
+        ..STYLE
+    };
+    let whole = written(&styled("cs", &fields, true, style));
+    assert_eq!(whole, expected.replace("leaf.h:", "/src/demo/leaf.h:"));
+    let without = written(&layout("cs", &[Field::Ip, Field::Sym], true));
+    assert_eq!(
+        without,
+        "\t            1157 leaf (inlined)\n\t            1157 leaf\n"
     );
 }
 
