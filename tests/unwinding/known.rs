@@ -5,6 +5,8 @@ use std::path::Path;
 
 use rperf_testkit::skip;
 
+use crate::tidy::root;
+
 use super::programs::{
     Bench, DEBUG_FRAME, FRAME_POINTERS, IA32, OPTIMISED, PANICS, PANICS_STATIC, PLAIN, Program,
     STATIC,
@@ -180,4 +182,21 @@ fn programs_of_32_bits_are_followed_too() {
     }
     assert!(deep > 0 && alloca > 0, "{deep} {alloca}");
     assert!(!script.stderr.contains("lack"), "{}", script.stderr);
+}
+
+#[test]
+fn frame_pointers_lead_through_programs_that_are_gone() {
+    // Recorded in a guest. On 64-bit Arm all code keeps frame pointers.
+    let bench = Bench::new();
+    let file = root().join("tests/fixtures/aarch64/dwarf.data");
+    let script = bench.rperf(&["script", "-i", &file.to_string_lossy()]);
+    let samples = read(&script.stdout);
+    assert!(!samples.is_empty(), "{script:?}");
+    for sample in samples {
+        let of_program = |frame: &&&str| frame.ends_with("(/payload/load)");
+        let depth = sample.frames.iter().filter(of_program).count();
+        assert!(depth > 3, "{sample:#?}");
+    }
+    let said = "rest on frame pointers alone";
+    assert!(script.stderr.contains(said), "{}", script.stderr);
 }
