@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use rperf_perfdata::feature::TracingDataBuilder;
-use rperf_perfdata::{Error, EventDesc, FeatureId, FeatureSet, PerfData, Writer};
+use rperf_perfdata::{Error, EventDesc, FeatureId, FeatureSet, Finding, PerfData, Writer};
 use rperf_testkit::Bytes;
 use rperf_wire::{Attr, Endian, EventType, Misc, RawRecord, RecordKind, SampleType};
 
@@ -87,6 +87,51 @@ fn a_bitmap_that_makes_no_sense_is_taken_for_that_of_build_ids() {
     let data = PerfData::parse(&bytes).unwrap();
     let present: Vec<FeatureId> = data.header().present().collect();
     assert_eq!(present, [FeatureId::BUILD_ID]);
+}
+
+/// An attr with 16 bytes more than are known, as a kernel to come may have it.
+fn larger_attr(config: u64) -> Vec<u8> {
+    let mut attr = event(EventType::SOFTWARE, config)
+        .attr
+        .encode(Endian::Little);
+    attr.resize(Attr::SIZE_VER9 + 16, 0xff);
+    let size = u32::try_from(attr.len()).unwrap();
+    attr[4..8].copy_from_slice(&size.to_le_bytes());
+    attr
+}
+
+#[test]
+fn attrs_of_kernels_to_come_are_read_as_far_as_they_are_known() {
+    let (attrs, size) = (
+        [larger_attr(3), larger_attr(4)],
+        Attr::SIZE_VER9 as u64 + 16,
+    );
+    let known = Attr::SIZE_VER9 as u64;
+    let said = [Finding::AttrLarger { size, known }];
+    let entry = size + 16;
+    let bytes = Bytes::new().raw("PERFILE2").u64(104).u64(entry);
+    let bytes = bytes.u64(104).u64(2 * entry).u64(104 + 2 * entry).u64(16);
+    let bytes = attrs.iter().fold(bytes.raw([0; 48]), |bytes, attr| {
+        bytes.raw(attr).u64(0).u64(0)
+    });
+    let sample = record(RecordKind::SAMPLE, &[1; 8], Endian::Little);
+    let bytes = bytes.raw(&sample).done();
+    let file = PerfData::parse(&bytes).unwrap();
+    assert_eq!(file.findings(), said);
+    let mut stream = Bytes::new().raw("PERFILE2").u64(16).done();
+    for attr in attrs {
+        stream.extend(record(RecordKind::HEADER_ATTR, &attr, Endian::Little));
+    }
+    stream.extend(sample);
+    let stream = PerfData::parse(&stream).unwrap();
+    assert_eq!(stream.findings(), said);
+    let configs = |data: &PerfData<'_>| -> Vec<u64> {
+        data.events()
+            .iter()
+            .map(|event| event.attr.config)
+            .collect()
+    };
+    assert_eq!((configs(&file), configs(&stream)), (vec![3, 4], vec![3, 4]));
 }
 
 const FORMAT: &[u8] = b"name: sched_switch\nID: 47\nformat:\n";
