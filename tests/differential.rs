@@ -4,6 +4,7 @@
 
 mod compare;
 mod fixtures;
+mod inlines;
 mod piped;
 mod recordings;
 mod report;
