@@ -8,7 +8,8 @@
 //!        end   one (offset, size) for each feature in the bitmap, then the features themselves
 //! ```
 //!
-//! In pipe mode ([`PipeHead`]) there is a header of 16 bytes, and records tell the rest.
+//! In pipe mode ([`PipeHead`]) there is a header of 16 bytes, and records tell the rest. Records may be
+//! compressed, or lie in several files of a directory: [`PerfData::unpack`] puts them into one run.
 //!
 //! The reader borrows everything from the bytes it is given and never panics on any of them.
 //! Source of the layout: the kernel's `tools/perf/Documentation/perf.data-file-format.txt`.
