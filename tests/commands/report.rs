@@ -127,6 +127,14 @@ fn no_samples_is_an_error_that_names_the_events() {
 }
 
 #[test]
+fn a_time_without_samples_is_an_error_that_names_the_options() {
+    let outcome = report(&recording(), &["--time", "5000,6000"]);
+    let message = "The perf.data data has no samples!\nhint: --time, --cpu or --hide-unresolved leave none of them\n";
+    assert_eq!((outcome.status, outcome.stderr.as_str()), (255, message));
+    assert_eq!(outcome.stdout, "");
+}
+
+#[test]
 fn forms_of_call_graphs_to_come_are_refused_by_name() {
     let outcome = report(&recording(), &["-g", "branch"]);
     assert_eq!(outcome.status, 129);

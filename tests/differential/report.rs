@@ -59,7 +59,7 @@ const MORE: &[&[&str]] = &[
     &["--comms", "frames", "--dsos", "frames", "--no-children"],
     &["--percent-limit", "5"],
     &["--percent-limit", "5", "-g", "20,caller"],
-    &["--time", "10%/2", "-g", "none"],
+    &["--time", "10%-80%", "-g", "none"],
     &["--max-stack", "2"],
     &["--stats"],
     &["--max-stack", "3", "--no-children"],

@@ -75,6 +75,10 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         inlines: flag(matches, "inline"),
     };
     let (histograms, stacks) = count(context, &input.path, &replay, &question)?;
+    if histograms.iter().all(|report| report.all.samples == 0) {
+        conclude(&input.path, &diagnostics, context)?;
+        return Err(none_left(&input));
+    }
     context.paginate("report")?;
     if flag(matches, "header") == Some(true) {
         print_header(context, &input, &data, full)?;
@@ -135,6 +139,11 @@ fn no_samples(input: &Input, data: &PerfData<'_>) -> CliError {
         "none of these events occurred while recording: {}",
         names.join(", ")
     ))
+}
+
+fn none_left(input: &Input) -> CliError {
+    let message = format!("The {} data has no samples!", input.path.display());
+    CliError::message(255, message).hint("--time, --cpu or --hide-unresolved leave none of them")
 }
 
 /// What is asked of a recording.
