@@ -45,6 +45,8 @@ pub struct Dso {
     pub map_start: u64,
     /// For [`DsoKind::Bpf`]: length of the code in bytes.
     pub code_len: u64,
+    /// The first process that mapped it; 0 where none is known.
+    pub pid: u32,
 }
 
 impl Dso {
@@ -59,6 +61,7 @@ impl Dso {
             relocation: None,
             map_start: 0,
             code_len: 0,
+            pid: 0,
         }
     }
 

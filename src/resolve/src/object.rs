@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use rperf_replay::{Dso, DsoKind};
+use rperf_replay::{Dso, DsoKind, Machine};
 use rperf_symbol::dwarf::FunctionId;
 use rperf_symbol::kallsyms::ModuleSymbols;
 use rperf_symbol::{
@@ -129,12 +129,15 @@ pub(crate) struct Sources<'a> {
     pub(crate) files: &'a dyn Files,
     pub(crate) paths: &'a SearchPaths,
     pub(crate) vdso: Option<&'a FileBytes>,
+    /// All objects of the recording.
+    pub(crate) dsos: &'a [Dso],
 }
 
 impl Sources<'_> {
     /// Reads the symbols of `dso`.
     pub(crate) fn load(&self, dso: &Dso) -> Object {
         let map_file;
+        let jit_dump = self.jit_dump(dso);
         let (kind, path) = match dso.kind {
             DsoKind::Kernel => (ObjectKind::Kernel, Path::new(&dso.long_name)),
             DsoKind::KernelModule => (ObjectKind::KernelModule, Path::new(&dso.long_name)),
@@ -154,6 +157,8 @@ impl Sources<'_> {
             image: self.vdso.filter(|_| dso.kind == DsoKind::Vdso),
             relocation: relocation.map(|(symbol, address)| (symbol.as_str(), *address)),
             map_start: dso.map_start,
+            pid: pid(dso),
+            jit_dump: jit_dump.as_deref(),
             ..ObjectRequest::new(path, kind)
         };
         let loaded = rperf_symbol::load(self.files, self.paths, &request);
@@ -166,6 +171,19 @@ impl Sources<'_> {
 }
 
 impl Sources<'_> {
+    /// The `jit-PID.dump` that the process of a perf map has mapped to leave its mark in recordings.
+    fn jit_dump(&self, dso: &Dso) -> Option<PathBuf> {
+        let DsoKind::PerfMap(pid) = dso.kind else {
+            return None;
+        };
+        let is_dump = |dso: &&Dso| {
+            let name = dso.short_name.strip_prefix("jit-");
+            dso.pid == pid && name.is_some_and(|name| name.ends_with(".dump"))
+        };
+        let dump = self.dsos.iter().find(is_dump)?;
+        Some(PathBuf::from(&dump.long_name))
+    }
+
     /// Reads how the frames of a user object's functions are laid out.
     pub(crate) fn load_frames(&self, dso: &Dso) -> Result<rperf_unwind::Object, Cause> {
         let kind = match dso.kind {
@@ -177,6 +195,7 @@ impl Sources<'_> {
         let request = ObjectRequest {
             build_id: build_id.as_ref(),
             image: self.vdso.filter(|_| dso.kind == DsoKind::Vdso),
+            pid: pid(dso),
             ..ObjectRequest::new(Path::new(&dso.long_name), kind)
         };
         let images = rperf_symbol::images(self.files, self.paths, &request);
@@ -184,6 +203,11 @@ impl Sources<'_> {
         let debug = images.debug.map(|(_, bytes)| bytes);
         rperf_unwind::Object::parse(code, debug.as_ref()).map_err(|_| Cause::LostFile)
     }
+}
+
+/// A process of this machine that mapped `dso`.
+fn pid(dso: &Dso) -> Option<u32> {
+    (dso.machine == Machine::Host && dso.pid != 0).then_some(dso.pid)
 }
 
 /// Code that a KSYMBOL record announced: one symbol, as if a list of one line named it.

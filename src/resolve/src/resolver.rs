@@ -340,6 +340,7 @@ impl<'w> Resolver<'w> {
             files: self.files,
             paths: &self.known.paths,
             vdso: self.known.vdso.as_ref(),
+            dsos: self.world.dsos(),
         }
     }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::build_id::BuildId;
 use crate::elf::Image;
 use crate::files::Files;
-use crate::request::{ObjectKind, SearchPaths, join_below};
+use crate::request::{ObjectKind, ObjectRequest, SearchPaths, join_below, seen_by};
 
 /// The cache's folder of `id`: `CACHE/.build-id/xx/yyyy…`.
 pub fn cache_entry(cache: &Path, id: &BuildId) -> PathBuf {
@@ -15,15 +15,16 @@ pub fn cache_entry(cache: &Path, id: &BuildId) -> PathBuf {
     cache.join(".build-id").join(first).join(rest)
 }
 
-/// The candidates for a user object called `path`. The object itself comes behind the build-id cache and
-/// the installed debug files.
+/// The candidates for a user object. The object itself comes behind the build-id cache and the installed debug files;
+/// behind it, where the build-id tells right from wrong, come a file that took the place of a deleted one, and what a
+/// process in another mount namespace sees under that path.
 pub(crate) fn of_user_object(
     files: &dyn Files,
     paths: &SearchPaths,
-    path: &Path,
+    request: &ObjectRequest<'_>,
     id: Option<&BuildId>,
-    kind: ObjectKind,
 ) -> Vec<PathBuf> {
+    let (path, kind) = (request.path, request.kind);
     let mut found = debug_link(files, paths, path);
     if let (Some(cache), Some(id)) = (&paths.build_id_cache, id) {
         found.extend(cached(cache, id, kind));
@@ -45,6 +46,14 @@ pub(crate) fn of_user_object(
         && path.starts_with("/usr/lib")
     {
         found.extend(roots().map(|root| join_below(&root, below_usr)));
+    }
+    if id.is_some() && path.is_absolute() {
+        let undeleted = path
+            .to_str()
+            .and_then(|path| path.strip_suffix(" (deleted)"));
+        found.extend(undeleted.map(|path| paths.under_symfs(Path::new(path))));
+        let pid = request.pid.filter(|_| paths.symfs.is_none());
+        found.extend(pid.map(|pid| seen_by(pid, undeleted.map_or(path, Path::new))));
     }
     found
 }

@@ -33,7 +33,7 @@ pub fn images(files: &dyn Files, paths: &SearchPaths, request: &ObjectRequest<'_
     });
     let mut images = Images::default();
     let id = wanted.as_ref();
-    for path in candidates::of_user_object(files, paths, request.path, id, request.kind) {
+    for path in candidates::of_user_object(files, paths, request, id) {
         if images.code.is_some() && images.debug.is_some() {
             break;
         }

@@ -16,6 +16,7 @@ mod elf;
 mod files;
 mod finding;
 mod images;
+pub mod jit_dump;
 pub mod kallsyms;
 mod kernel;
 mod load;

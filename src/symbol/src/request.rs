@@ -42,6 +42,10 @@ pub struct ObjectRequest<'a> {
     pub relocation: Option<(&'a str, u64)>,
     /// Where the object was mapped: needed for [`ObjectKind::KernelModule`], whose file knows no addresses.
     pub map_start: u64,
+    /// A process that mapped it: while it lives, `/proc/PID/root` shows the files that it sees.
+    pub pid: Option<u32>,
+    /// For [`ObjectKind::PerfMap`]: the `jit-PID.dump` of the process, if it mapped one.
+    pub jit_dump: Option<&'a Path>,
 }
 
 impl<'a> ObjectRequest<'a> {
@@ -55,6 +59,8 @@ impl<'a> ObjectRequest<'a> {
             image: None,
             relocation: None,
             map_start: 0,
+            pid: None,
+            jit_dump: None,
         }
     }
 
@@ -127,6 +133,11 @@ impl SearchPaths {
             Some(root) => join_below(root, path),
         }
     }
+}
+
+/// `path` as process `pid` sees it.
+pub(crate) fn seen_by(pid: u32, path: &Path) -> PathBuf {
+    join_below(Path::new(&format!("/proc/{pid}/root")), path)
 }
 
 /// `root` and `path` one after the other, even where `path` is absolute.

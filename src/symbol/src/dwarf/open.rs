@@ -13,7 +13,7 @@ use crate::build_id::{BuildId, build_id_of_elf};
 use crate::candidates;
 use crate::files::Files;
 use crate::finding::Finding;
-use crate::request::{ObjectKind, SearchPaths};
+use crate::request::{ObjectKind, ObjectRequest, SearchPaths};
 
 impl Lines {
     /// The debug information of an object: that of the file its symbols came from, else of the first of its files with
@@ -74,7 +74,8 @@ fn find_main(
     }
     // Without a build-id, nothing says that another file belongs to this one.
     let id = source.build_id.as_ref()?;
-    let others = candidates::of_user_object(files, paths, &source.object, Some(id), source.kind);
+    let request = ObjectRequest::new(&source.object, source.kind);
+    let others = candidates::of_user_object(files, paths, &request, Some(id));
     others
         .into_iter()
         .filter(|path| *path != source.path)

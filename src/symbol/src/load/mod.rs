@@ -1,5 +1,6 @@
 //! From a request to a table: which file is read, and what is said about it.
 
+mod run_time;
 mod user;
 
 use std::io;
@@ -10,7 +11,6 @@ use crate::files::Files;
 use crate::finding::Finding;
 use crate::kallsyms::ModuleSymbols;
 use crate::kernel;
-use crate::perf_map;
 use crate::request::{ObjectKind, ObjectRequest, SearchPaths};
 use crate::table::{AddressSpace, SymbolTable};
 
@@ -48,35 +48,8 @@ pub fn load(files: &dyn Files, paths: &SearchPaths, request: &ObjectRequest<'_>)
         ObjectKind::Kernel => kernel::load_kernel(files, paths, request),
         ObjectKind::KernelModule => kernel::load_module(files, paths, request),
         ObjectKind::User | ObjectKind::Vdso => user::load(files, paths, request),
-        ObjectKind::PerfMap => load_perf_map(files, request.path),
+        ObjectKind::PerfMap => run_time::load(files, request),
         ObjectKind::Other => Loaded::nothing(AddressSpace::FileOffset, Vec::new()),
-    }
-}
-
-fn load_perf_map(files: &dyn Files, path: &Path) -> Loaded {
-    let nothing = |finding| Loaded::nothing(AddressSpace::Runtime, Vec::from_iter(finding));
-    let bytes = match files.read(path) {
-        Ok(bytes) => bytes,
-        // Most processes with anonymous code have no map; that is no news.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return nothing(None),
-        Err(error) => return nothing(Some(unreadable(path, &error))),
-    };
-    if !files.is_trusted(path) {
-        return nothing(Some(Finding::Untrusted {
-            path: path.to_owned(),
-        }));
-    }
-    let map = perf_map::parse(&bytes);
-    let bad = (map.bad_lines > 0).then(|| Finding::BadLines {
-        path: path.to_owned(),
-        count: map.bad_lines,
-    });
-    Loaded {
-        table: map.table,
-        source: path.to_owned(),
-        findings: Vec::from_iter(bad),
-        debug: None,
-        modules: Vec::new(),
     }
 }
 

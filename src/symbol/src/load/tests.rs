@@ -351,3 +351,75 @@ fn perf_maps_that_are_not_there_are_no_news() {
     let loaded = load(&MemoryFiles::new(), &paths(), &request);
     assert!(loaded.table.is_empty() && loaded.findings.is_empty());
 }
+
+#[test]
+fn what_a_process_in_another_namespace_sees() {
+    let mut files = MemoryFiles::new();
+    let other = Tiny {
+        build_id: [1; 20],
+        ..Tiny::default()
+    };
+    files.insert("/bin/app", other.build());
+    files.insert("/proc/77/root/bin/app", Tiny::default().build());
+    let wanted = id(0xab);
+    let request = |path| ObjectRequest {
+        pid: Some(77),
+        ..ObjectRequest::new(path, ObjectKind::User).with_build_id(Some(&wanted))
+    };
+    let loaded = load(&files, &paths(), &request(Path::new("/bin/app")));
+    assert_eq!(loaded.source, Path::new("/proc/77/root/bin/app"));
+    assert!(!loaded.table.is_empty());
+    let loaded = load(&files, &paths(), &request(Path::new("/bin/app (deleted)")));
+    assert_eq!(loaded.source, Path::new("/proc/77/root/bin/app"));
+    // Without a build-id that is recorded, it can't be told whether it is the same file.
+    let unknown = ObjectRequest {
+        pid: Some(77),
+        ..ObjectRequest::new(Path::new("/gone"), ObjectKind::User)
+    };
+    files.insert("/proc/77/root/gone", Tiny::default().build());
+    assert!(load(&files, &paths(), &unknown).table.is_empty());
+}
+
+#[test]
+fn a_deleted_file_may_still_lie_there() {
+    let mut files = MemoryFiles::new();
+    files.insert("/bin/app", Tiny::default().build());
+    let path = Path::new("/bin/app (deleted)");
+    for (byte, found) in [(0xab, true), (1, false)] {
+        let wanted = id(byte);
+        let request = ObjectRequest::new(path, ObjectKind::User).with_build_id(Some(&wanted));
+        let loaded = load(&files, &paths(), &request);
+        assert_eq!(!loaded.table.is_empty(), found);
+        let replaced = matches!(loaded.findings[..], [Finding::BuildIdMismatch { .. }]);
+        assert_eq!(replaced, !found);
+    }
+}
+
+#[test]
+fn lists_of_code_made_at_run_time() {
+    let map = Path::new("/tmp/perf-77.map");
+    let dump = Path::new("/home/ada/.debug/jit/jit-3.dump");
+    let request = ObjectRequest {
+        pid: Some(77),
+        jit_dump: Some(dump),
+        ..ObjectRequest::new(map, ObjectKind::PerfMap)
+    };
+    let mut files = MemoryFiles::new();
+    let source = |files: &MemoryFiles| load(files, &paths(), &request).source;
+    assert_eq!(source(&files), Path::new(""));
+    // The header of a dump in which nothing was loaded yet.
+    let mut header = b"DTiJ\x01\0\0\0\x28\0\0\0".to_vec();
+    header.resize(40, 0);
+    files.insert(
+        Path::new("/proc/77/root").join("home/ada/.debug/jit/jit-3.dump"),
+        header.clone(),
+    );
+    assert!(source(&files).starts_with("/proc/77/root/home"));
+    files.insert(dump, header);
+    assert_eq!(source(&files), dump);
+    files.insert("/proc/77/status", b"Name:\tjit\nNSpid:\t77\t3\n".to_vec());
+    files.insert("/proc/77/root/tmp/perf-3.map", b"1000 10 inside\n".to_vec());
+    assert_eq!(source(&files), Path::new("/proc/77/root/tmp/perf-3.map"));
+    files.insert(map, b"1000 10 outside\n".to_vec());
+    assert_eq!(source(&files), map);
+}

@@ -65,8 +65,7 @@ impl Search {
     fn run(&mut self, files: &dyn Files, paths: &SearchPaths, request: &ObjectRequest<'_>) {
         let id = self.id;
         let own = paths.under_symfs(request.path);
-        let listed =
-            candidates::of_user_object(files, paths, request.path, id.as_ref(), request.kind);
+        let listed = candidates::of_user_object(files, paths, request, id.as_ref());
         for path in listed {
             if self.names.is_some() && self.runtime.is_some() {
                 break;
@@ -88,9 +87,16 @@ impl Search {
     fn offer(&mut self, path: PathBuf, bytes: FileBytes) {
         self.seen = true;
         match candidate(path, bytes, self.id.as_ref()) {
+            // One place where another file lies is enough.
+            Err(Finding::BuildIdMismatch { .. }) if self.knows_mismatch() => {}
             Err(finding) => self.findings.push(finding),
             Ok(candidate) => self.place(candidate),
         }
+    }
+
+    fn knows_mismatch(&self) -> bool {
+        let mut findings = self.findings.iter();
+        findings.any(|finding| matches!(finding, Finding::BuildIdMismatch { .. }))
     }
 
     /// Keeps `candidate` for what is still missing. One file may serve as all.
