@@ -1,27 +1,40 @@
 //! The fold over all samples: equal stacks become one before anything is looked up.
 
-use rperf_replay::{CommId, Epoch, Fold, Sample, World};
+use rperf_replay::{CommId, Epoch, Fold, Recent, Sample, Who, World, hash};
 use rperf_wire::{Endian, Misc};
-use rustc_hash::FxHashMap;
 
 use crate::histogram::Sum;
 use crate::keys::{Key, Reads, Thread};
 use crate::options::Options;
 use crate::select::{Choice, Select};
-use crate::stacks::Weight;
+use crate::slices::SliceMap;
+use crate::stacks::{Interner, Weight};
 
 /// Samples folded by what they hold. Made for each worker of [`rperf_replay::Replay::fold`].
+///
+/// What several workers have folded stays apart until their stacks have names: these are fewer, and each worker can
+/// name its own.
 pub struct Samples<'s> {
     wanted: Wanted,
     pub(crate) select: Option<&'s dyn Select>,
-    scratch: Vec<u8>,
     /// By event, the samples that belong to no row but to what shares are of.
     pub(crate) filtered: Vec<Sum>,
-    pub(crate) stacks: FxHashMap<RawKey, Weight>,
+    recent: Recent,
+    /// The head of the last sample, and its number.
+    last: Option<(Head, u32)>,
+    scratch: Vec<u8>,
+    own: RawStacks,
+    /// What other workers have folded.
+    later: Vec<RawStacks>,
 }
 
-/// A [`Head`], what a tracepoint tells if that is wanted, and the callchain, both as they stand in the file.
-pub(crate) type RawKey = Box<[u8]>;
+/// Unique stacks as they stand in the file.
+#[derive(Debug, Default)]
+pub(crate) struct RawStacks {
+    heads: Interner<Head>,
+    /// By [`RawKey`].
+    weights: SliceMap<u8, Weight>,
+}
 
 /// The parts of a sample that make a difference.
 #[derive(Debug, Clone, Copy)]
@@ -55,9 +68,19 @@ impl<'s> Samples<'s> {
             wanted: Wanted::new(options),
             select,
             filtered: Vec::new(),
+            recent: Recent::default(),
+            last: None,
             scratch: Vec::new(),
-            stacks: FxHashMap::default(),
+            own: RawStacks::default(),
+            later: Vec::new(),
         }
+    }
+
+    /// What each worker has folded.
+    pub(crate) fn into_parts(self) -> Vec<RawStacks> {
+        let mut parts = self.later;
+        parts.insert(0, self.own);
+        parts
     }
 
     fn filter(&mut self, sample: &Sample<'_>) {
@@ -70,6 +93,18 @@ impl<'s> Samples<'s> {
             samples: 1,
         });
     }
+
+    fn head(&mut self, world: &World, sample: &Sample<'_>) -> u32 {
+        let head = Head::new(self.wanted, &mut self.recent, world, sample);
+        match self.last {
+            Some((last, number)) if last == head => number,
+            _ => {
+                let number = self.own.heads.number(head);
+                self.last = Some((head, number));
+                number
+            }
+        }
+    }
 }
 
 impl Fold for Samples<'_> {
@@ -81,20 +116,16 @@ impl Fold for Samples<'_> {
                 Choice::Ignored => return,
             }
         }
-        self.scratch.clear();
         let payload = sample.wire.raw.filter(|_| self.wanted.payload);
-        let payload = payload.unwrap_or_default();
-        let head = Head {
-            payload: payload.len() as u32,
-            ..Head::new(self.wanted, world, sample)
+        let chain = sample.wire.callchain.filter(|_| self.wanted.chain);
+        let key = RawKey {
+            head: self.head(world, sample),
+            ip: sample.wire.ip.unwrap_or_default(),
+            payload: payload.unwrap_or_default(),
+            chain: chain.map_or(&[], |chain| chain.as_bytes()),
         };
-        head.write(&mut self.scratch);
-        self.scratch.extend_from_slice(payload);
-        if self.wanted.chain
-            && let Some(chain) = sample.wire.callchain
-        {
-            self.scratch.extend_from_slice(chain.as_bytes());
-        }
+        self.scratch.clear();
+        key.write(&mut self.scratch);
         let weight = Weight {
             period: sample.period,
             samples: 1,
@@ -104,12 +135,9 @@ impl Fold for Samples<'_> {
                 tid: sample.tid,
             },
         };
-        match self.stacks.get_mut(&self.scratch[..]) {
-            Some(sum) => sum.add(&weight),
-            None => {
-                self.stacks.insert(self.scratch.as_slice().into(), weight);
-            }
-        }
+        let hash = hash(0, &self.scratch);
+        let weights = &mut self.own.weights;
+        weights.upsert(hash, &self.scratch, weight, Weight::add);
     }
 
     fn merge(&mut self, later: Self) {
@@ -118,111 +146,99 @@ impl Fold for Samples<'_> {
         for (sum, more) in self.filtered.iter_mut().zip(&later.filtered) {
             sum.add(*more);
         }
-        if self.stacks.is_empty() {
-            self.stacks = later.stacks;
-            return;
-        }
-        for (key, weight) in later.stacks {
-            self.stacks
-                .entry(key)
-                .and_modify(|sum| sum.add(&weight))
-                .or_insert(weight);
-        }
+        self.later.extend(later.into_parts());
     }
 }
 
-/// Everything besides the callchain that makes a difference; the rest is left at one value for all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+impl RawStacks {
+    /// All stacks, each with its head.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Head, RawKey<'_>, &Weight)> {
+        self.weights.iter().filter_map(|(key, weight)| {
+            let key = RawKey::read(key)?;
+            Some((self.heads.get(key.head)?, key, weight))
+        })
+    }
+}
+
+/// Everything besides addresses and payload that makes a difference; the rest is left at one value for all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Head {
     pub(crate) event: u32,
+    /// The CPU mode, all that counts of a record's flags.
     pub(crate) misc: Misc,
     pub(crate) epoch: Epoch,
-    pub(crate) ip: u64,
     pub(crate) comm: Option<CommId>,
     pub(crate) thread: Thread,
     pub(crate) cpu: u32,
-    /// Bytes of raw data that follow.
-    pub(crate) payload: u32,
 }
 
 impl Head {
-    /// Bytes of a written head.
-    const SIZE: usize = 48;
-
-    fn new(wanted: Wanted, world: &World, sample: &Sample<'_>) -> Self {
-        let (pid, tid, order) = (sample.pid, sample.tid, sample.order);
+    fn new(wanted: Wanted, recent: &mut Recent, world: &World, sample: &Sample<'_>) -> Self {
+        let (pid, tid) = (sample.pid, sample.tid);
+        let who = Who {
+            machine: sample.machine(),
+            pid,
+            tid,
+        };
+        let moment = recent.moment(world, who, sample.order);
         let thread = Thread { pid, tid };
         Self {
             event: sample.event.0,
-            misc: Misc(sample.misc.0 & MISC as u16),
-            epoch: world.epoch(sample.machine(), pid, order),
-            ip: sample.wire.ip.unwrap_or_default(),
-            comm: wanted.comm.then(|| world.comm_final(pid, tid, order)),
+            misc: Misc(sample.misc.0 & CPU_MODE),
+            epoch: moment.epoch,
+            comm: wanted.comm.then_some(moment.comm_final),
             thread: if wanted.thread {
                 thread
             } else {
                 Thread::default()
             },
             cpu: if wanted.cpu { sample.cpu } else { 0 },
-            payload: 0,
         }
     }
+}
+
+/// `PERF_RECORD_MISC_CPUMODE_MASK`.
+const CPU_MODE: u16 = 7;
+
+/// A unique stack: in memory the fields one after the other, the payload's length before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RawKey<'a> {
+    /// Number of the [`Head`].
+    head: u32,
+    /// Where the sample fell.
+    pub(crate) ip: u64,
+    /// What a tracepoint tells, if that is wanted.
+    pub(crate) payload: &'a [u8],
+    /// The callchain, if that is wanted.
+    pub(crate) chain: &'a [u8],
+}
+
+impl<'a> RawKey<'a> {
+    /// Where the payload begins.
+    const FIXED: usize = 16;
 
     fn write(&self, out: &mut Vec<u8>) {
-        let named = if self.comm.is_some() { NAMED } else { 0 };
-        let comm = self.comm.map_or(0, |comm| comm.0);
-        let words = [
-            pair(
-                self.event,
-                named | self.payload << MISC_BITS | u32::from(self.misc.0),
-            ),
-            self.epoch.user,
-            self.epoch.kernel,
-            self.ip,
-            pair(comm, self.cpu),
-            pair(self.thread.pid, self.thread.tid),
-        ];
-        for word in words {
-            out.extend_from_slice(&word.to_le_bytes());
-        }
+        let payload = self.payload.len() as u32;
+        out.extend_from_slice(&self.head.to_le_bytes());
+        out.extend_from_slice(&payload.to_le_bytes());
+        out.extend_from_slice(&self.ip.to_le_bytes());
+        out.extend_from_slice(self.payload);
+        out.extend_from_slice(self.chain);
     }
 
-    /// Reads back what was written, and what stands behind it.
-    pub(crate) fn read(key: &[u8]) -> (Self, &[u8]) {
-        let (head, chain) = key.split_at_checked(Self::SIZE).unwrap_or_default();
-        let word = |index: usize| Endian::Little.u64_at(head, index * 8).unwrap_or_default();
-        let (event, misc) = unpair(word(0));
-        let (comm, cpu) = unpair(word(4));
-        let (pid, tid) = unpair(word(5));
-        let head = Self {
-            event,
-            misc: Misc((misc & MISC) as u16),
-            epoch: Epoch {
-                user: word(1),
-                kernel: word(2),
-            },
-            ip: word(3),
-            comm: (misc & NAMED != 0).then_some(CommId(comm)),
-            thread: Thread { pid, tid },
-            cpu,
-            payload: (misc & !NAMED) >> MISC_BITS,
-        };
-        (head, chain)
+    /// Reads back what was written.
+    fn read(bytes: &'a [u8]) -> Option<Self> {
+        let payload = Endian::Little.u32_at(bytes, 4)?;
+        let (payload, chain) = bytes
+            .get(Self::FIXED..)?
+            .split_at_checked(payload as usize)?;
+        Some(Self {
+            head: Endian::Little.u32_at(bytes, 0)?,
+            ip: Endian::Little.u64_at(bytes, 8)?,
+            payload,
+            chain,
+        })
     }
-}
-
-/// The CPU mode, all that counts of a record's flags.
-const MISC: u32 = (1 << MISC_BITS) - 1;
-const MISC_BITS: u32 = 3;
-/// Marks a head that holds a name.
-const NAMED: u32 = 1 << 31;
-
-fn pair(high: u32, low: u32) -> u64 {
-    u64::from(high) << 32 | u64::from(low)
-}
-
-fn unpair(word: u64) -> (u32, u32) {
-    ((word >> 32) as u32, word as u32)
 }
 
 #[cfg(test)]
@@ -230,29 +246,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_head_is_read_as_it_was_written() {
-        let head = Head {
-            event: 3,
-            misc: Misc(2),
-            epoch: Epoch {
-                user: u64::MAX,
-                kernel: 5 << 32,
-            },
-            ip: 0xffff_ffff_8100_0000,
-            comm: Some(CommId(u32::MAX)),
-            thread: Thread {
-                pid: 1,
-                tid: u32::MAX,
-            },
-            cpu: u32::MAX,
-            payload: 65_535,
-        };
-        for head in [head, Head { comm: None, ..head }] {
-            let mut key = Vec::new();
-            head.write(&mut key);
-            assert_eq!(key.len(), Head::SIZE);
-            key.extend_from_slice(&[1, 2, 3]);
-            assert_eq!(Head::read(&key), (head, &[1, 2, 3][..]));
+    fn a_key_is_read_as_it_was_written() {
+        for payload in [&[][..], &[1, 2, 3]] {
+            let key = RawKey {
+                head: u32::MAX,
+                ip: 0xffff_ffff_8100_0000,
+                payload,
+                chain: &[4; 16],
+            };
+            let mut bytes = Vec::new();
+            key.write(&mut bytes);
+            assert_eq!(RawKey::read(&bytes), Some(key));
         }
+        assert_eq!(RawKey::read(&[0; 15]), None);
     }
 }

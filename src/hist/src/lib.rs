@@ -27,9 +27,11 @@ mod resolve;
 mod rows;
 mod select;
 mod sites;
+mod slices;
 mod stacks;
 #[cfg(test)]
 mod tests;
+mod trail;
 mod tree;
 
 pub use error::Error;

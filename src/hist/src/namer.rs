@@ -4,7 +4,7 @@ use rperf_replay::{EventIndex, Machine};
 use rperf_resolve::{Place, Resolver};
 use rperf_wire::{Endian, U64s};
 
-use crate::fold::Head;
+use crate::fold::{Head, RawKey};
 use crate::keys::Context;
 use crate::options::{Direction, Options};
 use crate::payloads::{PayloadId, PayloadText, Payloads};
@@ -12,6 +12,7 @@ use crate::resolve::Source;
 use crate::select::Choice;
 use crate::sites::{Finder, KnownSites, Sites};
 use crate::stacks::{StackKey, Stacks, Weight};
+use crate::trail::Trail;
 
 /// Names the frames of stacks.
 pub(crate) struct Namer<'a, 'w> {
@@ -27,6 +28,7 @@ pub(crate) struct Namer<'a, 'w> {
     pub(crate) events: Vec<Stacks>,
     /// What was looked up before, by event.
     known: Vec<KnownSites>,
+    trail: Trail,
     frames: Vec<u32>,
 }
 
@@ -50,17 +52,14 @@ impl<'a, 'w> Namer<'a, 'w> {
             inlines: source.inlines.clone(),
             known: events.iter().map(|_| KnownSites::default()).collect(),
             events,
+            trail: Trail::default(),
             frames: Vec::new(),
         }
     }
 
-    /// Names the frames of samples that hold `key`.
-    pub(crate) fn add(&mut self, key: &[u8], weight: &Weight) {
-        let (head, behind) = Head::read(key);
-        let (raw, chain) = behind
-            .split_at_checked(head.payload as usize)
-            .unwrap_or_default();
-        let payload = self.payload(head.event, raw);
+    /// Names the frames of samples that hold `head` and `key`.
+    pub(crate) fn add(&mut self, head: &Head, key: &RawKey<'_>, weight: &Weight) {
+        let payload = self.payload(head.event, key.payload);
         let event = head.event as usize;
         let (Some(stacks), Some(known)) = (self.events.get_mut(event), self.known.get_mut(event))
         else {
@@ -80,20 +79,30 @@ impl<'a, 'w> Namer<'a, 'w> {
             epoch: head.epoch,
             inlines: self.inlines.get(event) == Some(&true),
         };
-        let (leaf, choice) = finder.leaf(mode, head.ip);
+        let (leaf, choice) = finder.leaf(mode, key.ip);
         match choice {
             Choice::Counted => {}
             Choice::Filtered => return stacks.filtered.add(weight.sum()),
             Choice::Ignored => return,
         }
+        let trail = &mut self.trail;
+        trail.begin(head.epoch, head.event);
+        // Where chains begin with the outermost caller, perf counts from there.
+        let walked = match self.order {
+            Direction::Caller => usize::MAX,
+            Direction::Callee => self.max_stack,
+        };
+        let chain = U64s::new(key.chain, self.endian);
+        if !Resolver::walk(chain, walked, |mode, ip| trail.push(mode, ip)) {
+            trail.begin(head.epoch, head.event);
+        }
+        let sites = trail.name(|mode, ip, sites| finder.append(mode, ip, sites));
         self.frames.clear();
-        let chain = U64s::new(chain, self.endian);
-        append(
-            &mut finder,
-            chain,
-            (self.order, self.max_stack),
-            &mut self.frames,
-        );
+        self.frames.extend_from_slice(sites);
+        match self.order {
+            Direction::Caller => self.frames.truncate(self.max_stack),
+            Direction::Callee => self.frames.reverse(),
+        }
         let context = stacks.contexts.number(Context {
             comm: head.comm,
             thread: head.thread,
@@ -104,9 +113,9 @@ impl<'a, 'w> Namer<'a, 'w> {
             context,
             leaf,
             level: mode.into(),
-            frames: self.frames.as_slice().into(),
+            frames: &self.frames,
         };
-        stacks.add(key, weight);
+        stacks.add(&key, weight);
     }
 
     fn payload(&mut self, event: u32, raw: &[u8]) -> Option<PayloadId> {
@@ -117,27 +126,6 @@ impl<'a, 'w> Namer<'a, 'w> {
         self.text.clear();
         self.payload_text.write(event, raw, &mut self.text);
         Some(self.payloads.number(&self.text))
-    }
-}
-
-/// Appends the sites of a callchain to `frames`, in the order of call graphs and up to a limit.
-fn append(
-    finder: &mut Finder<'_, '_, '_>,
-    chain: U64s<'_>,
-    (order, max_stack): (Direction, usize),
-    frames: &mut Vec<u32>,
-) {
-    // Where chains begin with the outermost caller, perf counts from there.
-    let walked = match order {
-        Direction::Caller => usize::MAX,
-        Direction::Callee => max_stack,
-    };
-    if !Resolver::walk(chain, walked, |mode, ip| finder.append(mode, ip, frames)) {
-        frames.clear();
-    }
-    if order == Direction::Caller {
-        frames.reverse();
-        frames.truncate(max_stack);
     }
 }
 

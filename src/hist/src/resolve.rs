@@ -6,17 +6,17 @@ use rperf_replay::{CommId, DsoId, Order};
 use rperf_resolve::{Resolver, SymbolId};
 use rperf_wire::Endian;
 
-use crate::fold::{RawKey, Samples};
-use crate::histogram::{Histogram, Sum};
+use crate::fold::Samples;
+use crate::histogram::Histogram;
 use crate::keys::Thread;
-use crate::namer::{Namer, empty};
+use crate::namer::Namer;
 use crate::names::Names;
 use crate::options::Options;
 use crate::parallel;
 use crate::payloads::{PayloadId, PayloadText, Payloads, Texts};
 use crate::rows::{self, Event};
 use crate::sites::Sites;
-use crate::stacks::{Layout, Stacks, Weight};
+use crate::stacks::Layout;
 
 /// What is known of a recording's events, for the text of their reports.
 #[derive(Clone)]
@@ -51,69 +51,50 @@ impl Samples<'_> {
             Namer::new(sites, options, source, &payloads)
         };
         let filtered = self.filtered.clone();
-        let mut events = self.resolve(make, threads).unwrap_or_else(|| empty(source));
-        for (stacks, sum) in events.iter_mut().zip(filtered) {
-            stacks.filtered.add(sum);
+        let parts = parallel::map(self.into_parts(), threads, |part| {
+            let mut namer = make();
+            for (head, key, weight) in part.iter() {
+                namer.add(head, &key, weight);
+            }
+            namer.events
+        });
+        let mut parts: Vec<_> = parts.into_iter().map(Vec::into_iter).collect();
+        let mut events: Vec<Option<Layout>> = source
+            .callchains
+            .iter()
+            .map(|_| {
+                let stacks = parts.iter_mut().filter_map(Iterator::next);
+                Some(Layout::new(stacks.collect()))
+            })
+            .collect();
+        for (layout, sum) in events.iter_mut().flatten().zip(filtered) {
+            layout.filtered.add(sum);
         }
         let names = Recording {
             resolver,
             payloads: payloads.finish(),
             lines: lines.finish(),
         };
-        let mut events: Vec<Option<Stacks>> = events.into_iter().map(Some).collect();
         let reports = source.groups.iter().map(|group| {
             let taken = group
                 .iter()
                 .map(|event| events.get_mut(*event).and_then(Option::take));
-            let stacks: Vec<Stacks> = taken.map(Option::unwrap_or_default).collect();
-            let filtered = stacks.iter().map(|stacks| stacks.filtered).collect();
-            let layouts: Vec<Layout> = stacks.into_iter().map(Stacks::lay_out).collect();
-            let events = source.events(group, &layouts, filtered);
+            let layouts: Vec<Layout> = taken.map(Option::unwrap_or_default).collect();
+            let events = source.events(group, &layouts);
             rows::histogram(&events, options, &names, threads)
         });
         reports.collect()
     }
-
-    /// The stacks of each event; `None` without samples.
-    fn resolve<'n, 'w: 'n>(
-        self,
-        make: impl Fn() -> Namer<'n, 'w> + Sync,
-        threads: NonZeroUsize,
-    ) -> Option<Vec<Stacks>> {
-        let raw: Vec<(RawKey, Weight)> = self.stacks.into_iter().collect();
-        let part = raw.len().div_ceil(threads.get()).max(1);
-        let parts = raw.chunks(part).collect();
-        let resolved = parallel::map(parts, threads, |part: &[(RawKey, Weight)]| {
-            let mut namer = make();
-            for (key, weight) in part {
-                namer.add(key, weight);
-            }
-            namer.events
-        });
-        resolved.into_iter().reduce(|mut all, part| {
-            for (into, from) in all.iter_mut().zip(part) {
-                into.merge(from);
-            }
-            all
-        })
-    }
 }
 
 impl Source<'_> {
-    fn events<'l>(
-        &self,
-        group: &[usize],
-        layouts: &'l [Layout],
-        filtered: Vec<Sum>,
-    ) -> Vec<Event<'l>> {
-        let events = group.iter().zip(layouts).zip(filtered);
-        let event = |((index, layout), filtered): ((&usize, &'l Layout), Sum)| Event {
+    fn events<'l>(&self, group: &[usize], layouts: &'l [Layout]) -> Vec<Event<'l>> {
+        let event = |(index, layout): (&usize, &'l Layout)| Event {
             index: *index,
             layout,
-            filtered,
             callchains: self.callchains.get(*index) == Some(&true),
         };
-        events.map(event).collect()
+        group.iter().zip(layouts).map(event).collect()
     }
 }
 

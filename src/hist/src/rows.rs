@@ -21,8 +21,6 @@ pub(crate) struct Event<'a> {
     /// Its place in the recording.
     pub(crate) index: usize,
     pub(crate) layout: &'a Layout,
-    /// What shares refer to beside the samples of `layout`.
-    pub(crate) filtered: Sum,
     /// Whether its samples have callchains.
     pub(crate) callchains: bool,
 }
@@ -41,7 +39,7 @@ pub(crate) fn histogram(
         .collect();
     let all: Vec<Sum> = events.iter().map(whole).collect();
     let left = |(all, event): (&Sum, &Event<'_>)| match options.relative {
-        true => all.without(event.filtered),
+        true => all.without(event.layout.filtered),
         false => *all,
     };
     let wholes: Vec<Sum> = all.iter().zip(events).map(left).collect();
@@ -78,7 +76,7 @@ pub(crate) fn histogram(
 }
 
 fn whole(event: &Event<'_>) -> Sum {
-    let mut whole = event.filtered;
+    let mut whole = event.layout.filtered;
     for stack in &event.layout.stacks {
         whole.add(stack.weight.sum());
     }

@@ -1,14 +1,15 @@
 //! Samples folded into unique stacks, after the addresses got names: what entries and call graphs are counted from.
 
-use std::hash::Hash;
+use std::hash::{Hash, Hasher as _};
 use std::ops::Range;
 
 use rperf_replay::Order;
 use rperf_resolve::Level;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::histogram::Sum;
 use crate::keys::{Context, Site, Thread};
+use crate::slices::SliceMap;
 
 /// What the samples of one stack add up to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,11 +70,16 @@ impl<T: Copy + Eq + Hash> Interner<T> {
             number
         })
     }
+
+    /// The item of a number.
+    pub(crate) fn get(&self, number: u32) -> Option<&T> {
+        self.items.get(number as usize)
+    }
 }
 
 /// One stack, whose frames are names and no longer addresses.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct StackKey {
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StackKey<'a> {
     /// Number of the [`Context`].
     pub(crate) context: u32,
     /// Number of the [`Site`] that the sample itself fell on.
@@ -81,63 +87,33 @@ pub(crate) struct StackKey {
     /// The mode the sample was taken in.
     pub(crate) level: Level,
     /// Numbers of the callchain's [`Site`]s in the order of the call graph. Empty where the event has no callchains.
-    pub(crate) frames: Box<[u32]>,
+    pub(crate) frames: &'a [u32],
 }
 
-/// The unique stacks of one event.
+/// The unique stacks of one event, out of one part of the recording.
 #[derive(Debug, Default)]
 pub(crate) struct Stacks {
     pub(crate) contexts: Interner<Context>,
     pub(crate) sites: Interner<Site>,
     /// Samples that belong to no row but to what shares are of.
     pub(crate) filtered: Sum,
-    weights: FxHashMap<StackKey, Weight>,
+    /// By context, leaf and level, then the frames.
+    weights: SliceMap<u32, (Level, Weight)>,
+    scratch: Vec<u32>,
 }
 
 impl Stacks {
     /// Adds samples of one stack.
-    pub(crate) fn add(&mut self, key: StackKey, weight: &Weight) {
-        self.weights
-            .entry(key)
-            .and_modify(|sum| sum.add(weight))
-            .or_insert(*weight);
-    }
-
-    /// Adds the stacks of another part of the recording.
-    pub(crate) fn merge(&mut self, other: Self) {
-        self.filtered.add(other.filtered);
-        let contexts: Vec<u32> = renumber(&mut self.contexts, &other.contexts);
-        let sites: Vec<u32> = renumber(&mut self.sites, &other.sites);
-        for (mut key, weight) in other.weights {
-            key.context = contexts[key.context as usize];
-            key.leaf = sites[key.leaf as usize];
-            for frame in &mut key.frames {
-                *frame = sites[*frame as usize];
-            }
-            self.add(key, &weight);
-        }
-    }
-
-    /// The stacks in one piece, for the passes over them.
-    pub(crate) fn lay_out(self) -> Layout {
-        let mut layout = Layout {
-            contexts: self.contexts.items,
-            sites: self.sites.items,
-            stacks: Vec::with_capacity(self.weights.len()),
-            frames: Vec::new(),
-        };
-        for (key, weight) in self.weights {
-            let start = layout.frames.len();
-            layout.frames.extend_from_slice(&key.frames);
-            layout.stacks.push(Stack {
-                context: key.context,
-                leaf: key.leaf,
-                level: key.level,
-                frames: start..layout.frames.len(),
-                weight,
-            });
-        }
-        layout
+    pub(crate) fn add(&mut self, key: &StackKey<'_>, weight: &Weight) {
+        let words = &mut self.scratch;
+        words.clear();
+        words.extend([key.context, key.leaf, key.level as u32]);
+        words.extend_from_slice(key.frames);
+        let mut hasher = FxHasher::default();
+        words.hash(&mut hasher);
+        let value = (key.level, *weight);
+        let add = |sum: &mut (Level, Weight), more: &(Level, Weight)| sum.1.add(&more.1);
+        self.weights.upsert(hasher.finish(), words, value, add);
     }
 }
 
@@ -145,12 +121,15 @@ fn renumber<T: Copy + Eq + Hash>(into: &mut Interner<T>, from: &Interner<T>) -> 
     from.items.iter().map(|item| into.number(*item)).collect()
 }
 
-/// The unique stacks of one event, unordered.
+/// The stacks of one event in one piece, for the passes over them. Unordered; a stack of several parts of the recording
+/// is there once for each.
 #[derive(Debug, Default)]
 pub(crate) struct Layout {
     pub(crate) contexts: Vec<Context>,
     pub(crate) sites: Vec<Site>,
     pub(crate) stacks: Vec<Stack>,
+    /// Samples that belong to no row but to what shares are of.
+    pub(crate) filtered: Sum,
     frames: Vec<u32>,
 }
 
@@ -165,6 +144,45 @@ pub(crate) struct Stack {
 }
 
 impl Layout {
+    /// Puts the parts of a recording together.
+    pub(crate) fn new(parts: Vec<Stacks>) -> Self {
+        let mut contexts = Interner::default();
+        let mut sites = Interner::default();
+        let mut layout = Self::default();
+        for part in parts {
+            let contexts = renumber(&mut contexts, &part.contexts);
+            let sites = renumber(&mut sites, &part.sites);
+            layout.add(&part, &contexts, &sites);
+            layout.filtered.add(part.filtered);
+        }
+        Self {
+            contexts: contexts.items,
+            sites: sites.items,
+            ..layout
+        }
+    }
+
+    /// Adds the stacks of one part, whose numbers stand for those given.
+    fn add(&mut self, part: &Stacks, contexts: &[u32], sites: &[u32]) {
+        let weights = part.weights.iter();
+        self.stacks.reserve(weights.len());
+        for (words, (level, weight)) in weights {
+            let [context, leaf, _, frames @ ..] = words else {
+                continue;
+            };
+            let start = self.frames.len();
+            let numbers = frames.iter().map(|frame| sites[*frame as usize]);
+            self.frames.extend(numbers);
+            self.stacks.push(Stack {
+                context: contexts[*context as usize],
+                leaf: sites[*leaf as usize],
+                level: *level,
+                frames: start..self.frames.len(),
+                weight: *weight,
+            });
+        }
+    }
+
     /// The callchain of a stack, in the order of the call graph.
     pub(crate) fn frames(&self, stack: &Stack) -> &[u32] {
         &self.frames[stack.frames.clone()]

@@ -12,7 +12,7 @@ use crate::fields::{Field, Number};
 use crate::keys::KEYS;
 use crate::options::{Direction, GraphForm, GraphOptions, Options};
 use crate::rows::{self, Event};
-use crate::stacks::{StackKey, Stacks, Weight};
+use crate::stacks::{Layout, StackKey, Stacks, Weight};
 use crate::{Histogram, Row, Sum, Weights};
 
 fn sample() -> impl Strategy<Value = Sample> {
@@ -100,15 +100,11 @@ fn count(
     parts: usize,
     threads: usize,
 ) -> Histogram {
-    let mut whole = Stacks::default();
-    for part in samples.chunks(samples.len().div_ceil(parts).max(1)) {
-        whole.merge(fold(fake, part));
-    }
+    let parts = samples.chunks(samples.len().div_ceil(parts).max(1));
     let threads = NonZeroUsize::new(threads).expect("some");
     let event = Event {
         index: 0,
-        layout: &whole.lay_out(),
-        filtered: Sum::default(),
+        layout: &Layout::new(parts.map(|part| fold(fake, part)).collect()),
         callchains: true,
     };
     rows::histogram(&[event], options, fake, threads)
@@ -117,18 +113,18 @@ fn count(
 fn fold(fake: &Fake, samples: &[Sample]) -> Stacks {
     let mut stacks = Stacks::default();
     for sample in samples {
+        let frames = sample.frames.iter();
+        let frames: Vec<u32> = frames
+            .map(|site| stacks.sites.number(fake.site(*site)))
+            .collect();
         let key = StackKey {
             context: stacks.contexts.number(sample.context),
             leaf: stacks.sites.number(fake.site(sample.leaf)),
             level: sample.level,
-            frames: sample
-                .frames
-                .iter()
-                .map(|site| stacks.sites.number(fake.site(*site)))
-                .collect(),
+            frames: &frames,
         };
         stacks.add(
-            key,
+            &key,
             &Weight {
                 period: sample.period,
                 samples: 1,
@@ -163,11 +159,12 @@ proptest! {
     #[test]
     fn what_is_filtered_counts_for_shares_alone(samples in samples(), mut options in options(), more in 1u64..9) {
         let fake = Fake::new();
-        let stacks = fold(&fake, &samples).lay_out();
+        let mut stacks = Layout::new(vec![fold(&fake, &samples)]);
         let filtered = Sum { period: more, samples: 1 };
+        stacks.filtered = filtered;
         let mut reports = [false, true].map(|relative| {
             options.relative = relative;
-            let event = Event { index: 3, layout: &stacks, filtered, callchains: false };
+            let event = Event { index: 3, layout: &stacks, callchains: false };
             rows::histogram(&[event], &options, &fake, NonZeroUsize::MIN)
         });
         let [absolute, relative] = &mut reports;
@@ -198,11 +195,10 @@ proptest! {
         options.graph = None;
         let fake = Fake::new();
         let parts = samples.split_at(split.min(samples.len()));
-        let layouts = [parts.0, parts.1].map(|part| fold(&fake, part).lay_out());
+        let layouts = [parts.0, parts.1].map(|part| Layout::new(vec![fold(&fake, part)]));
         let event = |index| Event {
             index,
             layout: &layouts[index],
-            filtered: Sum::default(),
             callchains: false,
         };
         let events = [event(0), event(1)];

@@ -1,0 +1,130 @@
+//! Values by keys of any length.
+
+/// Values whose keys are slices. All keys lie in one piece and all values in another: millions of them cost no
+/// allocation each, and are gone at once.
+#[derive(Debug)]
+pub(crate) struct SliceMap<T, V> {
+    keys: Vec<T>,
+    entries: Vec<Entry<V>>,
+    /// Open addressing with linear probing; the length is a power of two.
+    slots: Vec<Slot>,
+}
+
+#[derive(Debug)]
+struct Entry<V> {
+    end: usize,
+    value: V,
+}
+
+/// Where an entry is, and the part of its hash that also says where it wants to lie.
+#[derive(Debug, Clone, Copy, Default)]
+struct Slot {
+    hash: u32,
+    /// The entry's position plus one; 0 where the slot is free.
+    number: u32,
+}
+
+impl<T, V> Default for SliceMap<T, V> {
+    fn default() -> Self {
+        Self {
+            keys: Vec::new(),
+            entries: Vec::new(),
+            slots: Vec::new(),
+        }
+    }
+}
+
+impl<T: Copy + Eq, V> SliceMap<T, V> {
+    /// The value of `key`, whose hash is `hash`: the one that is there after `update`, or a new one.
+    #[inline]
+    pub(crate) fn upsert(
+        &mut self,
+        hash: u64,
+        key: &[T],
+        value: V,
+        update: impl FnOnce(&mut V, &V),
+    ) {
+        // At most three of four slots are taken.
+        if self.entries.len() >= self.slots.len() / 4 * 3 {
+            self.grow();
+        }
+        let hash = (hash >> 32) as u32;
+        let mut at = self.home(hash);
+        loop {
+            let slot = self.slots[at];
+            if slot.number == 0 {
+                break;
+            }
+            let index = slot.number as usize - 1;
+            if slot.hash == hash && self.key(index) == key {
+                return update(&mut self.entries[index].value, &value);
+            }
+            at = (at + 1) & (self.slots.len() - 1);
+        }
+        self.keys.extend_from_slice(key);
+        let end = self.keys.len();
+        self.entries.push(Entry { end, value });
+        let number = self.entries.len() as u32;
+        self.slots[at] = Slot { hash, number };
+    }
+
+    /// Keys and values, in the order in which they came.
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = (&[T], &V)> {
+        let entries = self.entries.iter().enumerate();
+        entries.map(|(index, entry)| (self.key(index), &entry.value))
+    }
+
+    fn key(&self, index: usize) -> &[T] {
+        let start = index
+            .checked_sub(1)
+            .map_or(0, |last| self.entries[last].end);
+        &self.keys[start..self.entries[index].end]
+    }
+
+    fn home(&self, hash: u32) -> usize {
+        hash as usize & (self.slots.len() - 1)
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        const LEAST: usize = 64;
+        let size = LEAST.max(self.slots.len() * 2);
+        let old = std::mem::replace(&mut self.slots, vec![Slot::default(); size]);
+        for slot in old.into_iter().filter(|slot| slot.number != 0) {
+            let mut at = self.home(slot.hash);
+            while self.slots[at].number != 0 {
+                at = (at + 1) & (size - 1);
+            }
+            self.slots[at] = slot;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn it_counts_as_the_standard_map_does(
+            keys in prop::collection::vec(prop::collection::vec(0u32..3, 0..4), 0..300),
+            weak in any::<bool>(),
+        ) {
+            let mut map = SliceMap::default();
+            let mut expected: HashMap<&[u32], u64> = HashMap::new();
+            for key in &keys {
+                // A hash that says little: most keys share it.
+                let hash = if weak { key.len() as u64 } else { key.iter().fold(7, |hash, word| hash * 5 + u64::from(*word)) };
+                map.upsert(hash << 32, key, 1, |sum, more| *sum += more);
+                *expected.entry(key).or_default() += 1;
+            }
+            prop_assert_eq!(map.iter().len(), expected.len());
+            let counted: HashMap<&[u32], u64> = map.iter().map(|(key, sum)| (key, *sum)).collect();
+            prop_assert_eq!(counted, expected);
+        }
+    }
+}
