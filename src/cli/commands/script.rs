@@ -121,8 +121,8 @@ fn print(
     let mut stdout = context.stdout();
     let mut written: io::Result<()> = Ok(());
     let threads = NonZeroUsize::new(rperf_sys::parallelism()).unwrap_or(NonZeroUsize::MIN);
-    replay.ordered(threads, text, &mut |block: Block| {
-        written = stdout.write_all(join.join(&block));
+    replay.ordered(threads, text, &mut |block: &mut Block| {
+        written = stdout.write_all(join.join(block));
         match written {
             Ok(()) => Flow::Continue,
             Err(_) => Flow::Stop,

@@ -1,6 +1,6 @@
 //! The fold over all samples: equal stacks become one before anything is looked up.
 
-use rperf_replay::{CommId, Epoch, Fold, Recent, Sample, Who, World, hash};
+use rperf_replay::{CommId, Epoch, Fold, Recent, Sample, World, hash};
 use rperf_wire::{Endian, Misc};
 
 use crate::histogram::Sum;
@@ -175,12 +175,7 @@ pub(crate) struct Head {
 impl Head {
     fn new(wanted: Wanted, recent: &mut Recent, world: &World, sample: &Sample<'_>) -> Self {
         let (pid, tid) = (sample.pid, sample.tid);
-        let who = Who {
-            machine: sample.machine(),
-            pid,
-            tid,
-        };
-        let moment = recent.moment(world, who, sample.order);
+        let moment = recent.moment(world, sample.who(), sample.order);
         let thread = Thread { pid, tid };
         Self {
             event: sample.event.0,

@@ -147,8 +147,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         );
         let start = Instant::now();
         let mut found = 0;
-        let mut take = |block: u64| {
-            found += block;
+        let mut take = |block: &mut u64| {
+            found += *block;
             Flow::Continue
         };
         replay.ordered(threads, &Locate, &mut take)?;

@@ -33,6 +33,11 @@ pub trait Render: Sync {
         out: &mut Self::Out,
     );
 
+    /// Empties a block's output that was taken, for the next block. To be overridden where memory can be kept.
+    fn reuse(&self, out: &mut Self::Out) {
+        *out = Self::Out::default();
+    }
+
     /// Kinds of records beside samples that are to be rendered in their place. With FINISHED_ROUND among them
     /// everything comes in the order of the file: what a round holds is to be seen.
     fn wanted(&self) -> &[RecordKind] {
@@ -52,12 +57,12 @@ pub trait Render: Sync {
 
 /// Time-ordered, second stage: serial, blocks come in order. It should only concatenate or fold.
 pub trait Take<Out> {
-    /// Takes the next block.
-    fn take(&mut self, out: Out) -> Flow;
+    /// Takes the next block. What is left of it is given back to [`Render::reuse`].
+    fn take(&mut self, out: &mut Out) -> Flow;
 }
 
-impl<Out, F: FnMut(Out) -> Flow> Take<Out> for F {
-    fn take(&mut self, out: Out) -> Flow {
+impl<Out, F: FnMut(&mut Out) -> Flow> Take<Out> for F {
+    fn take(&mut self, out: &mut Out) -> Flow {
         self(out)
     }
 }

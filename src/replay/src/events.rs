@@ -53,6 +53,10 @@ impl EventTable {
         }
     }
 
+    pub(crate) fn endian(&self) -> Endian {
+        self.endian
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.events.len()
     }
@@ -146,25 +150,42 @@ impl EventTable {
         raw: &RawRecord<'a>,
         order: impl FnOnce(Option<u64>) -> Order,
     ) -> Result<Option<Sample<'a>>, DecodeError> {
+        let mut sample = Sample::default();
+        let known = self.sample_into(raw, order, &mut sample)?;
+        Ok(known.then_some(sample))
+    }
+
+    /// [`EventTable::sample`] into the place of another sample of this recording; `false` for one of an id that the header
+    /// does not know.
+    #[inline]
+    pub(crate) fn sample_into<'a>(
+        &self,
+        raw: &RawRecord<'a>,
+        order: impl FnOnce(Option<u64>) -> Order,
+        sample: &mut Sample<'a>,
+    ) -> Result<bool, DecodeError> {
         let Some(index) = self.of_sample(raw.body) else {
-            return Ok(None);
+            return Ok(false);
         };
         let Some(event) = self.event(index) else {
-            return Ok(None);
+            return Ok(false);
         };
-        let wire = event.layout.decode(raw.body, self.endian)?;
-        let (pid, tid) = wire.pid_tid.unwrap_or((u32::MAX, u32::MAX));
-        Ok(Some(Sample {
-            event: index,
-            order: order(wire.time.filter(is_time)),
-            misc: raw.misc,
-            pid,
-            tid,
-            cpu: wire.cpu.unwrap_or(u32::MAX),
-            period: wire.period.unwrap_or(event.period),
-            body: raw.body,
-            wire,
-        }))
+        if sample.event != index {
+            // Another event may have other fields.
+            *sample = Sample {
+                event: index,
+                ..Sample::default()
+            };
+        }
+        let wire = &mut sample.wire;
+        event.layout.decode_into(raw.body, self.endian, wire)?;
+        (sample.pid, sample.tid) = wire.pid_tid.unwrap_or((u32::MAX, u32::MAX));
+        sample.order = order(wire.time.filter(is_time));
+        sample.misc = raw.misc;
+        sample.cpu = wire.cpu.unwrap_or(u32::MAX);
+        sample.period = wire.period.unwrap_or(event.period);
+        sample.body = raw.body;
+        Ok(true)
     }
 
     /// A record that is no sample, at its place.

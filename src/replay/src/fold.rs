@@ -8,7 +8,7 @@ use rperf_wire::RecordKind;
 
 use crate::diagnostics::Bad;
 use crate::scan::Slice;
-use crate::{Error, Fold, Replay};
+use crate::{Error, Fold, Replay, Sample};
 
 impl<'a> Replay<'a> {
     /// Folds all samples. Each of at most `threads` workers makes one `A` for a stretch of the file;
@@ -48,18 +48,21 @@ impl<'a> Replay<'a> {
     fn fold_shard<A: Fold>(&self, slices: &[Slice], make: &impl Fn() -> A) -> A {
         let mut folded = make();
         let mut bad = Bad::default();
+        let mut sample = Sample::default();
         for slice in slices {
             // What ended the walk of pass 1 is behind the last slice.
-            for record in self.records(slice).flatten() {
+            let (mut records, mut ahead) = self.records(slice);
+            while let Some(record) = records.next_whole() {
+                ahead.reach(records.position());
                 if record.raw.kind != RecordKind::SAMPLE {
                     continue;
                 }
-                match self.sample(&record.raw, record.position) {
-                    Ok(Some(sample)) => self
+                match self.sample_into(&record.raw, record.position, &mut sample) {
+                    Ok(true) => self
                         .scan
                         .shares
-                        .deliver(sample, |sample| folded.sample(self.world(), sample)),
-                    Ok(None) => {}
+                        .deliver(&sample, |sample| folded.sample(self.world(), sample)),
+                    Ok(false) => {}
                     Err(error) => bad.add(record.position, error),
                 }
             }

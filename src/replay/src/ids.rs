@@ -22,7 +22,7 @@ impl Order {
 }
 
 /// Index of an event in [`rperf_perfdata::PerfData::events`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct EventIndex(pub u32);
 
 /// Index of a file in [`crate::World::dsos`].

@@ -9,6 +9,7 @@
 //! What comes through a pipe ([`Stream`]) is read once: the World grows, and samples are delivered as soon as
 //! nothing older can follow.
 
+mod ahead;
 mod diagnostics;
 mod drive;
 mod dso;

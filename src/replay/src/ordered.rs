@@ -3,8 +3,6 @@
 use std::num::NonZeroUsize;
 use std::sync::MutexGuard;
 
-use rperf_wire::RawRecord;
-
 use crate::diagnostics::Bad;
 use crate::events::EventTable;
 use crate::render::{Recorded, render_blocks};
@@ -41,9 +39,8 @@ impl Recorded for Replay<'_> {
         Replay::world(self)
     }
 
-    fn record_at(&self, position: u64) -> Option<RawRecord<'_>> {
-        let (raw, _) = RawRecord::split(self.from(position), self.endian())?;
-        Some(raw)
+    fn from(&self, position: u64) -> &[u8] {
+        Replay::from(self, position)
     }
 
     fn events(&self) -> &EventTable {

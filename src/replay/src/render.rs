@@ -8,18 +8,19 @@ use std::thread;
 
 use rperf_wire::{RawRecord, RecordKind};
 
+use crate::ahead::fetch;
 use crate::diagnostics::Bad;
 use crate::events::EventTable;
 use crate::shares::Shares;
-use crate::{Error, Flow, Order, Render, Take, World};
+use crate::{Error, Flow, Order, Render, Sample, Take, World};
 
 /// Where samples are found again by their order.
 pub(crate) trait Recorded: Sync {
     /// Processes and mappings, as far as the samples of a block need them.
     fn world(&self) -> &World;
 
-    /// The record that stands at a position.
-    fn record_at(&self, position: u64) -> Option<RawRecord<'_>>;
+    /// The bytes from a position on.
+    fn from(&self, position: u64) -> &[u8];
 
     /// How records are decoded.
     fn events(&self) -> &EventTable;
@@ -34,6 +35,8 @@ pub(crate) trait Recorded: Sync {
 /// A block of samples on its way to a worker, and where its output goes.
 struct Job<Out> {
     block: Vec<Order>,
+    /// Empty, but perhaps with memory of an earlier block.
+    out: Out,
     reply: SyncSender<Out>,
 }
 
@@ -56,10 +59,13 @@ pub(crate) fn render_blocks<S: Recorded, R: Render, T: Take<R::Out>>(
     take: &mut T,
 ) -> Result<(), Error> {
     if let [scratch] = scratches {
+        let mut out = R::Out::default();
         for block in blocks {
-            if take.take(render_block(recorded, render, &block, scratch)) == Flow::Stop {
+            render_block(recorded, render, &block, scratch, &mut out);
+            if take.take(&mut out) == Flow::Stop {
                 break;
             }
+            render.reuse(&mut out);
         }
         return Ok(());
     }
@@ -73,7 +79,7 @@ pub(crate) fn render_blocks<S: Recorded, R: Render, T: Take<R::Out>>(
             let worker = thread::Builder::new().spawn_scoped(scope, work);
             workers.push(worker.map_err(Error::Spawn)?);
         }
-        feed(&mut blocks, jobs, look_ahead, take);
+        feed(&mut blocks, jobs, look_ahead, render, take);
         for worker in workers {
             worker.join().unwrap_or_else(|panic| resume_unwind(panic));
         }
@@ -81,30 +87,38 @@ pub(crate) fn render_blocks<S: Recorded, R: Render, T: Take<R::Out>>(
     })
 }
 
+/// Bytes of a record that are worth reading ahead of it: with its first fields most often all of it.
+const RECORD_START: usize = 128;
+
 /// Hands out blocks and takes what comes back, in order. Dropping `jobs` ends the workers.
-fn feed<Out, T: Take<Out>>(
+fn feed<R: Render, T: Take<R::Out>>(
     blocks: &mut impl Iterator<Item = Vec<Order>>,
-    jobs: Sender<Job<Out>>,
+    jobs: Sender<Job<R::Out>>,
     look_ahead: usize,
+    render: &R,
     take: &mut T,
 ) {
-    let mut in_the_air: VecDeque<Receiver<Out>> = VecDeque::new();
+    let mut in_the_air: VecDeque<Receiver<R::Out>> = VecDeque::new();
+    let mut spare = Vec::new();
     loop {
         while in_the_air.len() < look_ahead {
             let Some(block) = blocks.next() else { break };
             let (reply, output) = sync_channel(1);
-            if jobs.send(Job { block, reply }).is_err() {
+            let out = spare.pop().unwrap_or_default();
+            if jobs.send(Job { block, out, reply }).is_err() {
                 return;
             }
             in_the_air.push_back(output);
         }
         // A worker that panicked drops its end; the scope hands the panic on.
-        let Some(Ok(out)) = in_the_air.pop_front().map(|output| output.recv()) else {
+        let Some(Ok(mut out)) = in_the_air.pop_front().map(|output| output.recv()) else {
             return;
         };
-        if take.take(out) == Flow::Stop {
+        if take.take(&mut out) == Flow::Stop {
             return;
         }
+        render.reuse(&mut out);
+        spare.push(out);
     }
 }
 
@@ -116,11 +130,17 @@ fn work<S: Recorded, R: Render>(
 ) {
     loop {
         let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(Job { block, reply }) = job else {
+        let Ok(job) = job else {
             return;
         };
+        let Job {
+            block,
+            mut out,
+            reply,
+        } = job;
+        render_block(recorded, render, &block, scratch, &mut out);
         // Nobody may be waiting any more: the consumer has stopped.
-        let _gone = reply.send(render_block(recorded, render, &block, scratch));
+        let _gone = reply.send(out);
     }
 }
 
@@ -129,29 +149,35 @@ fn render_block<S: Recorded, R: Render>(
     render: &R,
     block: &[Order],
     scratch: &mut R::Scratch,
-) -> R::Out {
-    let mut out = R::Out::default();
+    out: &mut R::Out,
+) {
     let mut bad = Bad::default();
+    let mut sample = Sample::default();
     let (world, events) = (recorded.world(), recorded.events());
+    // Records come from memory side by side here, and one after the other below.
     for order in block {
-        let Some(raw) = recorded.record_at(order.position) else {
+        let start = recorded.from(order.position);
+        fetch(start.get(..RECORD_START).unwrap_or(start));
+    }
+    for order in block {
+        let bytes = recorded.from(order.position);
+        let Some((raw, _)) = RawRecord::split(bytes, events.endian()) else {
             continue;
         };
         if raw.kind != RecordKind::SAMPLE {
-            render.record(world, &events.side(raw, *order), scratch, &mut out);
+            render.record(world, &events.side(raw, *order), scratch, out);
             continue;
         }
-        match events.sample(&raw, |_| *order) {
-            Ok(Some(sample)) => recorded.shares().deliver(sample, |sample| {
-                render.render(world, sample, scratch, &mut out);
+        match events.sample_into(&raw, |_| *order, &mut sample) {
+            Ok(true) => recorded.shares().deliver(&sample, |sample| {
+                render.render(world, sample, scratch, out);
             }),
             // Of an event that the header does not know.
-            Ok(None) => {}
+            Ok(false) => {}
             Err(error) => bad.add(order.position, error),
         }
     }
     if bad.count > 0 {
         recorded.bad().merge(bad);
     }
-    out
 }

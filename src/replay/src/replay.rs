@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use rperf_perfdata::{PerfData, RecordAt, Records};
 use rperf_wire::{Endian, RawRecord};
 
+use crate::ahead::Ahead;
 use crate::diagnostics::Bad;
 use crate::events::EventTable;
 use crate::scan::{Scan, Slice, scan};
@@ -81,28 +82,28 @@ impl<'a> Replay<'a> {
         self.data.data().get(offset..).unwrap_or_default()
     }
 
-    /// The records of a slice.
-    pub(crate) fn records(&self, slice: &Slice) -> Records<'a> {
+    /// The records of a slice, and what goes before the walk over them.
+    pub(crate) fn records(&self, slice: &Slice) -> (Records<'a>, Ahead<'a>) {
         let bytes = self.from(slice.start);
         let size = usize::try_from(slice.end - slice.start).unwrap_or(usize::MAX);
-        Records::new(
-            bytes.get(..size).unwrap_or(bytes),
-            slice.start,
-            self.endian(),
-        )
+        let bytes = bytes.get(..size).unwrap_or(bytes);
+        let records = Records::new(bytes, slice.start, self.endian());
+        (records, Ahead::new(bytes, slice.start))
     }
 
-    /// Decodes a sample. `Ok(None)` for one of an unknown event, which pass 1 has counted.
+    /// Decodes a sample into the place of another. `Ok(false)` for one of an unknown event, which pass 1 has counted.
     #[inline]
-    pub(crate) fn sample(
+    pub(crate) fn sample_into(
         &self,
         raw: &RawRecord<'a>,
         position: u64,
-    ) -> Result<Option<Sample<'a>>, rperf_wire::DecodeError> {
-        self.events.sample(raw, |time| Order {
+        sample: &mut Sample<'a>,
+    ) -> Result<bool, rperf_wire::DecodeError> {
+        let order = |time: Option<u64>| Order {
             time: time.unwrap_or_else(|| self.limit(position)),
             position,
-        })
+        };
+        self.events.sample_into(raw, order, sample)
     }
 
     /// Place of a record that is no sample.

@@ -2,10 +2,10 @@
 
 use rperf_wire::{CpuMode, Misc, RawRecord, SampleId};
 
-use crate::{EventIndex, Machine, Order};
+use crate::{EventIndex, Machine, Order, Who};
 
 /// A sample of a recording. Fields that its event does not record have perf's stand-ins.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Sample<'a> {
     /// The fields as recorded.
     pub wire: rperf_wire::Sample<'a>,
@@ -45,6 +45,16 @@ impl Sample<'_> {
     #[must_use]
     pub fn cpu_mode(&self) -> CpuMode {
         self.misc.cpu_mode()
+    }
+
+    /// The thread.
+    #[must_use]
+    pub fn who(&self) -> Who {
+        Who {
+            machine: self.machine(),
+            pid: self.pid,
+            tid: self.tid,
+        }
     }
 
     /// The machine whose code was running.

@@ -3,6 +3,7 @@
 use rperf_perfdata::{PerfData, RecordAt};
 use rperf_wire::{Endian, RawRecord, RecordKind};
 
+use crate::ahead::Ahead;
 use crate::events::EventTable;
 use crate::shares::{LastValues, Shares, Values};
 use crate::tally::Tally;
@@ -79,12 +80,13 @@ pub(crate) fn scan(data: &PerfData<'_>, events: &EventTable) -> Result<Scan, Err
         values: Values::default(),
     };
     let mut records = data.records();
-    while let Some(record) = records.next() {
-        match record {
-            Ok(record) => scanner.record(&record, records.position())?,
-            Err(error) => scanner.tally.found.end = Some(error),
-        }
+    let mut ahead = Ahead::new(data.data(), start);
+    while let Some(record) = records.next_whole() {
+        ahead.reach(records.position());
+        scanner.record(&record, records.position())?;
     }
+    // What is left is damaged.
+    scanner.tally.found.end = records.next().and_then(Result::err);
     let end = &mut scanner.tally.found.end;
     *end = end.take().or_else(|| data.end().cloned());
     Ok(scanner.finish(data))

@@ -47,11 +47,11 @@ impl Shares {
 
     /// Calls `each` with the sample, or with every sample that it stands for.
     #[inline]
-    pub(crate) fn deliver(&self, mut sample: Sample<'_>, mut each: impl FnMut(&Sample<'_>)) {
+    pub(crate) fn deliver(&self, sample: &Sample<'_>, mut each: impl FnMut(&Sample<'_>)) {
         let Some(shares) = self.of(sample.order.position) else {
-            each(&sample);
-            return;
+            return each(sample);
         };
+        let mut sample = sample.clone();
         for share in shares {
             sample.event = share.event;
             sample.period = share.period;

@@ -168,7 +168,6 @@ impl<R: Source> Stream<R> {
         let batch = Batch {
             world: self.builder.world(),
             events: &self.intake.events,
-            endian: self.intake.endian,
             bytes: self.reader.from(base),
             base,
             shares: &self.shares,
@@ -331,7 +330,6 @@ impl Intake {
 struct Batch<'s> {
     world: &'s World,
     events: &'s EventTable,
-    endian: Endian,
     /// Bytes of the stream from `base` on.
     bytes: &'s [u8],
     base: u64,
@@ -344,10 +342,9 @@ impl Recorded for Batch<'_> {
         self.world
     }
 
-    fn record_at(&self, position: u64) -> Option<RawRecord<'_>> {
-        let offset = usize::try_from(position - self.base).ok()?;
-        let (raw, _) = RawRecord::split(self.bytes.get(offset..)?, self.endian)?;
-        Some(raw)
+    fn from(&self, position: u64) -> &[u8] {
+        let offset = usize::try_from(position - self.base).unwrap_or(usize::MAX);
+        self.bytes.get(offset..).unwrap_or_default()
     }
 
     fn events(&self) -> &EventTable {

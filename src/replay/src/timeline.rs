@@ -3,6 +3,7 @@
 use rperf_perfdata::Records;
 use rperf_wire::RecordKind;
 
+use crate::ahead::Ahead;
 use crate::{Order, Replay};
 
 /// Walks the file and gives out blocks of samples in order. What a FINISHED_ROUND completes is
@@ -12,29 +13,45 @@ pub(crate) struct Timeline<'r, 'a> {
     replay: &'r Replay<'a>,
     wanted: &'r [RecordKind],
     records: Records<'a>,
+    ahead: Ahead<'a>,
     rounds: std::slice::Iter<'r, crate::scan::Round>,
     /// Samples read and not given out; sorted up to `complete`.
     window: Vec<Order>,
     /// Samples at the front of the window that can be given out.
     complete: usize,
     given: usize,
+    /// Samples of a block.
+    block: usize,
     ended: bool,
 }
 
+/// Most samples of a block.
+const MOST: usize = 1024;
+/// Bytes of records that a block should have: as text they are still in a core's cache when they are written.
+const BLOCK_BYTES: u64 = 48 << 10;
+
 /// Samples of a block.
-const BLOCK: usize = 1024;
+fn block_size(replay: &Replay<'_>) -> usize {
+    let samples: u64 = replay.sample_counts().iter().sum();
+    let average = (replay.data().data().len() as u64).checked_div(samples);
+    let fitting = BLOCK_BYTES / average.unwrap_or(1).max(1);
+    usize::try_from(fitting).map_or(MOST, |fitting| fitting.clamp(MOST / 32, MOST))
+}
 
 impl<'r, 'a> Timeline<'r, 'a> {
     /// The samples of `replay`, and its records of the kinds that are `wanted` beside them.
     pub(crate) fn new(replay: &'r Replay<'a>, wanted: &'r [RecordKind]) -> Self {
+        let data = replay.data();
         Self {
             replay,
             wanted,
-            records: replay.data().records(),
+            records: data.records(),
+            ahead: Ahead::new(data.data(), data.data_offset()),
             rounds: replay.scan.rounds.iter(),
             window: Vec::new(),
             complete: 0,
             given: 0,
+            block: block_size(replay),
             ended: false,
         }
     }
@@ -47,7 +64,8 @@ impl<'r, 'a> Timeline<'r, 'a> {
         let in_rounds = self.replay.scan.diagnostics.out_of_order == 0;
         let in_file_order = self.wanted.contains(&RecordKind::FINISHED_ROUND);
         loop {
-            let Some(Ok(record)) = self.records.next() else {
+            self.ahead.reach(self.records.position());
+            let Some(record) = self.records.next_whole() else {
                 self.ended = true;
                 break;
             };
@@ -63,7 +81,7 @@ impl<'r, 'a> Timeline<'r, 'a> {
             } else if record.raw.kind == RecordKind::FINISHED_ROUND {
                 limit = self.rounds.next().map_or(limit, |round| round.limit);
                 // Small rounds are gathered: a block should be worth handing over.
-                if (in_rounds || in_file_order) && self.window.len() >= BLOCK {
+                if (in_rounds || in_file_order) && self.window.len() >= MOST {
                     break;
                 }
             }
@@ -88,7 +106,7 @@ impl Iterator for Timeline<'_, '_> {
         while self.given == self.complete && !self.ended {
             self.refill();
         }
-        let end = self.complete.min(self.given + BLOCK);
+        let end = self.complete.min(self.given + self.block);
         let block = self.window.get(self.given..end).unwrap_or_default();
         self.given = end;
         (!block.is_empty()).then(|| block.to_vec())

@@ -22,6 +22,7 @@ impl Endian {
     };
 
     /// Reads two bytes.
+    #[inline]
     #[must_use]
     pub fn u16(self, bytes: [u8; 2]) -> u16 {
         match self {
@@ -31,6 +32,7 @@ impl Endian {
     }
 
     /// Reads four bytes.
+    #[inline]
     #[must_use]
     pub fn u32(self, bytes: [u8; 4]) -> u32 {
         match self {

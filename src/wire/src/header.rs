@@ -126,7 +126,12 @@ impl<'a> RawRecord<'a> {
     #[inline]
     #[must_use]
     pub fn split(bytes: &'a [u8], endian: Endian) -> Option<(Self, usize)> {
-        let header = RecordHeader::decode(bytes, endian).ok()?;
+        let [a, b, c, d, e, f, g, h] = *bytes.first_chunk()?;
+        let header = RecordHeader {
+            kind: RecordKind(endian.u32([a, b, c, d])),
+            misc: Misc(endian.u16([e, f])),
+            size: endian.u16([g, h]),
+        };
         let size = header.record_size();
         let body = bytes.get(RecordHeader::SIZE..size)?;
         let (kind, mut misc) = (header.kind, header.misc);

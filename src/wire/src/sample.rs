@@ -165,7 +165,20 @@ pub struct SampleLayout {
     regs_intr: u64,
     time: Option<usize>,
     id: Option<usize>,
+    /// Whether there are fields behind those of fixed length.
+    has_more: bool,
 }
+
+/// Fields of fixed length: IDENTIFIER to PERIOD.
+const FIXED: u64 = SampleType::IDENTIFIER.0
+    | SampleType::IP.0
+    | SampleType::TID.0
+    | SampleType::TIME.0
+    | SampleType::ADDR.0
+    | SampleType::ID.0
+    | SampleType::STREAM_ID.0
+    | SampleType::CPU.0
+    | SampleType::PERIOD.0;
 
 impl SampleLayout {
     /// The layout of samples of an event with this attr.
@@ -188,6 +201,7 @@ impl SampleLayout {
             regs_intr: attr.sample_regs_intr,
             time: has(SampleType::TIME).then(|| offset(&before_time)),
             id,
+            has_more: attr.sample_type.0 & !FIXED != 0,
         }
     }
 
@@ -216,12 +230,29 @@ impl SampleLayout {
     /// # Errors
     /// [`DecodeError`] when the body ends before the fields do.
     pub fn decode<'a>(&self, body: &'a [u8], endian: Endian) -> Result<Sample<'a>, DecodeError> {
-        let at = &mut Cursor::new(body, endian);
         let mut sample = Sample::default();
-        self.decode_fixed(at, &mut sample)?;
-        self.decode_variable(at, endian, &mut sample)?;
-        self.decode_tail(at, &mut sample)?;
+        self.decode_into(body, endian, &mut sample)?;
         Ok(sample)
+    }
+
+    /// [`SampleLayout::decode`] into a sample that is empty, or was decoded by this layout before: fields that the layout
+    /// lacks are left alone. For the walk over millions of samples, where clearing and moving them costs more than decoding.
+    ///
+    /// # Errors
+    /// Those of [`SampleLayout::decode`]; some fields may be new then.
+    pub fn decode_into<'a>(
+        &self,
+        body: &'a [u8],
+        endian: Endian,
+        sample: &mut Sample<'a>,
+    ) -> Result<(), DecodeError> {
+        let at = &mut Cursor::new(body, endian);
+        self.decode_fixed(at, sample)?;
+        if self.has_more {
+            self.decode_variable(at, endian, sample)?;
+            self.decode_tail(at, sample)?;
+        }
+        Ok(())
     }
 
     /// IDENTIFIER to PERIOD: eight bytes each.

@@ -147,8 +147,8 @@ impl<'a> Printer<'a> {
         let text = SampleText::new(&resolver, &plan);
         let mut stdout = self.context.stdout();
         let mut written: io::Result<()> = Ok(());
-        stream.deliver(&text, &mut self.scratches, &mut |block: Block| {
-            written = stdout.write_all(self.join.join(&block));
+        stream.deliver(&text, &mut self.scratches, &mut |block: &mut Block| {
+            written = stdout.write_all(self.join.join(block));
             match written {
                 Ok(()) => Flow::Continue,
                 Err(_) => Flow::Stop,

@@ -61,8 +61,8 @@ fn read(bytes: &[u8]) -> Result<(u64, Option<Error>), String> {
     let two = NonZeroUsize::new(2).expect("not zero");
     let folded = replay.fold(two, Count::default).expect("threads").0;
     let mut ordered = 0;
-    let mut take = |count: u64| {
-        ordered += count;
+    let mut take = |count: &mut u64| {
+        ordered += *count;
         Flow::Continue
     };
     replay

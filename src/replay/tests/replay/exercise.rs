@@ -43,8 +43,8 @@ fn replay(data: &PerfData<'_>) -> Outcome {
     };
     let count = replay.fold(NonZeroUsize::MIN, Count::default);
     let mut ordered = 0;
-    let taken = replay.ordered(NonZeroUsize::MIN, &Ask, &mut |count: u64| {
-        ordered += count;
+    let taken = replay.ordered(NonZeroUsize::MIN, &Ask, &mut |count: &mut u64| {
+        ordered += *count;
         Flow::Continue
     });
     taken.expect("no thread is needed");
@@ -64,7 +64,7 @@ fn stream(bytes: &[u8]) {
     let mut stream = Stream::new(reader);
     let mut scratches = [()];
     while let Ok(true) = stream.advance() {
-        let taken = stream.deliver(&Ask, &mut scratches, &mut |_: u64| Flow::Continue);
+        let taken = stream.deliver(&Ask, &mut scratches, &mut |_: &mut u64| Flow::Continue);
         taken.expect("no thread is needed");
     }
     features(stream.head().features(), stream.endian());

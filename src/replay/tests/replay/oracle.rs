@@ -376,8 +376,8 @@ proptest! {
         for threads in [1, 3] {
             let threads = NonZeroUsize::new(threads).expect("not zero");
             let mut seen = Vec::new();
-            let mut take = |block: Vec<Seen>| {
-                seen.extend(block);
+            let mut take = |block: &mut Vec<Seen>| {
+                seen.append(block);
                 Flow::Continue
             };
             replay.ordered(threads, &Look, &mut take).expect("threads");

@@ -75,10 +75,10 @@ fn rperf_lines(file: &[u8], asked: &[(u64, (u32, u64))]) -> Vec<String> {
     let data = PerfData::parse(file).expect("a sound file");
     let replay = Replay::open(&data).expect("a sound recording");
     let mut lines = Vec::new();
-    let mut take = |block: Vec<Seen>| {
+    let mut take = |block: &mut Vec<Seen>| {
         for seen in block {
             let known = asked.iter().find(|(position, _)| *position == seen.0);
-            lines.push(line(&seen, known.expect("a sample of the file").1));
+            lines.push(line(seen, known.expect("a sample of the file").1));
         }
         Flow::Continue
     };

@@ -47,8 +47,8 @@ fn ordered(file: &[u8], places: &Places, threads: usize) -> Vec<u64> {
     let replay = Replay::open(&data).expect("a sound recording");
     let threads = NonZeroUsize::new(threads).expect("not zero");
     let mut seen = Vec::new();
-    let mut take = |block: Vec<u64>| {
-        seen.extend(block);
+    let mut take = |block: &mut Vec<u64>| {
+        seen.append(block);
         Flow::Continue
     };
     replay.ordered(threads, places, &mut take).expect("threads");
@@ -69,7 +69,7 @@ proptest! {
         let mut stream = stream(&bytes, size, false).with_records(&STATE);
         let mut seen = Vec::new();
         while stream.advance().expect("not compressed") {
-            let mut take = |block: Vec<u64>| {
+            let mut take = |block: &mut Vec<u64>| {
                 seen.extend(block.iter().map(|position| position + moved));
                 Flow::Continue
             };

@@ -61,8 +61,8 @@ fn streamed(stream: &mut Stream<Pieces<'_>>, workers: usize) -> (Vec<Seen>, usiz
     let mut scratches = vec![(); workers];
     while stream.advance().expect("not compressed") {
         parts += 1;
-        let mut take = |block: Vec<Seen>| {
-            seen.extend(block);
+        let mut take = |block: &mut Vec<Seen>| {
+            seen.append(block);
             Flow::Continue
         };
         stream
@@ -76,8 +76,8 @@ fn whole(bytes: &[u8]) -> (Vec<Seen>, rperf_replay::Diagnostics) {
     let data = PerfData::parse(bytes).expect("a sound file");
     let replay = Replay::open(&data).expect("a sound recording");
     let mut seen = Vec::new();
-    let mut take = |block: Vec<Seen>| {
-        seen.extend(block);
+    let mut take = |block: &mut Vec<Seen>| {
+        seen.append(block);
         Flow::Continue
     };
     replay
