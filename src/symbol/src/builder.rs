@@ -1,10 +1,11 @@
 //! Collects symbols in the order an object lists them, and does to them what perf does.
 
 use crate::choice::keeps_first;
+use crate::overlaps::Overlaps;
 use crate::table::{
     AddressSpace, Binding, NameForm, NameRange, Names, Symbol, SymbolTable, shown_name,
 };
-use crate::tree::{SearchTree, TreeChange};
+use crate::tree::TreeChange;
 
 /// The unit to which the end of a last symbol is rounded, whatever the machine's page size
 /// (perf has it as a number, too).
@@ -166,22 +167,11 @@ impl TableBuilder {
             .filter_map(|&p| self.at(p))
             .copied()
             .collect();
-        let overlapping = symbols
-            .windows(2)
-            .any(|pair| matches!(pair, [a, b] if a.end > b.start || a.start == b.start));
-        let tree = overlapping.then(|| {
-            let mut place = vec![u32::MAX; self.symbols.len()];
-            for (position, &inserted) in self.live.iter().enumerate() {
-                if let Some(slot) = place.get_mut(inserted as usize) {
-                    *slot = position as u32;
-                }
-            }
-            SearchTree::replay(&self.symbols, &self.changes, &place)
-        });
+        let overlaps = Overlaps::new(&symbols, &self.symbols, &self.live, self.changes);
         SymbolTable {
             symbols,
             names: self.names,
-            tree,
+            overlaps,
             space,
             demangle: self.demangle,
         }

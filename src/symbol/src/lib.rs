@@ -20,6 +20,7 @@ pub mod jit_dump;
 pub mod kallsyms;
 mod kernel;
 mod load;
+mod overlaps;
 pub mod perf_map;
 mod request;
 mod table;

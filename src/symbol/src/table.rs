@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::demangle::demangle;
-use crate::tree::SearchTree;
+use crate::overlaps::Overlaps;
 
 /// What an address of a table means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,8 +110,8 @@ impl Names {
 pub struct SymbolTable {
     pub(crate) symbols: Vec<Symbol>,
     pub(crate) names: Names,
-    /// Only there where symbols overlap, which makes the answer depend on the order of search.
-    pub(crate) tree: Option<SearchTree>,
+    /// Where symbols overlap, the answer depends on the order of search.
+    pub(crate) overlaps: Option<Overlaps>,
     pub(crate) space: AddressSpace,
     pub(crate) demangle: bool,
 }
@@ -122,7 +122,7 @@ impl SymbolTable {
         Self {
             symbols: Vec::new(),
             names: Names::default(),
-            tree: None,
+            overlaps: None,
             space,
             demangle: false,
         }
@@ -135,7 +135,7 @@ impl SymbolTable {
 
     /// The symbol that covers `address`, of overlapping ones the one that Linux perf finds.
     pub fn find(&self, address: u64) -> Option<SymbolIndex> {
-        if let Some(tree) = &self.tree {
+        if let Some(tree) = self.overlaps.as_ref().and_then(|zones| zones.at(address)) {
             return tree.find(&self.symbols, address).map(SymbolIndex);
         }
         let after = self.symbols.partition_point(|s| s.start <= address);
