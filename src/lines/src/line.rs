@@ -1,6 +1,6 @@
 //! One sample as plain data.
 
-use rperf_replay::Sample;
+use rperf_replay::{CommId, Sample};
 use rperf_resolve::{Frame, Place, Resolver, SourceLine};
 use rperf_wire::Misc;
 
@@ -113,13 +113,11 @@ impl<'r, 'w> Lines<'r, 'w> {
         }
     }
 
-    /// The start of the line of `sample`.
+    /// The start of the line of `sample`, whose thread is called `comm`.
     #[must_use]
-    pub fn line(&self, sample: &Sample<'_>) -> Line<'w> {
-        let world = self.resolver.world();
-        let comm = world.comm_at(sample.pid, sample.tid, sample.order);
+    pub fn line(&self, sample: &Sample<'_>, comm: CommId) -> Line<'w> {
         Line {
-            comm: world.comm(comm),
+            comm: self.resolver.world().comm(comm),
             pid: sample.pid,
             tid: sample.tid,
             cpu: sample.cpu,

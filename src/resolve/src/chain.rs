@@ -77,6 +77,46 @@ pub(crate) fn bytes_within(chain: U64s<'_>, max_stack: usize) -> Option<usize> {
     Some(chain.as_bytes().len())
 }
 
+/// Entries of a part.
+const PART: usize = 8;
+
+/// Calls `part(mode, entries)` for all entries behind another one, innermost first, up to `max_stack` frames: a few at a
+/// time, counted from the outermost. Stacks that differ in their inner callers so have their outer parts in common.
+/// `mode` is that of the first entry of the part. `false`, without any call, for a corrupted chain.
+pub(crate) fn parts<'a>(
+    mut mode: CpuMode,
+    callers: U64s<'a>,
+    max_stack: usize,
+    mut part: impl FnMut(CpuMode, U64s<'a>),
+) -> bool {
+    let mut frames = 0;
+    let mut count = 0;
+    for value in callers.iter() {
+        if frames >= max_stack {
+            break;
+        }
+        match Entry::of(value) {
+            Entry::Address => frames += 1,
+            Entry::Mode(_) => {}
+            Entry::Bogus => return false,
+        }
+        count += 1;
+    }
+    let bytes = callers.as_bytes().get(..count * 8).unwrap_or_default();
+    let (inner, outer) = bytes.split_at(count % PART * 8);
+    let inner = Some(inner).filter(|inner| !inner.is_empty());
+    for bytes in inner.into_iter().chain(outer.chunks(PART * 8)) {
+        let entries = U64s::new(bytes, callers.endian());
+        part(mode, entries);
+        for value in entries.iter() {
+            if let Entry::Mode(switched) = Entry::of(value) {
+                mode = switched;
+            }
+        }
+    }
+    true
+}
+
 /// A callchain taken apart by [`split_first`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Split<'a> {

@@ -168,6 +168,19 @@ impl<'w> Resolver<'w> {
         chain::split_first(chain)
     }
 
+    /// The callers of a frame in parts of a few entries, innermost first, up to `max_stack` frames: `part(mode, entries)` for
+    /// each, whose first frame is in `mode`. Stacks with the same outer callers have their outer parts in common.
+    /// `false`, without any call, for a corrupted chain.
+    #[inline]
+    pub fn parts<'a>(
+        mode: CpuMode,
+        callers: U64s<'a>,
+        max_stack: usize,
+        part: impl FnMut(CpuMode, U64s<'a>),
+    ) -> bool {
+        chain::parts(mode, callers, max_stack, part)
+    }
+
     /// [`Resolver::walk`] for the callers of a frame, the first of them in `mode`.
     pub fn walk_on(
         mode: CpuMode,

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rperf_lines::{Field, Lines, Spot, TextKey, Texts};
-use rperf_replay::{Render, Sample, SideRecord, World};
+use rperf_replay::{Epoch, Recent, Render, Sample, SideRecord, World};
 use rperf_resolve::{Frame, Place, Resolver, StackScratch, StackSummary, UserStacks};
 use rperf_view::script::Block;
 use rperf_wire::{CpuMode, RecordKind, U64s};
@@ -23,16 +23,25 @@ pub(super) struct SampleText<'r, 'w> {
 #[derive(Default)]
 pub(super) struct Scratch {
     known: Vec<Known>,
+    recent: Recent,
     unwinding: StackScratch,
-    /// The longest block so far, in bytes: the next one gets as much at once.
-    longest: usize,
 }
 
 #[derive(Default)]
 struct Known {
+    /// Frames by object and place in it.
     frames: Texts,
-    /// All frames of a stack but the first.
-    callers: Texts,
+    /// Frames by epoch and address.
+    addresses: Texts,
+    /// Several callers.
+    parts: Texts,
+}
+
+/// Whose stack it is.
+#[derive(Clone, Copy)]
+struct Who {
+    at: Place,
+    epoch: Epoch,
 }
 
 impl<'r, 'w> SampleText<'r, 'w> {
@@ -84,7 +93,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
     fn stack(
         &self,
         event: &Event,
-        at: Place,
+        who: Who,
         chain: U64s<'_>,
         known: &mut Known,
         out: &mut Vec<u8>,
@@ -96,32 +105,49 @@ impl<'r, 'w> SampleText<'r, 'w> {
             return;
         };
         let start = out.len();
-        self.frame(event, at, (split.mode, split.ip), &mut known.frames, out);
-        if split.callers.is_empty() || self.stops(at, split.mode, split.ip) {
-            return;
-        }
-        // Where samples hit differs from one to the next; how they came there does not.
-        let epoch = self.resolver.world().epoch(at.machine, at.pid, at.order);
-        let key = TextKey {
-            words: [epoch.user, epoch.kernel, split.mode as u64],
-            bytes: split.callers,
+        self.frame(event, who, (split.mode, split.ip), known, out);
+        let callers = U64s::new(split.callers, self.plan.endian);
+        let whole = if self.plan.stop.is_empty() {
+            Resolver::parts(split.mode, callers, max_callers, |mode, part| {
+                self.part(event, who, (mode, part), known, out);
+            })
+        } else {
+            let mut stopped = self.stops(who.at, split.mode, split.ip);
+            Resolver::walk_on(split.mode, callers, max_callers, |mode, ip| {
+                if !stopped {
+                    self.frame(event, who, (mode, ip), known, out);
+                    stopped = self.stops(who.at, mode, ip);
+                }
+            })
         };
-        if let Some(text) = known.callers.get(&key) {
+        if !whole {
+            out.truncate(start);
+        }
+    }
+
+    /// Some callers. Where samples hit differs from one to the next; how they came there mostly does not.
+    fn part(
+        &self,
+        event: &Event,
+        who: Who,
+        (mode, part): (CpuMode, U64s<'_>),
+        known: &mut Known,
+        out: &mut Vec<u8>,
+    ) {
+        let key = TextKey {
+            words: [who.epoch.user, who.epoch.kernel, mode as u64],
+            bytes: part.as_bytes(),
+        };
+        if let Some(text) = known.parts.get(&key) {
             return out.extend_from_slice(text);
         }
-        let callers = U64s::new(split.callers, self.plan.endian);
         let from = out.len();
-        let mut stopped = false;
-        let whole = Resolver::walk_on(split.mode, callers, max_callers, |mode, ip| {
-            if !stopped {
-                self.frame(event, at, (mode, ip), &mut known.frames, out);
-                stopped = self.stops(at, mode, ip);
-            }
+        Resolver::walk_on(mode, part, part.len(), |mode, ip| {
+            self.frame(event, who, (mode, ip), known, out);
         });
-        match out.get(from..) {
-            Some(text) if whole => known.callers.insert(&key, text),
-            _ => out.truncate(start),
-        }
+        known
+            .parts
+            .insert(&key, out.get(from..).unwrap_or_default());
     }
 
     fn spot(&self, event: &Event, frame: &Frame) -> Spot<'r> {
@@ -143,7 +169,34 @@ impl<'r, 'w> SampleText<'r, 'w> {
         })
     }
 
+    /// The line of one frame.
     fn frame(
+        &self,
+        event: &Event,
+        who: Who,
+        (mode, ip): (CpuMode, u64),
+        known: &mut Known,
+        out: &mut Vec<u8>,
+    ) {
+        let epoch = match mode {
+            CpuMode::Kernel => who.epoch.kernel,
+            _ => who.epoch.user,
+        };
+        let key = TextKey {
+            words: [epoch, mode as u64, ip],
+            bytes: &[],
+        };
+        if let Some(text) = known.addresses.get(&key) {
+            return out.extend_from_slice(text);
+        }
+        let from = out.len();
+        self.unseen_frame(event, who.at, (mode, ip), &mut known.frames, out);
+        let text = out.get(from..).unwrap_or_default();
+        known.addresses.insert(&key, text);
+    }
+
+    /// The line of a frame at an address that this process has not been seen at.
+    fn unseen_frame(
         &self,
         event: &Event,
         at: Place,
@@ -187,6 +240,10 @@ impl Render for SampleText<'_, '_> {
     type Out = Block;
     type Scratch = Scratch;
 
+    fn reuse(&self, block: &mut Block) {
+        block.clear();
+    }
+
     fn wanted(&self) -> &[RecordKind] {
         &self.plan.records
     }
@@ -201,13 +258,7 @@ impl Render for SampleText<'_, '_> {
         self.side_record(world, record, block);
     }
 
-    fn render(
-        &self,
-        _world: &World,
-        sample: &Sample<'_>,
-        scratch: &mut Scratch,
-        block: &mut Block,
-    ) {
+    fn render(&self, world: &World, sample: &Sample<'_>, scratch: &mut Scratch, block: &mut Block) {
         let Some(event) = self.plan.events.get(sample.event.0 as usize) else {
             return;
         };
@@ -218,17 +269,15 @@ impl Render for SampleText<'_, '_> {
         if !self.plan.filter.accepts(sample, self.resolver) {
             return;
         }
-        if block.text.capacity() == 0 {
-            let longest = scratch.longest + scratch.longest / 8;
-            block.text.reserve(longest);
-        }
         let mode = sample.cpu_mode();
         if matches!(mode, CpuMode::GuestKernel | CpuMode::GuestUser) {
             self.guests.fetch_add(1, Ordering::Relaxed);
             return;
         }
         let at = Lines::place(sample);
-        event.layout.start(&self.lines.line(sample), block);
+        let moment = scratch.recent.moment(world, sample.who(), sample.order);
+        let line = self.lines.line(sample, moment.comm_at);
+        event.layout.start(&line, block);
         let out = &mut block.text;
         if fields.has(Field::Trace)
             && let Some(raw) = sample.wire.raw
@@ -249,7 +298,11 @@ impl Render for SampleText<'_, '_> {
                     out.push(b'\n');
                     let unwound = self.stacks.chain(sample, &mut scratch.unwinding);
                     let known = known(&mut scratch.known, event.known);
-                    self.stack(event, at, unwound.unwrap_or(recorded), known, out);
+                    let who = Who {
+                        at,
+                        epoch: moment.epoch,
+                    };
+                    self.stack(event, who, unwound.unwrap_or(recorded), known, out);
                 }
                 _ => {
                     let ip = sample.wire.ip.unwrap_or_default();
@@ -264,7 +317,6 @@ impl Render for SampleText<'_, '_> {
             event.layout.after(&sample.wire, out);
         }
         out.push(b'\n');
-        scratch.longest = scratch.longest.max(out.len());
     }
 }
 

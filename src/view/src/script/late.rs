@@ -68,6 +68,12 @@ enum What {
 }
 
 impl Block {
+    /// Takes everything out; the memory stays for what comes next.
+    pub fn clear(&mut self) {
+        self.text.clear();
+        self.late.clear();
+    }
+
     pub(super) fn put_time_off(&mut self, time: u64) {
         self.put_off(What::Time(time));
     }
