@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use rperf_replay::{Bad, Diagnostics};
+use rperf_resolve::Resolver;
+use rperf_symbol::Finding;
 
 use super::context::Context;
 use super::error::CliError;
@@ -46,6 +48,30 @@ pub(crate) fn conclude(
         None => Ok(()),
         Some(end) => Err(CliError::message(255, format!("{shown}: {end}"))
             .hint("what was read before that is printed above")),
+    }
+}
+
+/// Warns of files that are not those of the recording, and of debug information that can't be read.
+pub(crate) fn warn_of_symbols(context: &Context, resolver: &Resolver<'_>) {
+    let world = resolver.world();
+    let is_replaced = |found: &rperf_resolve::Finding<'_>| {
+        let is_other = matches!(found.what, Finding::BuildIdMismatch { .. });
+        // Kernels are looked for in many places, and named from elsewhere.
+        is_other && !world.dso(found.dso).is_kernel() && resolver.source(found.dso).is_none()
+    };
+    let replaced: Vec<_> = resolver.findings().filter(is_replaced).collect();
+    if let [first, rest @ ..] = replaced.as_slice() {
+        context.warn(first.what);
+        let others = match rest.len() {
+            0 => String::new(),
+            count => format!(" and those of {count} other files"),
+        };
+        context.note(format_args!(
+            "hint: its functions{others} are shown as addresses; 'buildid-cache --add' takes the files that were recorded"
+        ));
+    }
+    for finding in resolver.debug_findings() {
+        context.warn(finding);
     }
 }
 

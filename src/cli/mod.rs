@@ -22,6 +22,7 @@ mod payloads;
 mod spool;
 mod stacks;
 mod stream;
+mod symbol_options;
 mod symbols;
 mod tracefs;
 mod unpacked;

@@ -27,12 +27,13 @@ use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit};
 use crate::cli::files::DiskFiles;
 use crate::cli::filter::Wanted;
-use crate::cli::findings::conclude;
+use crate::cli::findings::{conclude, warn_of_symbols};
 use crate::cli::header::print_header;
 use crate::cli::input::Input;
 use crate::cli::options::flag;
 use crate::cli::payloads::payloads;
 use crate::cli::stacks::{has_copies, stack_options, warn_of_cut};
+use crate::cli::symbol_options::Symbols;
 use crate::cli::symbols::{own_vdso, search_paths, shows_inlines};
 
 pub(super) use self::args::command;
@@ -73,6 +74,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         select: chosen.as_ref().map(|chosen| chosen as &dyn Select),
         times: wanted.time(),
         inlines: flag(matches, "inline"),
+        symbols: &settings.symbols,
     };
     let (histograms, stacks) = count(context, &input.path, &replay, &question)?;
     if histograms.iter().all(|report| report.all.samples == 0) {
@@ -155,6 +157,7 @@ struct Question<'q> {
     times: Option<&'q str>,
     /// `--inline`, `--no-inline`.
     inlines: Option<bool>,
+    symbols: &'q Symbols,
 }
 
 /// Counts the samples of every event, and the user stacks that were unwound for it.
@@ -172,8 +175,14 @@ fn count(
     // What is unwound comes cut to the limit already, kernel and user frames each.
     let limit = unwinds.then(|| mem::replace(&mut options.max_stack, usize::MAX));
     let threads = NonZeroUsize::new(rperf_sys::parallelism()).unwrap_or(NonZeroUsize::MIN);
-    let paths = search_paths(context, data.features());
-    let resolver = Resolver::new(replay.world(), &DiskFiles, paths).with_vdso(own_vdso());
+    let symbols = question.symbols;
+    let paths = symbols.search_paths(search_paths(context, data.features()));
+    let vdso = if symbols.elsewhere() {
+        None
+    } else {
+        own_vdso()
+    };
+    let resolver = Resolver::new(replay.world(), &DiskFiles, paths).with_vdso(vdso);
     let stacks = UserStacks::new(&resolver, stack_options(data.described(), limit));
     let samples = replay.fold(threads, || {
         stacks.fold(Samples::new(&options, question.select))
@@ -206,6 +215,7 @@ fn count(
         },
     };
     let histograms = samples.histograms(&options, &source, &resolver, threads);
+    warn_of_symbols(context, &resolver);
     Ok((histograms, stacks.summary()))
 }
 

@@ -6,7 +6,6 @@ mod plan;
 mod records;
 mod settings;
 mod stream;
-mod symbols;
 mod text;
 
 use std::io::{self, Write as _};

@@ -48,16 +48,11 @@ fn input_and_layout() -> Vec<Arg> {
         switch("stats").help("count the records of each kind and the samples of each event, and nothing more"),
         not_yet("tasks", ""),
         not_yet("mmaps", ""),
-        not_yet(
-            "vmlinux",
-            "kernel names come from /proc/kallsyms and the build-id cache",
-        )
-        .short('k'),
-        not_yet("ignore-vmlinux", "vmlinux is never read"),
-        not_yet(
-            "kallsyms",
-            "kernel names come from /proc/kallsyms and the build-id cache",
-        ),
+        value("vmlinux", "file")
+            .short('k')
+            .help("the kernel's image, for its names"),
+        switch("ignore-vmlinux").help("read no kernel image that is not named with -k"),
+        value("kallsyms", "file").help("the kernel's list of symbols, for its names"),
         switch("force")
             .short('f')
             .help("read the file whoever owns it"),
@@ -117,7 +112,7 @@ fn selection() -> Vec<Arg> {
         switch("hide-unresolved")
             .short('U')
             .help("leave out what no function is known of"),
-        not_yet("symfs", ""),
+        value("symfs", "directory").help("look for files and the build-id cache below this one"),
         value("cpu", "cpu[,cpu...]")
             .short('C')
             .help("only samples taken on these CPUs"),
@@ -141,8 +136,8 @@ fn code() -> Vec<Arg> {
         not_yet("branch-stack", "").short('b'),
         not_yet("branch-history", ""),
         not_yet("objdump", ""),
-        not_yet("demangle", "names are always demangled"),
-        not_yet("demangle-kernel", ""),
+        switch("demangle").help("print names as the source has them (the default)"),
+        switch("demangle-kernel").help("the same for names of the kernel"),
         not_yet("mem-mode", ""),
         not_yet("samples", ""),
     ]

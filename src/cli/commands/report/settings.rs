@@ -12,6 +12,7 @@ use super::groups::{Table, tables};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
+use crate::cli::symbol_options::Symbols;
 
 /// The rows of a report where nothing else is said.
 const DEFAULT_SORT: &str = "comm,dso,symbol";
@@ -41,6 +42,8 @@ pub(super) struct Settings {
     pub(super) skip_empty: bool,
     /// `-q`: rows alone.
     pub(super) quiet: bool,
+    /// Where symbols are looked for, if not in the usual places.
+    pub(super) symbols: Symbols,
 }
 
 impl Settings {
@@ -76,6 +79,7 @@ impl Settings {
             relative: text("percentage").map_or(Ok(false), is_relative)?,
             skip_empty: switch("skip-empty") != Some(false),
             quiet,
+            symbols: Symbols::new(matches)?,
         })
     }
 

@@ -10,12 +10,13 @@ use rperf_view::script::Clock;
 use rperf_wire::RecordKind;
 
 use super::records;
-use super::symbols::Symbols;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::filter::{Wanted, words};
+use crate::cli::findings::warn_of_symbols;
 use crate::cli::header;
 use crate::cli::options::flag;
+use crate::cli::symbol_options::Symbols;
 use crate::cli::symbols::{own_vdso, search_paths};
 
 /// Frames of a callchain that are shown, `PERF_MAX_STACK_DEPTH`.
@@ -95,8 +96,9 @@ impl Settings {
         }
     }
 
-    /// With `-v`, what there is to say about the symbols that were wanted.
+    /// What there is to say about the symbols that were wanted; with `-v`, all of it.
     pub(super) fn tell(&self, context: &Context, resolver: &Resolver<'_>) {
+        warn_of_symbols(context, resolver);
         if self.verbose {
             for finding in resolver.findings() {
                 context.note(finding.what);

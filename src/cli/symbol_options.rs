@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use clap::ArgMatches;
 use rperf_symbol::SearchPaths;
 
-use crate::cli::error::CliError;
-use crate::cli::options::flag;
+use super::error::CliError;
+use super::options::flag;
 
 /// The files that options name.
-pub(super) struct Symbols {
+pub(crate) struct Symbols {
     vmlinux: Option<PathBuf>,
+    /// No kernel image is read, but for one that is named.
+    ignore_vmlinux: bool,
     kallsyms: Option<PathBuf>,
     symfs: Option<PathBuf>,
     demangle: bool,
@@ -24,13 +26,14 @@ impl Symbols {
     /// # Errors
     ///
     /// Files that can't be read.
-    pub(super) fn new(matches: &ArgMatches) -> Result<Self, CliError> {
+    pub(crate) fn new(matches: &ArgMatches) -> Result<Self, CliError> {
         let file = |option| {
             let path = matches.get_one::<String>(option).map(PathBuf::from);
             path.map(|path| readable(path, option)).transpose()
         };
         Ok(Self {
             vmlinux: file("vmlinux")?,
+            ignore_vmlinux: is_set(matches, "ignore-vmlinux"),
             kallsyms: file("kallsyms")?,
             symfs: file("symfs")?,
             demangle: flag(matches, "demangle") != Some(false),
@@ -39,14 +42,16 @@ impl Symbols {
     }
 
     /// Whether another machine's files are read.
-    pub(super) fn elsewhere(&self) -> bool {
+    pub(crate) fn elsewhere(&self) -> bool {
         self.symfs.is_some()
     }
 
     /// The usual places, as far as nothing else was said. Below `--symfs` there is a cache of its own, as in perf.
-    pub(super) fn search_paths(&self, usual: SearchPaths) -> SearchPaths {
+    pub(crate) fn search_paths(&self, usual: SearchPaths) -> SearchPaths {
         let cache = self.symfs.as_ref().map(|root| root.join(".debug"));
+        let guesses = Some(usual.vmlinux_candidates).filter(|_| !self.ignore_vmlinux);
         SearchPaths {
+            vmlinux_candidates: guesses.unwrap_or_default(),
             vmlinux: self.vmlinux.clone(),
             kallsyms_override: self.kallsyms.clone(),
             build_id_cache: cache.or(usual.build_id_cache),
@@ -56,6 +61,11 @@ impl Symbols {
             ..usual
         }
     }
+}
+
+/// Whether a switch is given, of a command that may not have it.
+fn is_set(matches: &ArgMatches, option: &str) -> bool {
+    matches!(matches.try_get_one::<bool>(option), Ok(Some(true)))
 }
 
 fn readable(path: PathBuf, option: &str) -> Result<PathBuf, CliError> {
