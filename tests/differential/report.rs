@@ -108,12 +108,13 @@ fn report_prints_the_same_rows_and_graphs() {
     let workloads = Workloads::build(tools.scratch.path());
     let mut differences = Vec::new();
     for recording in RECORDINGS {
-        let Some(file) = recording.make(&tools, &workloads, Tool::Perf) else {
-            continue;
+        let compare = |file: &str| {
+            let lines = lines_for(recording).into_iter();
+            lines
+                .filter_map(|words| compare_report(&tools, file, words))
+                .collect()
         };
-        for words in lines_for(recording) {
-            differences.extend(compare_report(&tools, &file, words));
-        }
+        differences.extend(recording.differences(&tools, &workloads, Tool::Perf, compare));
     }
     workloads.clean_up();
     assert!(
@@ -125,11 +126,7 @@ fn report_prints_the_same_rows_and_graphs() {
 }
 
 fn lines_for(recording: &Recording) -> Vec<&'static [&'static str]> {
-    if recording
-        .options
-        .iter()
-        .any(|word| ["-a", "-C"].contains(word))
-    {
+    if recording.is_system_wide() {
         return ANYTHING.to_vec();
     }
     let begins = |start: &&str| recording.name.starts_with(start);
@@ -175,12 +172,12 @@ pub(super) fn compare_runs(
 /// The first differences of two reports, apart from what differs on purpose.
 pub(crate) fn compare_texts(perf: &str, rperf: &str) -> Option<String> {
     let ours = normal(rperf, &[]);
-    let theirs = normal(perf, &cells_of(&ours));
+    let theirs = normal(perf, &ours.lines().collect::<Vec<_>>());
     difference(&theirs, &ours)
 }
 
-/// The text without what differs on purpose. `whole` are cells that perf may have cut.
-fn normal(text: &str, whole: &[String]) -> String {
+/// The text without what differs on purpose. `whole` are the same lines with cells that perf may have cut.
+fn normal(text: &str, whole: &[&str]) -> String {
     let mut lines = Vec::new();
     let mut graph: Vec<&str> = Vec::new();
     for line in text.lines().map(str::trim_end) {
@@ -203,31 +200,24 @@ fn normal(text: &str, whole: &[String]) -> String {
             .split("  ")
             .map(str::trim)
             .filter(|cell| !cell.is_empty());
-        let cells: Vec<&str> = cells.map(|cell| uncut(cell, whole)).collect();
+        let own = whole.get(lines.len()).copied().unwrap_or_default();
+        let cells: Vec<&str> = cells.map(|cell| uncut(cell, own)).collect();
         lines.push(cells.join("  "));
     }
     lines.join("\n")
-}
-
-fn cells_of(text: &str) -> Vec<String> {
-    let cells = text.lines().flat_map(|line| line.split("  "));
-    let mut cells: Vec<String> = cells.map(str::to_owned).collect();
-    cells.sort();
-    cells.dedup();
-    cells
 }
 
 /// What perf keeps of the text of an event's only row where rows are what tracepoints tell: as much as the title.
 const LONE_TRACE: usize = "Trace output".len();
 
 /// perf cuts names of tasks to the width of the last name that a thread had, 7 at the least.
-fn uncut<'a>(cell: &'a str, whole: &'a [String]) -> &'a str {
+fn uncut<'a>(cell: &'a str, whole: &'a str) -> &'a str {
     let is_name =
-        |name: &&String| name.starts_with(cell) && (name.len() <= 16 || cell.len() == LONE_TRACE);
-    match whole.binary_search_by(|name| name.as_str().cmp(cell)) {
-        Err(_) if cell.len() >= 7 => whole.iter().find(is_name).map_or(cell, |name| name),
-        _ => cell,
+        |name: &&str| name.starts_with(cell) && (name.len() <= 16 || cell.len() == LONE_TRACE);
+    if cell.len() < 7 {
+        return cell;
     }
+    whole.split("  ").find(is_name).unwrap_or(cell)
 }
 
 /// What is left of a fork: perf adds ` (inlined)` to it by what its memory happens to hold.

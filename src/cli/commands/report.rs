@@ -77,7 +77,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         symbols: &settings.symbols,
     };
     let (histograms, stacks) = count(context, &input.path, &replay, &question)?;
-    if histograms.iter().all(|report| report.all.samples == 0) {
+    if histograms.iter().all(is_empty) {
         conclude(&input.path, &diagnostics, context)?;
         return Err(none_left(&input));
     }
@@ -235,6 +235,11 @@ impl PayloadText for Told<'_, '_> {
     }
 }
 
+/// Whether no event of it has samples; a group's leader alone may have none.
+fn is_empty(histogram: &Histogram) -> bool {
+    histogram.all.samples == 0 && histogram.whole().samples == 0
+}
+
 /// Writes the reports of the events that have samples, in the order of the file.
 fn print(
     context: &Context,
@@ -251,7 +256,7 @@ fn print(
         write_lost(out, lost)?;
     }
     for (table, histogram) in question.tables.iter().zip(histograms) {
-        if settings.skip_empty && histogram.all.samples == 0 {
+        if settings.skip_empty && is_empty(histogram) {
             continue;
         }
         let event = Event {
