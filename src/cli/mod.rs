@@ -15,6 +15,7 @@ mod globals;
 mod header;
 mod help;
 mod input;
+mod jobs;
 mod options;
 mod output;
 mod pager;

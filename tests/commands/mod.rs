@@ -14,6 +14,7 @@ mod data;
 mod dump;
 mod evlist;
 mod handmade;
+mod jobs;
 mod kallsyms;
 mod record;
 mod record_groups;

@@ -75,6 +75,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         times: wanted.time(),
         inlines: flag(matches, "inline"),
         symbols: &settings.symbols,
+        jobs: settings.jobs,
     };
     let (histograms, stacks) = count(context, &input.path, &replay, &question)?;
     if histograms.iter().all(is_empty) {
@@ -158,6 +159,8 @@ struct Question<'q> {
     /// `--inline`, `--no-inline`.
     inlines: Option<bool>,
     symbols: &'q Symbols,
+    /// Threads to work with.
+    jobs: NonZeroUsize,
 }
 
 /// Counts the samples of every event, and the user stacks that were unwound for it.
@@ -174,7 +177,7 @@ fn count(
     let unwinds = wants_chains && has_copies(data.events());
     // What is unwound comes cut to the limit already, kernel and user frames each.
     let limit = unwinds.then(|| mem::replace(&mut options.max_stack, usize::MAX));
-    let threads = NonZeroUsize::new(rperf_sys::parallelism()).unwrap_or(NonZeroUsize::MIN);
+    let threads = question.jobs;
     let symbols = question.symbols;
     let paths = symbols.search_paths(search_paths(context, data.features()));
     let vdso = if symbols.elsewhere() {

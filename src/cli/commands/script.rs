@@ -72,7 +72,7 @@ fn whole(
     let text = SampleText::new(&resolver, &plan);
     match dump::is_wanted(matches) {
         true => dump::print(context, input, &replay, &text, join)?,
-        false => print(context, &replay, &text, join)?,
+        false => print(context, &replay, (&text, settings.jobs), join)?,
     }
     settings.tell(context, &resolver);
     conclude(&input.path, &replay.diagnostics(), context)
@@ -114,12 +114,11 @@ fn refused(error: Error) -> CliError {
 fn print(
     context: &Context,
     replay: &Replay<'_>,
-    text: &SampleText<'_, '_>,
+    (text, threads): (&SampleText<'_, '_>, NonZeroUsize),
     mut join: Join,
 ) -> Result<(), CliError> {
     let mut stdout = context.stdout();
     let mut written: io::Result<()> = Ok(());
-    let threads = NonZeroUsize::new(rperf_sys::parallelism()).unwrap_or(NonZeroUsize::MIN);
     replay.ordered(threads, text, &mut |block: &mut Block| {
         written = stdout.write_all(join.join(block));
         match written {

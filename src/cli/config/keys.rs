@@ -35,6 +35,7 @@ const KEYS: &[(&str, Kind)] = &[
     ("report.children", Kind::Boolean),
     ("report.group", Kind::Boolean),
     ("report.percent-limit", Kind::Percent),
+    ("rperf.jobs", Kind::Number),
     ("stat.big-num", Kind::Boolean),
 ];
 

@@ -2,6 +2,7 @@
 
 use clap::{Arg, Command};
 
+use crate::cli::jobs;
 use crate::cli::options::{not_yet, number, optional, switch, value};
 
 const ABOUT: &str = "\
@@ -173,6 +174,7 @@ fn rest() -> Vec<Arg> {
         not_yet("total-cycles", ""),
         not_yet("disable-order", ""),
         switch("skip-empty").help("leave out events without samples (the default)"),
+        jobs::option(),
     ]
 }
 

@@ -1,5 +1,7 @@
 //! What the command line and the configuration ask of a report.
 
+use std::num::NonZeroUsize;
+
 use clap::ArgMatches;
 use rperf_hist::{Direction, GraphOptions, Options};
 use rperf_perfdata::{Described, EventDesc};
@@ -11,6 +13,7 @@ use super::columns::{Columns, Resolved};
 use super::groups::{Table, tables};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::cli::jobs::jobs;
 use crate::cli::options::flag;
 use crate::cli::symbol_options::Symbols;
 
@@ -42,6 +45,8 @@ pub(super) struct Settings {
     pub(super) skip_empty: bool,
     /// `-q`: rows alone.
     pub(super) quiet: bool,
+    /// Threads to work with.
+    pub(super) jobs: NonZeroUsize,
     /// Where symbols are looked for, if not in the usual places.
     pub(super) symbols: Symbols,
 }
@@ -69,6 +74,7 @@ impl Settings {
                 skip_symbol: columns.begins_with_symbol(),
             },
             columns,
+            jobs: jobs(matches, context)?,
             children,
             graph,
             group: switch("group").or_else(|| context.config.flag("report.group")),

@@ -1,5 +1,7 @@
 //! What the options of `script` ask for.
 
+use std::num::NonZeroUsize;
+
 use clap::ArgMatches;
 use rperf_lines::{Filter, Selection};
 use rperf_perfdata::{Described, Features};
@@ -15,6 +17,7 @@ use crate::cli::error::CliError;
 use crate::cli::filter::{Wanted, words};
 use crate::cli::findings::warn_of_symbols;
 use crate::cli::header;
+use crate::cli::jobs::jobs;
 use crate::cli::options::flag;
 use crate::cli::symbol_options::Symbols;
 use crate::cli::symbols::{own_vdso, search_paths};
@@ -47,6 +50,8 @@ pub(super) struct Settings {
     /// Records that are shown beside samples.
     pub(super) records: Vec<RecordKind>,
     verbose: bool,
+    /// Threads to work with.
+    pub(super) jobs: NonZeroUsize,
     /// Where symbols are looked for, if not in the usual places.
     symbols: Symbols,
     /// Which samples are shown.
@@ -82,6 +87,7 @@ impl Settings {
             inlines: flag(matches, "inline"),
             records: records::shown(matches),
             verbose: context.verbosity(matches) > 0,
+            jobs: jobs(matches, context)?,
             symbols: Symbols::new(matches)?,
             wanted: Wanted::new(matches)?,
         })

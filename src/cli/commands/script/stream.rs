@@ -115,7 +115,7 @@ struct Printer<'a> {
 impl<'a> Printer<'a> {
     fn new(context: &'a Context, path: &'a Path, settings: &'a Settings) -> Self {
         let mut scratches = Vec::new();
-        scratches.resize_with(rperf_sys::parallelism().max(1), Scratch::default);
+        scratches.resize_with(settings.jobs.get(), Scratch::default);
         Self {
             context,
             path,

@@ -1,0 +1,93 @@
+//! `-j`: as many threads as one likes, and the same text.
+
+use rperf_testkit::Scratch;
+
+use super::recording::{Recording, Sampled};
+use super::rperf;
+
+const USER: u64 = (-512_i64).cast_unsigned();
+
+/// Large enough that several threads get a part of it: two processes whose mappings change on the way, chains that have
+/// more or less in common, and times that go back and forth between two rings.
+fn large_recording() -> Vec<u8> {
+    let mut file = Recording::new();
+    for pid in [10, 11] {
+        file.comm(0, (pid, pid), "before", 0);
+        file.mmap(pid, (0x0040_0000, 0x1_0000, 0), "/nonexistent/program", 0);
+    }
+    for number in 0..20_000_u64 {
+        let pid = 10 + u32::from(number % 3 == 0);
+        let time = 1_000_000 + (number ^ 64) * 1_000;
+        if number == 9_000 {
+            file.mmap(
+                pid,
+                (0x0040_4000, 0x4000, 0),
+                "/nonexistent/library.so",
+                time,
+            );
+            file.comm(0, (pid, pid), "after", time);
+        }
+        let frame = |depth: u64| 0x0040_0000 + number % (depth * 7) * 16 + depth;
+        let mut chain = vec![USER];
+        chain.extend((1..4 + number % 11).rev().map(frame));
+        file.sample(Sampled {
+            ids: (pid, pid),
+            time,
+            chain: &chain,
+        });
+    }
+    file.finish()
+}
+
+#[test]
+fn the_text_does_not_depend_on_the_threads() {
+    let scratch = Scratch::new();
+    let bytes = large_recording();
+    assert!(bytes.len() > 2 << 20, "{}", bytes.len());
+    scratch
+        .write("perf.data", bytes)
+        .expect("a file can be written");
+    let print = |words: &[&str]| {
+        let run = rperf(words)
+            .within(scratch.path())
+            .finish()
+            .expect("the binary starts");
+        assert_eq!((run.status, run.stderr.as_str()), (0, ""), "{words:?}");
+        assert!(run.stdout.len() > 1_000, "{words:?}");
+        run.stdout
+    };
+    for command in [
+        &["report", "--stdio"][..],
+        &[
+            "report",
+            "--stdio",
+            "--no-children",
+            "-g",
+            "caller",
+            "-s",
+            "pid,sym",
+        ],
+        &["script"],
+    ] {
+        let alone = print(&[command, &["-j", "1"]].concat());
+        for jobs in ["2", "3", "16"] {
+            assert!(
+                print(&[command, &["-j", jobs]].concat()) == alone,
+                "{command:?} -j {jobs}"
+            );
+        }
+    }
+}
+
+#[test]
+fn no_thread_is_not_enough() {
+    let run = rperf(&["script", "-j", "0"])
+        .finish()
+        .expect("the binary starts");
+    assert_eq!(run.status, 129);
+    assert!(
+        run.stderr.contains("-j 0: at least one thread"),
+        "{}",
+        run.stderr
+    );
+}
