@@ -72,7 +72,9 @@ fn input_and_layout() -> Vec<Arg> {
         ),
         value("fields", "field[,field...]").short('F').help("the columns to show: overhead, overhead_children, overhead_sys, overhead_us, sample, period, and the keys of --sort; with + before them beside the usual ones"),
         switch("show-cpu-utilization").help("show the shares of kernel and user space"),
-        switch("showcpuutilization").hide(true),
+        switch("showcpuutilization")
+            .help("how perf spells --show-cpu-utilization")
+            .hide(true),
         not_yet("parent", "").short('p'),
         not_yet("exclude-other", "").short('x'),
         optional("call-graph", "mode", "graph")
