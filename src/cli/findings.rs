@@ -57,7 +57,7 @@ pub(crate) fn warn_of_symbols(context: &Context, resolver: &Resolver<'_>) {
     let is_replaced = |found: &rperf_resolve::Finding<'_>| {
         let is_other = matches!(found.what, Finding::BuildIdMismatch { .. });
         // Kernels are looked for in many places, and named from elsewhere.
-        is_other && !world.dso(found.dso).is_kernel() && resolver.source(found.dso).is_none()
+        is_other && !world.dso(found.dso).is_kernel() && !resolver.has_file(found.dso)
     };
     let replaced: Vec<_> = resolver.findings().filter(is_replaced).collect();
     if let [first, rest @ ..] = replaced.as_slice() {

@@ -321,6 +321,13 @@ impl<'w> Resolver<'w> {
         (!object.table.is_empty()).then_some(object.source.as_path())
     }
 
+    /// Whether a file with the right build-id was found for an object that was asked for, even one without symbols.
+    #[must_use]
+    pub fn has_file(&self, dso: DsoId) -> bool {
+        let object = self.known.objects.get(dso.0 as usize);
+        object.and_then(OnceLock::get).is_some_and(Object::has_file)
+    }
+
     /// What there is to say about the objects that were loaded so far.
     pub fn findings(&self) -> impl Iterator<Item = Finding<'_>> {
         self.known
