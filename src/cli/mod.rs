@@ -59,6 +59,7 @@ pub(crate) fn main() -> ExitCode {
         }
     };
     let config = Config::load();
+    let guarded = rperf_sys::survive_cut_files();
     let context = Context {
         program,
         argv,
@@ -69,6 +70,11 @@ pub(crate) fn main() -> ExitCode {
     };
     for finding in context.config.findings() {
         context.note(finding);
+    }
+    if let Err(error) = guarded {
+        context.warn(format_args!(
+            "a file that is cut short while it is read will end this run: {error}"
+        ));
     }
     let result = run(&context, task);
     finish(&context, result)
@@ -248,7 +254,22 @@ fn finish(context: &Context, result: Result<Exit, CliError>) -> ExitCode {
         Output::error(&error.text());
         error.exit()
     });
-    end(exit)
+    end(if rperf_sys::found_cut_file() {
+        tell_of_cut_file(context, exit)
+    } else {
+        exit
+    })
+}
+
+/// A file that was cut short while it was read: what is shown is not all, so that it is no success.
+fn tell_of_cut_file(context: &Context, exit: Exit) -> Exit {
+    context.warn(
+        "a file was cut short while it was read; what was behind its new end is missing above",
+    );
+    match exit {
+        Exit::Ok => Exit::Failure(255),
+        other => other,
+    }
 }
 
 /// Ends by a signal where the exit says so; returns the status otherwise.

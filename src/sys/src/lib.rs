@@ -9,6 +9,7 @@
 mod clock;
 mod counter;
 mod cpu_list;
+mod cut_files;
 mod host;
 mod kernel_map;
 mod limits;
@@ -25,6 +26,7 @@ mod workload;
 pub use clock::{clock_resolution, clock_time};
 pub use counter::{Counter, Observed, PERF_FLAG_FD_CLOEXEC, Reading};
 pub use cpu_list::{CpuList, CpuListError};
+pub use cut_files::{found_cut_file, survive_cut_files};
 pub use host::{
     Uname, cpuid, effective_user, kernel_notes, module_notes, page_size, parallelism, uname,
     unix_time, vdso_image,

@@ -10,7 +10,8 @@ use memmap2::Mmap;
 /// A file's bytes, mapped privately and read-only.
 ///
 /// The mapping keeps the file alive after it is renamed or removed. A file that another process
-/// truncates meanwhile makes reads beyond its new end fail with `SIGBUS` (mmap(2)).
+/// truncates meanwhile makes reads beyond its new end fail with `SIGBUS` (mmap(2)), unless
+/// [`survive_cut_files`](crate::survive_cut_files) was called.
 #[derive(Debug)]
 pub struct MappedFile {
     /// `None` for an empty file, which can't be mapped.
