@@ -13,7 +13,7 @@ pub struct TextKey<'a> {
 }
 
 /// Bytes after which everything is forgotten, so that a recording with ever new texts doesn't fill the memory.
-const LIMIT: usize = 16 << 20;
+const LIMIT: usize = 6 << 20;
 
 /// Rendered texts by what they depend on; each thread has its own.
 #[derive(Debug, Default)]

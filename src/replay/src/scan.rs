@@ -25,6 +25,8 @@ pub(crate) struct Slice {
 pub(crate) struct Round {
     pub(crate) position: u64,
     pub(crate) limit: u64,
+    /// Up to where nothing follows it: the limit, but where records come late.
+    pub(crate) complete: u64,
 }
 
 /// What pass 1 finds.
@@ -53,6 +55,8 @@ struct Scanner<'e, 'a> {
     slices: Vec<Slice>,
     open: Slice,
     rounds: Vec<Round>,
+    /// Time of the earliest record since the last round.
+    earliest: u64,
     /// Of the samples that hold some.
     values: Values,
 }
@@ -77,6 +81,7 @@ pub(crate) fn scan(data: &PerfData<'_>, events: &EventTable) -> Result<Scan, Err
             weight: 0,
         },
         rounds: Vec::new(),
+        earliest: u64::MAX,
         values: Values::default(),
     };
     let mut records = data.records();
@@ -116,6 +121,7 @@ impl<'a> Scanner<'_, 'a> {
             return;
         };
         let order = self.order.order(glance.time, at.position);
+        self.earliest = self.earliest.min(order.time);
         if self.events.holds_values(glance.event) && self.values(at, order) {
             return;
         }
@@ -144,6 +150,8 @@ impl<'a> Scanner<'_, 'a> {
                 self.rounds.push(Round {
                     position: at.position,
                     limit: self.order.limit(),
+                    // Until all are known, the earliest record before it.
+                    complete: std::mem::replace(&mut self.earliest, u64::MAX),
                 });
                 return Ok(());
             }
@@ -157,6 +165,7 @@ impl<'a> Scanner<'_, 'a> {
         }
         let time = self.events.record_time(raw);
         let order = self.order.order(time, at.position);
+        self.earliest = self.earliest.min(order.time);
         if WorldBuilder::wants(raw.kind) {
             self.state.push((order, *raw));
         } else if matches!(raw.kind, RecordKind::LOST | RecordKind::LOST_SAMPLES) {
@@ -175,7 +184,17 @@ impl<'a> Scanner<'_, 'a> {
         self.slices.push(std::mem::replace(&mut self.open, next));
     }
 
+    /// Finds out for each round up to where nothing follows it.
+    fn complete_rounds(&mut self) {
+        let mut earliest = self.earliest;
+        for round in self.rounds.iter_mut().rev() {
+            let before = std::mem::replace(&mut round.complete, earliest.min(round.limit));
+            earliest = earliest.min(before);
+        }
+    }
+
     fn finish(mut self, data: &PerfData<'_>) -> Scan {
+        self.complete_rounds();
         if self.open.end > self.open.start {
             self.cut();
         }

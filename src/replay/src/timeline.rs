@@ -7,8 +7,8 @@ use crate::ahead::Ahead;
 use crate::{Order, Replay};
 
 /// Walks the file and gives out blocks of samples in order. What a FINISHED_ROUND completes is
-/// sorted and given out, so memory is bounded by the rounds, at 16 bytes for a sample; only if
-/// records came late is the whole file sorted at once.
+/// sorted and given out, so memory is bounded by the rounds, at 16 bytes for a sample. Pass 1 knows
+/// of records that come late; what they come before waits for them.
 pub(crate) struct Timeline<'r, 'a> {
     replay: &'r Replay<'a>,
     wanted: &'r [RecordKind],
@@ -60,8 +60,9 @@ impl<'r, 'a> Timeline<'r, 'a> {
     fn refill(&mut self) {
         self.window.drain(..self.given);
         self.given = 0;
-        let mut limit = 0;
-        let in_rounds = self.replay.scan.diagnostics.out_of_order == 0;
+        let mut complete = 0;
+        // Small rounds are gathered: a block should be worth handing over, and what is left over is sorted again.
+        let enough = MOST.max(2 * self.window.len());
         let in_file_order = self.wanted.contains(&RecordKind::FINISHED_ROUND);
         loop {
             self.ahead.reach(self.records.position());
@@ -79,9 +80,9 @@ impl<'r, 'a> Timeline<'r, 'a> {
                     self.window.push(Order { time, position });
                 }
             } else if record.raw.kind == RecordKind::FINISHED_ROUND {
-                limit = self.rounds.next().map_or(limit, |round| round.limit);
-                // Small rounds are gathered: a block should be worth handing over.
-                if (in_rounds || in_file_order) && self.window.len() >= MOST {
+                let round = self.rounds.next();
+                complete = round.map_or(complete, |round| round.complete);
+                if self.window.len() >= enough {
                     break;
                 }
             }
@@ -94,7 +95,8 @@ impl<'r, 'a> Timeline<'r, 'a> {
         self.complete = if self.ended {
             self.window.len()
         } else {
-            self.window.partition_point(|order| order.time <= limit)
+            let is_complete = |order: &Order| order.time <= complete;
+            self.window.partition_point(is_complete)
         };
     }
 }
