@@ -42,7 +42,7 @@ row() {
         perf "perf $2 -i $file" rperf "$rperf $2 -i $file"
 }
 for file in fp.data tp.data; do
-    echo "$file: $(stat -c %s $file) bytes; summed, walked (s), records: $(./limit $file | cut -d' ' -f1-3)"
+    echo "$file: $(stat -Lc %s $file) bytes; summed, walked (s), records: $(./limit $file | cut -d' ' -f1-3)"
 done
 echo
 echo "| job | perf: CPU, wall, anonymous | rperf | CPU, times less | wall, times the walk over headers |"
