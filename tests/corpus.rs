@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
+use rperf_testkit::{Outcome, Run, Scratch, absent, real_perf};
 
 use crate::differential::difference;
 
@@ -150,7 +150,10 @@ fn every_recording_is_read_or_refused_in_words() {
     let mut files = files(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures"));
     match corpus() {
         Some(corpus) => files.extend(corpus),
-        None => skip("the recordings of other projects", "there is no corpus"),
+        None => absent(
+            "every_recording_is_read_or_refused_in_words",
+            "other projects' recordings",
+        ),
     }
     let perf = real_perf().map(|perf| perf.display().to_string());
     let scratch = Scratch::new();
@@ -190,7 +193,7 @@ fn every_recording_is_read_or_refused_in_words() {
 fn recordings_that_perf_refuses_are_read() {
     let name = "recordings_that_perf_refuses_are_read";
     let Some(files) = corpus() else {
-        return skip(name, "there is no corpus");
+        return absent(name, "other projects' recordings");
     };
     let scratch = Scratch::new();
     for (ending, samples) in [

@@ -25,6 +25,9 @@ const WORDS: &[&[&str]] = &[
 /// Recordings that perf makes, too; it takes its time.
 const BY_BOTH: &[&str] = &["groups", "mixed"];
 
+/// Recordings that rperf does not make yet.
+const BY_PERF: &[&str] = &["breakpoint"];
+
 /// Names of recordings and what makes them.
 const RECORDINGS: &[(&str, &[&str])] = &[
     ("default", &["true"]),
@@ -62,7 +65,12 @@ fn evlist_lists_what_perf_lists() {
     let more = if tracefs { TRACEPOINTS } else { &[] };
     for (name, recording) in RECORDINGS.iter().chain(more) {
         for tool in BOTH {
-            if tool == Tool::Perf && !BY_BOTH.contains(name) {
+            let by_perf = BY_BOTH.contains(name) || BY_PERF.contains(name);
+            let made = match tool {
+                Tool::Perf => by_perf,
+                Tool::Rperf => !BY_PERF.contains(name),
+            };
+            if !made {
                 continue;
             }
             let Some(file) = beside.record(tool, name, recording) else {

@@ -204,20 +204,31 @@ fn normal(text: &str, whole: &[&str]) -> String {
         let cells: Vec<&str> = cells.map(|cell| uncut(cell, own)).collect();
         lines.push(cells.join("  "));
     }
+    sort_equals(&mut lines);
     lines.join("\n")
 }
 
-/// What perf keeps of the text of an event's only row where rows are what tracepoints tell: as much as the title.
-const LONE_TRACE: usize = "Trace output".len();
+/// Puts neighbouring rows of functions without a name that have equal weights into one order: perf's depends on the
+/// shape of its tree.
+fn sort_equals(lines: &mut [String]) {
+    let weight = |line: &String| {
+        let unnamed = line.contains("] 0x");
+        unnamed.then(|| line.split("  ").next().unwrap_or_default().to_owned())
+    };
+    for run in
+        lines.chunk_by_mut(|one, next| weight(one).is_some_and(|own| weight(next) == Some(own)))
+    {
+        run.sort();
+    }
+}
 
-/// perf cuts names of tasks to the width of the last name that a thread had, 7 at the least.
+/// perf cuts cells to the width of those that it saw first, 7 at the least.
 fn uncut<'a>(cell: &'a str, whole: &'a str) -> &'a str {
-    let is_name =
-        |name: &&str| name.starts_with(cell) && (name.len() <= 16 || cell.len() == LONE_TRACE);
     if cell.len() < 7 {
         return cell;
     }
-    whole.split("  ").find(is_name).unwrap_or(cell)
+    let mut cells = whole.split("  ");
+    cells.find(|own| own.starts_with(cell)).unwrap_or(cell)
 }
 
 /// What is left of a fork: perf adds ` (inlined)` to it by what its memory happens to hold.

@@ -14,5 +14,5 @@ pub mod scratch;
 
 pub use self::bytes::Bytes;
 pub use self::golden::assert_golden;
-pub use self::run::{Outcome, Run, real_perf, skip};
+pub use self::run::{Outcome, Run, absent, real_perf, skip};
 pub use self::scratch::Scratch;

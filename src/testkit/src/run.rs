@@ -137,6 +137,11 @@ pub fn real_perf() -> Option<PathBuf> {
     })
 }
 
+/// Prints that a test does nothing for want of files that no clone needs to have.
+pub fn absent(test: &str, files: &str) {
+    eprintln!("skipped: {test}: {files} are not here");
+}
+
 /// Prints why a test does nothing here.
 ///
 /// # Panics

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use rperf_perfdata::{FeatureId, PerfData};
-use rperf_testkit::{Run, Scratch, real_perf, skip};
+use rperf_testkit::{Run, Scratch, absent, real_perf, skip};
 use rperf_view::header::{HeaderOptions, write_header};
 
 /// The text in UTC, as the runs of perf are hermetic; `None` for files that are not read, that have a
@@ -122,7 +122,7 @@ fn files_of_the_corpus() {
     let mut files = Vec::new();
     for folder in folders {
         let Ok(entries) = fs::read_dir(corpus.join(folder).join("files")) else {
-            return skip("files_of_the_corpus", "no corpus here");
+            return absent("files_of_the_corpus", "other projects' recordings");
         };
         files.extend(entries.filter_map(Result::ok).map(|entry| entry.path()));
     }
