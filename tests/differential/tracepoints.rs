@@ -99,6 +99,7 @@ const MORE_REPORT: &[&[&str]] = &[
     &[
         "--percent-limit",
         "10",
+        "--no-children",
         "--max-stack",
         "4",
         "-s",
