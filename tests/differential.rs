@@ -68,6 +68,24 @@ impl Tools {
     }
 }
 
+/// Times that something is recorded before a difference counts.
+const TRIES: usize = 3;
+
+/// What differs in every recording of one kind: that of the last of [`TRIES`], or nothing as soon as one shows nothing.
+///
+/// No two recordings are alike, and now and then one holds what docs/compatibility.md knows of and no comparison can
+/// tell from a fault: rows that perf's tree alone puts in order, a thread whose mappings perf has lost.
+pub(crate) fn settled(mut attempt: impl FnMut() -> Vec<String>) -> Vec<String> {
+    let mut found = Vec::new();
+    for _ in 0..TRIES {
+        found = attempt();
+        if found.is_empty() {
+            break;
+        }
+    }
+    found
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tool {
     Perf,

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use rperf_testkit::skip;
 
 use super::report::compare_runs;
-use super::{Tool, Tools};
+use super::{Tool, Tools, settled};
 
 /// One event with callchains; several of all kinds.
 const RECORDINGS: &[&[&str]] = &[
@@ -45,17 +45,23 @@ fn pipes_are_reported_alike() {
     };
     let mut differences = Vec::new();
     for (options, recorder) in RECORDINGS.iter().zip([Tool::Perf, Tool::Rperf]) {
-        let Some(bytes) = record(&tools, recorder, options) else {
-            skip(NAME, "the recording fails here");
-            continue;
-        };
-        for words in REPORT {
-            let line = [&["report", "--stdio", "-i", "-"], *words].concat();
-            let found = compare_runs(&tools, &line, |run| run.stdin(bytes.clone()));
-            differences.extend(found.map(|found| format!("{options:?} {found}")));
-        }
+        differences.extend(settled(|| compare(&tools, recorder, options)));
     }
     assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+/// Every command line over one recording.
+fn compare(tools: &Tools, recorder: Tool, options: &[&str]) -> Vec<String> {
+    let Some(bytes) = record(tools, recorder, options) else {
+        skip("pipes_are_reported_alike", "the recording fails here");
+        return Vec::new();
+    };
+    let found = REPORT.iter().filter_map(|words| {
+        let line = [&["report", "--stdio", "-i", "-"], *words].concat();
+        let found = compare_runs(tools, &line, |run| run.stdin(bytes.clone()))?;
+        Some(format!("{options:?} {found}"))
+    });
+    found.collect()
 }
 
 /// The bytes that `record -o -` writes.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::{Child, Command, Stdio};
 
-use super::{Tool, Tools, Workloads};
+use super::{Tool, Tools, Workloads, settled};
 
 /// One recording, made by either tool.
 pub(crate) struct Recording {
@@ -126,19 +126,13 @@ pub(crate) const RECORDINGS: &[Recording] = &[
     },
 ];
 
-/// Times that a recording of whatever runs is made before a difference counts.
-const TRIES: usize = 3;
-
 impl Recording {
     /// Whether it is of everything that runs on some CPUs.
     pub(crate) fn is_system_wide(&self) -> bool {
         self.options.iter().any(|word| ["-a", "-C"].contains(word))
     }
 
-    /// What `compare` finds in it; nothing where it can't be made.
-    ///
-    /// Where anything may be recorded, a difference counts if it is there each time: while other tests start
-    /// processes by the hundred, perf now and then knows no mapping of a thread that does so.
+    /// What `compare` finds in it each time; nothing where it can't be made.
     pub(crate) fn differences(
         &self,
         tools: &Tools,
@@ -146,18 +140,10 @@ impl Recording {
         recorder: Tool,
         compare: impl Fn(&str) -> Vec<String>,
     ) -> Vec<String> {
-        let tries = if self.is_system_wide() { TRIES } else { 1 };
-        let mut found = Vec::new();
-        for _ in 0..tries {
-            let Some(file) = self.make(tools, workloads, recorder) else {
-                return Vec::new();
-            };
-            found = compare(&file);
-            if found.is_empty() {
-                break;
-            }
-        }
-        found
+        settled(|| match self.make(tools, workloads, recorder) {
+            Some(file) => compare(&file),
+            None => Vec::new(),
+        })
     }
 
     /// Records with `recorder` and names the file; `None`, with a line that says why, where it can't.

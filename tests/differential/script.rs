@@ -7,7 +7,7 @@ use rperf_testkit::{Run, skip};
 
 use super::recordings::{RECORDINGS, Recording, Target};
 use super::workloads::Workloads;
-use super::{Tool, Tools, difference};
+use super::{Tool, Tools, difference, settled};
 
 /// What `script` is asked for, over every recording.
 const SCRIPT: &[&[&str]] = &[&[], &["-F", "comm,pid,tid,time,event,ip,sym,dso"]];
@@ -301,18 +301,7 @@ fn script_shows_tracepoints_mixtures_and_pipes_alike() {
     }
     let mut differences = Vec::new();
     for recording in MIXED {
-        let stream = piped(&tools, recording);
-        for words in ASKED.iter().step_by(3) {
-            let line = [&["script", "-i", "-"], *words].concat();
-            differences.extend(compare_lines(&tools, &line, &stream));
-        }
-        let recorded = recording.make(&tools, &Workloads::none(), Tool::Perf);
-        let Some(file) = recorded else { continue };
-        let details = recording.options.contains(&"-I");
-        let more: &[_] = if details { ASKED_OF_DETAILS } else { &[] };
-        for words in ASKED.iter().chain(ASKED_OF_FILES).chain(more) {
-            differences.extend(compare_script(&tools, &file, words));
-        }
+        differences.extend(settled(|| compare_mixed(&tools, recording)));
     }
     assert!(
         differences.is_empty(),
@@ -320,4 +309,24 @@ fn script_shows_tracepoints_mixtures_and_pipes_alike() {
         differences.len(),
         differences.join("\n")
     );
+}
+
+/// Every command line over a pipe and a file of one kind.
+fn compare_mixed(tools: &Tools, recording: &Recording) -> Vec<String> {
+    let stream = piped(tools, recording);
+    let lines = ASKED.iter().step_by(3);
+    let mut found: Vec<String> = lines
+        .filter_map(|words| {
+            let line = [&["script", "-i", "-"], *words].concat();
+            compare_lines(tools, &line, &stream)
+        })
+        .collect();
+    let Some(file) = recording.make(tools, &Workloads::none(), Tool::Perf) else {
+        return found;
+    };
+    let details = recording.options.contains(&"-I");
+    let more: &[_] = if details { ASKED_OF_DETAILS } else { &[] };
+    let lines = ASKED.iter().chain(ASKED_OF_FILES).chain(more);
+    found.extend(lines.filter_map(|words| compare_script(tools, &file, words)));
+    found
 }

@@ -120,18 +120,9 @@ fn tracepoints_are_shown_alike() {
     let mut differences = Vec::new();
     for recording in RECORDINGS {
         for recorder in [Tool::Perf, Tool::Rperf] {
-            let recorded = recording.make(&tools, &Workloads::none(), recorder);
-            let Some(file) = recorded else { continue };
-            let thorough = recorder == Tool::Rperf && recording.options.contains(&"-g");
-            let more = |lines: &'static [_]| if thorough { lines } else { &[] };
-            for words in SCRIPT.iter().chain(more(MORE_SCRIPT)) {
-                differences.extend(compare_script(&tools, &file, words));
-            }
-            for words in REPORT.iter().chain(more(MORE_REPORT)) {
-                differences.extend(compare_report(&tools, &file, words));
-            }
-            let read = tools.outcome(Tool::Perf, &["evlist", "-i", &file]);
-            assert_eq!((read.status, &*read.stderr), (0, ""), "{file}");
+            let compare = |file: &str| compare(&tools, recording, recorder, file);
+            let found = recording.differences(&tools, &Workloads::none(), recorder, compare);
+            differences.extend(found);
         }
     }
     assert!(
@@ -140,4 +131,19 @@ fn tracepoints_are_shown_alike() {
         differences.len(),
         differences.join("\n")
     );
+}
+
+/// Every command line over one recording.
+fn compare(tools: &Tools, recording: &Recording, recorder: Tool, file: &str) -> Vec<String> {
+    let thorough = recorder == Tool::Rperf && recording.options.contains(&"-g");
+    let more = |lines: &'static [_]| if thorough { lines } else { &[] };
+    let script = SCRIPT.iter().chain(more(MORE_SCRIPT));
+    let mut found: Vec<String> = script
+        .filter_map(|words| compare_script(tools, file, words))
+        .collect();
+    let report = REPORT.iter().chain(more(MORE_REPORT));
+    found.extend(report.filter_map(|words| compare_report(tools, file, words)));
+    let read = tools.outcome(Tool::Perf, &["evlist", "-i", file]);
+    assert_eq!((read.status, &*read.stderr), (0, ""), "{file}");
+    found
 }
