@@ -1,10 +1,12 @@
 //! Build-ids: what they look like, and where ELF files and sysfs notes keep them.
 
 use std::fmt;
+use std::path::Path;
 
 use object::Endianness;
 
 use crate::elf::Image;
+use crate::finding::Finding;
 
 /// The owner name of a GNU note, with its terminating zero.
 const GNU_OWNER: &[u8] = b"GNU\0";
@@ -115,6 +117,31 @@ pub fn build_id_of_elf(bytes: &[u8]) -> Option<BuildId> {
 pub fn has_probes(bytes: &[u8]) -> bool {
     let image = Image::parse(bytes);
     image.is_ok_and(|image| image.section_by_name(b".note.stapsdt").is_some())
+}
+
+/// The ELF file at `path`, if it is whole and has the build-id `wanted`.
+pub(crate) fn image_with_build_id<'a>(
+    path: &Path,
+    bytes: &'a [u8],
+    wanted: Option<&BuildId>,
+) -> Result<Image<'a>, Finding> {
+    let path = || path.to_owned();
+    let image = Image::parse(bytes).map_err(|reason| Finding::Damaged {
+        path: path(),
+        reason,
+    })?;
+    let Some(wanted) = wanted else {
+        return Ok(image);
+    };
+    let found = build_id_of_image(&image);
+    if found.is_some_and(|found| found.matches(wanted)) {
+        return Ok(image);
+    }
+    Err(Finding::BuildIdMismatch {
+        path: path(),
+        found,
+        wanted: *wanted,
+    })
 }
 
 pub(crate) fn build_id_of_image(image: &Image<'_>) -> Option<BuildId> {

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use object::Endianness;
 use object::elf::ET_REL;
 
-use crate::build_id::{build_id_of_image, build_id_of_notes};
+use crate::build_id::{build_id_of_notes, image_with_build_id};
 use crate::builder::TableBuilder;
 use crate::candidates;
 use crate::dwarf::{AddressMap, DebugSource};
-use crate::elf::{Adjust, Image, SymbolSource, load_symbols};
+use crate::elf::{Adjust, SymbolSource, load_symbols};
 use crate::files::{FileBytes, Files};
 use crate::finding::Finding;
 use crate::kallsyms::{self, Kallsyms};
@@ -175,21 +175,8 @@ fn read_kernel_image(
     bytes: &FileBytes,
     request: &ObjectRequest<'_>,
 ) -> Result<Loaded, Finding> {
+    let image = image_with_build_id(path, bytes, request.build_id)?;
     let path = path.to_owned();
-    let image = match Image::parse(bytes) {
-        Ok(image) => image,
-        Err(reason) => return Err(Finding::Damaged { path, reason }),
-    };
-    if let Some(wanted) = request.build_id {
-        let found = build_id_of_image(&image);
-        if !found.is_some_and(|found| found.matches(wanted)) {
-            return Err(Finding::BuildIdMismatch {
-                path,
-                found,
-                wanted: *wanted,
-            });
-        }
-    }
     if image.symtab().is_none() {
         return Err(Finding::Stripped { path });
     }

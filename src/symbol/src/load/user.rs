@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::{Loaded, unreadable};
-use crate::build_id::{BuildId, build_id_of_image};
+use crate::build_id::{BuildId, build_id_of_image, image_with_build_id};
 use crate::builder::TableBuilder;
 use crate::candidates;
 use crate::dwarf::{AddressMap, DebugSource};
@@ -243,20 +243,7 @@ fn candidate(
     bytes: FileBytes,
     wanted: Option<&BuildId>,
 ) -> Result<Candidate, Finding> {
-    let image = match Image::parse(&bytes) {
-        Ok(image) => image,
-        Err(reason) => return Err(Finding::Damaged { path, reason }),
-    };
-    if let Some(wanted) = wanted {
-        let found = build_id_of_image(&image);
-        if !found.is_some_and(|found| found.matches(wanted)) {
-            return Err(Finding::BuildIdMismatch {
-                path,
-                found,
-                wanted: *wanted,
-            });
-        }
-    }
+    let image = image_with_build_id(&path, &bytes, wanted)?;
     let has_symtab = image.symtab().is_some();
     let has_dynsym = image.dynsym().is_some();
     let has_debug_data = image.debug_data().is_some();
