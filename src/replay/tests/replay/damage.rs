@@ -6,53 +6,14 @@ use std::num::NonZeroUsize;
 use proptest::prelude::*;
 use rperf_perfdata::feature::{BuildIdEntry, NrCpus};
 use rperf_perfdata::{Error, EventDesc, FeatureSet, Finding, PerfData, Writer};
-use rperf_replay::{Flow, Fold, Render, Replay, Sample, World};
+use rperf_replay::{Flow, Replay};
 use rperf_wire::{
     Attr, Comm, Encoder, Endian, Misc, Mmap, Record, RecordHeader, RecordKind, SampleId,
     SampleIdLayout, SampleLayout, SampleType, U64s,
 };
 
+use crate::exercise::{Ask, Count};
 use crate::file::attr;
-
-/// Counts samples and asks the World about each.
-#[derive(Default)]
-struct Count(u64);
-
-fn ask(world: &World, sample: &Sample<'_>) {
-    let at = (sample.machine(), sample.cpu_mode(), sample.order);
-    for ip in sample.wire.callchain.iter().flat_map(U64s::iter) {
-        let found = world.lookup(at.0, at.1, sample.pid, at.2, ip);
-        let _address = found.map(|id| world.mapping(id).object_address(ip));
-    }
-    let _texts = [
-        world.comm(world.comm_at(sample.pid, sample.tid, at.2)),
-        world.comm(world.comm_final(sample.pid, sample.tid, at.2)),
-        world.comm(world.comm_last(sample.pid, sample.tid, at.2)),
-    ];
-}
-
-impl Fold for Count {
-    fn sample(&mut self, world: &World, sample: &Sample<'_>) {
-        ask(world, sample);
-        self.0 += 1;
-    }
-
-    fn merge(&mut self, later: Self) {
-        self.0 += later.0;
-    }
-}
-
-struct Ask;
-
-impl Render for Ask {
-    type Out = u64;
-    type Scratch = ();
-
-    fn render(&self, world: &World, sample: &Sample<'_>, _: &mut (), out: &mut u64) {
-        ask(world, sample);
-        *out += 1;
-    }
-}
 
 /// Both drives over the bytes; the samples seen, or why there are none.
 fn read(bytes: &[u8]) -> Result<(u64, Option<Error>), String> {

@@ -91,7 +91,7 @@ fn features(features: &Features<'_>, endian: Endian) {
 
 /// Counts samples and asks the World about each.
 #[derive(Default)]
-struct Count(u64);
+pub(crate) struct Count(pub(crate) u64);
 
 impl Fold for Count {
     fn sample(&mut self, world: &World, sample: &Sample<'_>) {
@@ -104,7 +104,8 @@ impl Fold for Count {
     }
 }
 
-struct Ask;
+/// The same, in order.
+pub(crate) struct Ask;
 
 impl Render for Ask {
     type Out = u64;
