@@ -86,6 +86,17 @@ pub(crate) fn settled(mut attempt: impl FnMut() -> Vec<String>) -> Vec<String> {
     found
 }
 
+/// Fails with what every differing command line prints.
+#[track_caller]
+fn assert_alike(differences: &[String]) {
+    assert!(
+        differences.is_empty(),
+        "{} command lines print something else:\n\n{}",
+        differences.len(),
+        differences.join("\n")
+    );
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tool {
     Perf,

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use rperf_testkit::skip;
 
 use super::report::compare_runs;
-use super::{Tool, Tools, settled};
+use super::{Tool, Tools, assert_alike, settled};
 
 /// One event with callchains; several of all kinds.
 const RECORDINGS: &[&[&str]] = &[
@@ -47,7 +47,7 @@ fn pipes_are_reported_alike() {
     for (options, recorder) in RECORDINGS.iter().zip([Tool::Perf, Tool::Rperf]) {
         differences.extend(settled(|| compare(&tools, recorder, options)));
     }
-    assert!(differences.is_empty(), "{}", differences.join("\n"));
+    assert_alike(&differences);
 }
 
 /// Every command line over one recording.

@@ -10,7 +10,7 @@ use rperf_testkit::{Run, skip};
 use super::compare::difference;
 use super::recordings::{RECORDINGS, Recording};
 use super::workloads::Workloads;
-use super::{Tool, Tools};
+use super::{Tool, Tools, assert_alike};
 
 /// What `report` is asked for, over every recording of chosen processes.
 const REPORT: &[&[&str]] = &[&[], &["--no-children", "-n"], &["-g", "none"]];
@@ -117,12 +117,7 @@ fn report_prints_the_same_rows_and_graphs() {
         differences.extend(recording.differences(&tools, &workloads, Tool::Perf, compare));
     }
     workloads.clean_up();
-    assert!(
-        differences.is_empty(),
-        "{} command lines print something else:\n\n{}",
-        differences.len(),
-        differences.join("\n")
-    );
+    assert_alike(&differences);
 }
 
 fn lines_for(recording: &Recording) -> Vec<&'static [&'static str]> {

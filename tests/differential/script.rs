@@ -7,7 +7,7 @@ use rperf_testkit::{Run, skip};
 
 use super::recordings::{RECORDINGS, Recording, Target};
 use super::workloads::Workloads;
-use super::{Tool, Tools, difference, settled};
+use super::{Tool, Tools, assert_alike, difference, settled};
 
 /// What `script` is asked for, over every recording.
 const SCRIPT: &[&[&str]] = &[&[], &["-F", "comm,pid,tid,time,event,ip,sym,dso"]];
@@ -112,12 +112,7 @@ fn script_prints_the_same_lines() {
         }
     }
     workloads.clean_up();
-    assert!(
-        differences.is_empty(),
-        "{} command lines print something else:\n\n{}",
-        differences.len(),
-        differences.join("\n")
-    );
+    assert_alike(&differences);
 }
 
 #[test]
@@ -303,12 +298,7 @@ fn script_shows_tracepoints_mixtures_and_pipes_alike() {
     for recording in MIXED {
         differences.extend(settled(|| compare_mixed(&tools, recording)));
     }
-    assert!(
-        differences.is_empty(),
-        "{} command lines print something else:\n\n{}",
-        differences.len(),
-        differences.join("\n")
-    );
+    assert_alike(&differences);
 }
 
 /// Every command line over a pipe and a file of one kind.

@@ -7,7 +7,7 @@ use rperf_testkit::skip;
 use super::recordings::{Recording, Target};
 use super::report::compare_report;
 use super::workloads::Workloads;
-use super::{Tool, Tools, compare_script};
+use super::{Tool, Tools, assert_alike, compare_script};
 
 /// Starts and waits for programs, opens files and sleeps.
 const SHELL: Target = Target::Command(&[
@@ -125,12 +125,7 @@ fn tracepoints_are_shown_alike() {
             differences.extend(found);
         }
     }
-    assert!(
-        differences.is_empty(),
-        "{} command lines print something else:\n\n{}",
-        differences.len(),
-        differences.join("\n")
-    );
+    assert_alike(&differences);
 }
 
 /// Every command line over one recording.
