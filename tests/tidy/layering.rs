@@ -13,9 +13,12 @@ use super::{assert_none, files, root, shown};
 const MAY_USE: &[(&str, &[&str])] = &[
     ("events", &["wire"]),
     ("hist", &["replay", "resolve", "symbol", "wire"]),
+    ("insn", &[]),
     (
         "lines",
-        &["events", "perfdata", "replay", "resolve", "symbol", "wire"],
+        &[
+            "events", "insn", "perfdata", "replay", "resolve", "symbol", "wire",
+        ],
     ),
     ("perfdata", &["wire"]),
     ("replay", &["perfdata", "wire"]),

@@ -1,0 +1,66 @@
+//! Whose instructions.
+
+/// An instruction set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Isa {
+    /// 32-bit x86.
+    X86,
+    /// 64-bit x86.
+    X86_64,
+    /// 64-bit Arm.
+    Arm64,
+}
+
+/// `EM_386` of linux/elf-em.h.
+const EM_386: u16 = 3;
+/// `EM_X86_64`.
+const EM_X86_64: u16 = 62;
+/// `EM_AARCH64`.
+const EM_AARCH64: u16 = 183;
+
+impl Isa {
+    /// The instruction set of an ELF file, by `e_ident` and `e_machine` (elf(5)); `None` for other files and others.
+    #[must_use]
+    pub fn of_elf(file: &[u8]) -> Option<Self> {
+        let header = file.first_chunk::<20>()?;
+        if !header.starts_with(b"\x7fELF") {
+            return None;
+        }
+        let machine = [header[18], header[19]];
+        let machine = match header[5] {
+            2 => u16::from_be_bytes(machine),
+            _ => u16::from_le_bytes(machine),
+        };
+        match machine {
+            EM_386 => Some(Self::X86),
+            EM_X86_64 => Some(Self::X86_64),
+            EM_AARCH64 => Some(Self::Arm64),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn told_by_the_header() {
+        let mut file = b"\x7fELF\x02\x01\x01".to_vec();
+        file.resize(64, 0);
+        for (machine, isa) in [
+            (3, Some(Isa::X86)),
+            (62, Some(Isa::X86_64)),
+            (183, Some(Isa::Arm64)),
+            (21, None),
+        ] {
+            file[18] = machine;
+            assert_eq!(Isa::of_elf(&file), isa);
+        }
+        (file[5], file[18], file[19]) = (2, 0, 62);
+        assert_eq!(Isa::of_elf(&file), Some(Isa::X86_64));
+        assert_eq!(Isa::of_elf(&file[..19]), None);
+        file[0] = 0;
+        assert_eq!(Isa::of_elf(&file), None);
+    }
+}

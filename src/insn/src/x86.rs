@@ -1,0 +1,94 @@
+//! x86, in 32 and 64 bits.
+
+use iced_x86::{Decoder, DecoderError, DecoderOptions, FlowControl, Instruction, Mnemonic};
+
+use crate::{Insn, MAX_LEN};
+
+pub(crate) fn decode(bits: u32, bytes: &[u8]) -> Option<Insn> {
+    let bytes = &bytes[..bytes.len().min(MAX_LEN)];
+    // What runs was not refused by the processor, so encodings that it reserves have some length all the same.
+    let mut decoder = Decoder::with_ip(bits, bytes, 0, DecoderOptions::NO_INVALID_CHECK);
+    let insn = decoder.decode();
+    if decoder.last_error() != DecoderError::None {
+        return None;
+    }
+    let is_near = insn.is_jcc_short_or_near()
+        || insn.is_jmp_short_or_near()
+        || insn.is_call_near()
+        || insn.is_jcx_short()
+        || insn.is_loop()
+        || insn.is_loopcc();
+    Some(Insn {
+        len: insn.len(),
+        is_branch: is_branch(&insn),
+        displacement: is_near.then(|| insn.near_branch_target().cast_signed()),
+    })
+}
+
+fn is_branch(insn: &Instruction) -> bool {
+    match insn.flow_control() {
+        FlowControl::ConditionalBranch
+        | FlowControl::UnconditionalBranch
+        | FlowControl::IndirectBranch
+        | FlowControl::IndirectCall
+        | FlowControl::Return
+        | FlowControl::Interrupt => true,
+        // Beside calls: those of hypervisors, which come back as if nothing had been.
+        FlowControl::Call => !matches!(insn.mnemonic(), Mnemonic::Vmcall | Mnemonic::Vmmcall),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decode64(bytes: &[u8]) -> Option<Insn> {
+        decode(64, bytes)
+    }
+
+    #[test]
+    fn lengths_and_branches() {
+        for (bytes, is_branch, displacement) in [
+            (&[0x89, 0xc8][..], false, None),                     // mov eax, ecx
+            (&[0xc3], true, None),                                // ret
+            (&[0xeb, 0xfe], true, Some(0)),                       // jmp .
+            (&[0x75, 0x10], true, Some(0x12)),                    // jne
+            (&[0xe8, 0xfb, 0xff, 0xff, 0xff], true, Some(0)),     // call .
+            (&[0x0f, 0x84, 0, 1, 0, 0], true, Some(0x106)),       // je
+            (&[0xff, 0xe0], true, None),                          // jmp rax
+            (&[0xff, 0xd0], true, None),                          // call rax
+            (&[0x0f, 0x05], true, None),                          // syscall
+            (&[0xcd, 0x80], true, None),                          // int 0x80
+            (&[0xcc], true, None),                                // int3
+            (&[0x48, 0xcf], true, None),                          // iretq
+            (&[0xe3, 0x02], true, Some(4)),                       // jrcxz
+            (&[0x0f, 0x0b], false, None),                         // ud2
+            (&[0x0f, 0x01, 0xc1], false, None),                   // vmcall
+            (&[0x0f, 0x01, 0xc2], true, None),                    // vmlaunch
+            (&[0xf3, 0x0f, 0x1e, 0xfa], false, None),             // endbr64
+            (&[0x62, 0xf1, 0x7c, 0x48, 0x28, 0xc1], false, None), // vmovaps zmm0, zmm1
+        ] {
+            let mut longer = bytes.to_vec();
+            longer.extend([0x90; 15]);
+            let insn = decode64(&longer).unwrap();
+            assert_eq!(
+                (insn.len, insn.is_branch),
+                (bytes.len(), is_branch),
+                "{bytes:x?}"
+            );
+            assert_eq!(insn.displacement, displacement, "{bytes:x?}");
+            assert_eq!(decode64(bytes), Some(insn));
+            assert_eq!(decode64(&bytes[..bytes.len() - 1]), None, "{bytes:x?}");
+        }
+    }
+
+    #[test]
+    fn modes_differ() {
+        // A prefix with 64 bits, an instruction with 32.
+        let bytes = [0x48, 0x89, 0xe5];
+        assert_eq!(decode64(&bytes).unwrap().len, 3);
+        assert_eq!(decode(32, &bytes).unwrap().len, 1);
+        assert_eq!(decode64(&[0x66; 16]), None);
+    }
+}
