@@ -139,6 +139,22 @@ fn take_name<'a, const N: usize>(
     Ok(crate::until_nul(at.take(N, field)?))
 }
 
+/// Takes a name that ends the record, in a room of at most `N` bytes: recorders leave out what they don't need.
+fn take_last_name<'a, const N: usize>(
+    at: &mut Cursor<'a>,
+    field: &'static str,
+) -> Result<&'a [u8], DecodeError> {
+    let room = at.rest().len().min(N);
+    Ok(crate::until_nul(at.take(room, field)?))
+}
+
+/// Appends a name that ends the record, padded to eight bytes and cut to fit into `N`.
+fn put_last_name<const N: usize>(to: &mut Encoder<'_>, name: &[u8]) {
+    let name = name.get(..N).unwrap_or(name);
+    to.bytes(name);
+    to.zeros((name.len() + 1).next_multiple_of(8).min(N) - name.len());
+}
+
 /// Appends a name in a room of `N` bytes, cut to fit. One that fills the room has no NUL, and is taken as such.
 fn put_name<const N: usize>(to: &mut Encoder<'_>, name: &[u8]) {
     let name = name.get(..N).unwrap_or(name);

@@ -169,3 +169,40 @@ fn a_range_that_runs_backwards_is_empty() {
     };
     assert_eq!(map.cpus(), []);
 }
+
+/// A message that ends the record has no more room than it needs.
+#[test]
+fn messages_and_names_may_be_short() {
+    for (format, time) in [(0_u32, None), (1, Some(9_u64))] {
+        let mut bytes = Vec::new();
+        let mut to = Encoder::new(&mut bytes, Endian::Little);
+        [1, 2, 3, 4, 5, format]
+            .iter()
+            .for_each(|word| to.u32(*word));
+        to.u64(6);
+        time.iter().for_each(|time| to.u64(*time));
+        to.bytes(b"overflow\0\0\0\0\0\0\0\0");
+        let error = UserRecord::AuxTraceError(AuxTraceError {
+            kind: 1,
+            code: 2,
+            cpu: 3,
+            pid: 4,
+            tid: 5,
+            ip: 6,
+            time,
+            message: b"overflow",
+            machine: None,
+        });
+        let found = decode(RecordKind::AUXTRACE_ERROR, &bytes, Endian::Little);
+        assert_eq!(found.as_ref(), Some(&error));
+        assert_eq!(body(&error, Endian::Little), bytes);
+    }
+    let name = UserRecord::EventType(EventTypeName {
+        event_id: 0x1234,
+        name: b"sched_switch",
+    });
+    let bytes = b"\x34\x12\0\0\0\0\0\0sched_switch\0\0\0\0";
+    let found = decode(RecordKind::HEADER_EVENT_TYPE, bytes, Endian::Little);
+    assert_eq!(found.as_ref(), Some(&name));
+    assert_eq!(body(&name, Endian::Little), bytes);
+}

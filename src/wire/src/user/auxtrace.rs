@@ -1,6 +1,6 @@
 //! AUX area traces: what they are, where they come from, what is wrong with them.
 
-use super::{put_name, take_name};
+use super::{put_last_name, put_name, take_last_name, take_name};
 use crate::{Cursor, DecodeError, Encoder, U64s};
 
 /// `PERF_RECORD_AUXTRACE_INFO`.
@@ -52,7 +52,7 @@ pub struct AuxTraceError<'a> {
     pub machine: Option<(u32, u32)>,
 }
 
-/// Bytes of an error's message.
+/// Bytes of an error's message, at most or, with what follows it, always.
 const MESSAGE: usize = 64;
 
 impl<'a> AuxTraceInfo<'a> {
@@ -95,7 +95,8 @@ impl AuxTrace {
 }
 
 impl<'a> AuxTraceError<'a> {
-    /// `fmt` says which of the later fields there are.
+    /// `fmt` says which of the later fields there are: from 1 on the time, from 2 on the machine. Without a
+    /// machine the message ends the record.
     pub(super) fn decode(at: &mut Cursor<'a>) -> Result<Self, DecodeError> {
         let (kind, code) = (at.u32("error type")?, at.u32("error code")?);
         let (cpu, pid, tid) = (
@@ -110,11 +111,12 @@ impl<'a> AuxTraceError<'a> {
         } else {
             None
         };
-        let message = take_name::<MESSAGE>(at, "error msg")?;
-        let machine = if format >= 2 {
-            Some((at.u32("error machine_pid")?, at.u32("error vcpu")?))
+        let (message, machine) = if format >= 2 {
+            let message = take_name::<MESSAGE>(at, "error msg")?;
+            let machine = (at.u32("error machine_pid")?, at.u32("error vcpu")?);
+            (message, Some(machine))
         } else {
-            None
+            (take_last_name::<MESSAGE>(at, "error msg")?, None)
         };
         Ok(Self {
             kind,
@@ -138,10 +140,12 @@ impl<'a> AuxTraceError<'a> {
         to.u32(u32::from(self.time.is_some()) + u32::from(machine.is_some()));
         to.u64(self.ip);
         self.time.iter().for_each(|time| to.u64(*time));
-        put_name::<MESSAGE>(to, self.message);
         if let Some((pid, vcpu)) = machine {
+            put_name::<MESSAGE>(to, self.message);
             to.u32(pid);
             to.u32(vcpu);
+        } else {
+            put_last_name::<MESSAGE>(to, self.message);
         }
     }
 }

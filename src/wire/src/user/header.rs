@@ -1,9 +1,9 @@
 //! Records that stand for parts of a file's header.
 
-use super::{put_name, take_name};
+use super::{put_last_name, take_last_name};
 use crate::{Cursor, DecodeError, Encoder};
 
-/// Bytes of an event type's name.
+/// Most bytes of an event type's name.
 const NAME: usize = 64;
 
 /// `PERF_RECORD_HEADER_EVENT_TYPE`.
@@ -76,13 +76,13 @@ impl<'a> EventTypeName<'a> {
     pub(super) fn decode(at: &mut Cursor<'a>) -> Result<Self, DecodeError> {
         Ok(Self {
             event_id: at.u64("event_id")?,
-            name: take_name::<NAME>(at, "event type name")?,
+            name: take_last_name::<NAME>(at, "event type name")?,
         })
     }
 
     pub(super) fn encode(self, to: &mut Encoder<'_>) {
         to.u64(self.event_id);
-        put_name::<NAME>(to, self.name);
+        put_last_name::<NAME>(to, self.name);
     }
 }
 
