@@ -27,6 +27,7 @@ mod pipe_reader;
 mod pipe_writer;
 mod reader;
 mod records;
+mod rewrite;
 mod simpleperf;
 mod unpack;
 mod writer;

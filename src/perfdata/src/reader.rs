@@ -15,6 +15,10 @@ pub struct PerfData<'a> {
     events: Vec<EventDesc>,
     features: Features<'a>,
     pub(crate) data: &'a [u8],
+    /// The section of names in very old files.
+    pub(crate) event_types: &'a [u8],
+    /// The records are not those that stand in the file, but what came out of them.
+    pub(crate) unpacked: bool,
     updates: Vec<EventUpdate>,
     findings: Vec<Finding>,
     pub(crate) end: Option<Error>,
@@ -61,10 +65,12 @@ impl<'a> PerfData<'a> {
         }
         name_tracepoints(&mut events, &features);
         Ok(Self {
-            header,
             events,
             features,
             data,
+            event_types: header.event_types.of(bytes).unwrap_or_default(),
+            header,
+            unpacked: false,
             updates: Vec::new(),
             findings,
             end: None,
@@ -83,6 +89,8 @@ impl<'a> PerfData<'a> {
             events,
             features,
             data,
+            event_types: &[],
+            unpacked: false,
             updates,
             findings,
             end: None,

@@ -58,6 +58,7 @@ impl<'a> PerfData<'a> {
     #[must_use]
     pub fn with_records(mut self, records: &'a [u8], end: Option<Error>) -> Self {
         self.data = records;
+        self.unpacked = true;
         self.end = end;
         self
     }

@@ -73,6 +73,15 @@ pub struct Finished {
     pub features_lost: Option<io::Error>,
 }
 
+/// What a file begins with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Front<'a> {
+    pub(crate) events: &'a [EventDesc],
+    /// The section of names in very old files; empty for none.
+    pub(crate) event_types: &'a [u8],
+    pub(crate) endian: Endian,
+}
+
 /// Writes one file: header, records as they come, features at the end.
 #[derive(Debug)]
 pub struct Writer<W> {
@@ -96,11 +105,23 @@ impl<W: Output> Writer<W> {
     /// # Errors
     /// [`WriteError::Header`].
     pub fn with_endian(
-        mut output: W,
+        output: W,
         events: &[EventDesc],
         endian: Endian,
     ) -> Result<Self, WriteError> {
-        let (header, front) = front(events, endian);
+        let event_types = &[];
+        Self::with_front(
+            output,
+            &Front {
+                events,
+                event_types,
+                endian,
+            },
+        )
+    }
+
+    pub(crate) fn with_front(mut output: W, front: &Front<'_>) -> Result<Self, WriteError> {
+        let (header, front) = front.encode();
         let mut written = output.seek(SeekFrom::Start(0)).map(|_| ());
         written = written.and_then(|()| output.write_all(&front));
         written.map_err(WriteError::Header)?;
@@ -109,6 +130,12 @@ impl<W: Output> Writer<W> {
             header,
             ended: false,
         })
+    }
+
+    /// Offset of the first record from the file's start.
+    #[must_use]
+    pub fn data_offset(&self) -> u64 {
+        self.header.data.offset
     }
 
     /// Bytes of records written so far.
@@ -213,41 +240,50 @@ impl<W: Output> Writer<W> {
     }
 }
 
-/// Everything before the data, with a data size and a bitmap of 0, as in a killed recording.
-fn front(events: &[EventDesc], endian: Endian) -> (FileHeader, Vec<u8>) {
-    let (attrs, room) = encode_attrs(events, endian);
-    let mut ids = Vec::new();
-    let mut descriptions = Vec::new();
-    for (event, attr) in events.iter().zip(attrs) {
-        let section = Section {
+impl Front<'_> {
+    /// Everything before the data, with a data size and a bitmap of 0, as in a killed recording.
+    fn encode(&self) -> (FileHeader, Vec<u8>) {
+        let endian = self.endian;
+        let (attrs, room) = encode_attrs(self.events, endian);
+        let mut ids = Vec::new();
+        let mut descriptions = Vec::new();
+        for (event, attr) in self.events.iter().zip(attrs) {
+            let section = Section {
+                offset: (FileHeader::SIZE + ids.len()) as u64,
+                size: (event.ids.len() * size_of::<u64>()) as u64,
+            };
+            let mut to = Encoder::new(&mut ids, endian);
+            event.ids.iter().for_each(|id| to.u64(*id));
+            descriptions.extend_from_slice(&attr);
+            section.encode(&mut Encoder::new(&mut descriptions, endian));
+        }
+        let attrs = Section {
             offset: (FileHeader::SIZE + ids.len()) as u64,
-            size: (event.ids.len() * size_of::<u64>()) as u64,
+            size: descriptions.len() as u64,
         };
-        let mut to = Encoder::new(&mut ids, endian);
-        event.ids.iter().for_each(|id| to.u64(*id));
-        descriptions.extend_from_slice(&attr);
-        section.encode(&mut Encoder::new(&mut descriptions, endian));
+        let mut event_types = Section::default();
+        if !self.event_types.is_empty() {
+            event_types.offset = attrs.end();
+            event_types.size = self.event_types.len() as u64;
+        }
+        let header = FileHeader {
+            endian,
+            size: FileHeader::SIZE as u64,
+            attr_size: (room + Section::SIZE) as u64,
+            attrs,
+            data: Section {
+                offset: attrs.end() + event_types.size,
+                size: 0,
+            },
+            event_types,
+            features: [0; 4],
+        };
+        let mut bytes = header.encode();
+        for part in [&ids, &descriptions, self.event_types] {
+            bytes.extend_from_slice(part);
+        }
+        (header, bytes)
     }
-    let attrs = Section {
-        offset: (FileHeader::SIZE + ids.len()) as u64,
-        size: descriptions.len() as u64,
-    };
-    let header = FileHeader {
-        endian,
-        size: FileHeader::SIZE as u64,
-        attr_size: (room + Section::SIZE) as u64,
-        attrs,
-        data: Section {
-            offset: attrs.end(),
-            size: 0,
-        },
-        event_types: Section::default(),
-        features: [0; 4],
-    };
-    let mut bytes = header.encode();
-    bytes.extend_from_slice(&ids);
-    bytes.extend_from_slice(&descriptions);
-    (header, bytes)
 }
 
 /// The bitmap, and the table of sections with the sections behind it.

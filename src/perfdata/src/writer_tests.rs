@@ -144,7 +144,12 @@ fn a_checkpoint_tells_the_size_and_what_follows_is_read_too() {
 /// At every size of the disk: what was kept is whole, and the file says so.
 #[test]
 fn a_full_disk_keeps_whole_records() {
-    let (front, _) = front(&events(), Endian::NATIVE);
+    let front = Front {
+        events: &events(),
+        event_types: &[],
+        endian: Endian::NATIVE,
+    };
+    let (front, _) = front.encode();
     let start = front.data.offset;
     for room in start..start + 24 * 5 {
         let disk = Disk {

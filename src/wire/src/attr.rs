@@ -80,6 +80,8 @@ pub struct Attr {
     pub config3: u64,
     /// `config4`.
     pub config4: u64,
+    /// What stands behind the fields known here, as it came: in the byte order of its file or machine.
+    pub unknown: Vec<u8>,
 }
 
 impl Attr {
@@ -115,7 +117,7 @@ impl Attr {
     }
 
     /// Decodes a structure of `bytes.len()` bytes: fields beyond the end are 0, bytes beyond the
-    /// fields known here are skipped (the caller compares `bytes.len()` with [`Attr::SIZE_VER9`]).
+    /// fields known here are kept as [`Attr::unknown`].
     ///
     /// # Errors
     /// [`DecodeError::Short`] below [`Attr::SIZE_VER0`] bytes.
@@ -179,18 +181,20 @@ impl Attr {
             sig_data,
             config3,
             config4,
+            unknown: bytes.get(Self::SIZE_VER9..).unwrap_or_default().to_vec(),
         })
     }
 
-    /// Encodes the layout of [`Attr::SIZE`] bytes, or a longer one when `config3` or `config4` is used.
+    /// Encodes the layout of [`Attr::SIZE`] bytes, or a longer one when `config3`, `config4` or
+    /// [`Attr::unknown`] is used.
     #[must_use]
     pub fn encode(&self, endian: Endian) -> Vec<u8> {
-        let size = match (self.config3, self.config4) {
-            (0, 0) => Self::SIZE,
-            (_, 0) => Self::SIZE_VER8,
-            _ => Self::SIZE_VER9,
+        let size = match (self.config3, self.config4, self.unknown.len()) {
+            (0, 0, 0) => Self::SIZE,
+            (_, 0, 0) => Self::SIZE_VER8,
+            (_, _, unknown) => Self::SIZE_VER9 + unknown,
         };
-        let mut out = Vec::with_capacity(Self::SIZE_VER9);
+        let mut out = Vec::with_capacity(size);
         let mut to = Encoder::new(&mut out, endian);
         to.u32(self.kind.0);
         to.u32(u32::try_from(size).unwrap_or(u32::MAX));
@@ -219,6 +223,7 @@ impl Attr {
         }
         if size > Self::SIZE_VER8 {
             to.u64(self.config4);
+            to.bytes(&self.unknown);
         }
         out
     }
@@ -272,6 +277,20 @@ mod tests {
                 };
                 assert_eq!(Attr::decode(&attr.encode(endian), endian), Ok(attr));
             }
+        }
+    }
+
+    #[test]
+    fn fields_of_newer_kernels_are_kept() {
+        let newer = Attr {
+            unknown: vec![1, 2, 3, 4, 5, 6, 7, 0],
+            ..sample_attr()
+        };
+        for endian in [Endian::Little, Endian::Big] {
+            let bytes = newer.encode(endian);
+            assert_eq!(bytes.len(), Attr::SIZE_VER9 + 8);
+            assert_eq!(endian.u32_at(&bytes, 4), Some(152));
+            assert_eq!(Attr::decode(&bytes, endian).as_ref(), Ok(&newer));
         }
     }
 

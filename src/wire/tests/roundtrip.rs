@@ -69,6 +69,11 @@ fn attrs() -> impl Strategy<Value = Attr> {
             // Half of the attrs are of the size without this field.
             config3: if config3 % 2 == 0 { 0 } else { config3 },
             config4: if config3 % 3 == 0 { config3 } else { 0 },
+            unknown: if config3 % 5 == 0 {
+                sig_data.to_le_bytes().to_vec()
+            } else {
+                Vec::new()
+            },
         }
     })
 }

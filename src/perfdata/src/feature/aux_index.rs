@@ -1,19 +1,34 @@
 //! AUXTRACE: where the AUX area traces stand in the file.
+//!
+//! perf writes a count and so many entries of 16 bytes; simpleperf writes the entries alone.
 
-use rperf_wire::{Cursor, DecodeError, Encoder};
+use rperf_wire::{Cursor, DecodeError, Encoder, Endian};
 
 /// One AUXTRACE record with its trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuxIndexEntry {
     /// Offset of the record from the file's start.
     pub file_offset: u64,
-    /// Bytes of record and trace.
+    /// Bytes of record and trace; simpleperf counts the record alone.
     pub size: u64,
+}
+
+/// Bytes of an entry.
+const ENTRY: usize = 16;
+
+/// Whether a count stands before the entries: without it there is nothing but entries.
+fn is_counted(section: &[u8]) -> bool {
+    !section.len().is_multiple_of(ENTRY)
 }
 
 impl AuxIndexEntry {
     pub(crate) fn decode_list(at: &mut Cursor<'_>) -> Result<Vec<Self>, DecodeError> {
-        let count = at.u64("aux trace count")?;
+        let section = at.rest();
+        let count = if is_counted(section) {
+            at.u64("aux trace count")?
+        } else {
+            (section.len() / ENTRY) as u64
+        };
         let words = at.u64s(count.saturating_mul(2), "aux trace index")?;
         let firsts = words.iter().step_by(2);
         let seconds = words.iter().skip(1).step_by(2);
@@ -23,9 +38,68 @@ impl AuxIndexEntry {
 
     pub(crate) fn encode_list(entries: &[Self], to: &mut Encoder<'_>) {
         to.u64(entries.len() as u64);
-        for entry in entries {
-            to.u64(entry.file_offset);
-            to.u64(entry.size);
+        entries.iter().for_each(|entry| entry.encode(to));
+    }
+
+    fn encode(&self, to: &mut Encoder<'_>) {
+        to.u64(self.file_offset);
+        to.u64(self.size);
+    }
+
+    /// The section of a file whose records stand `distance` bytes further behind, in the form that it has.
+    /// One that cannot be decoded stays as it is.
+    pub(crate) fn moved(section: &[u8], distance: u64, endian: Endian) -> Vec<u8> {
+        let Ok(mut entries) = Self::decode_list(&mut Cursor::new(section, endian)) else {
+            return section.to_vec();
+        };
+        for entry in &mut entries {
+            entry.file_offset = entry.file_offset.wrapping_add(distance);
         }
+        let mut bytes = Vec::new();
+        let to = &mut Encoder::new(&mut bytes, endian);
+        if is_counted(section) {
+            Self::encode_list(&entries, to);
+        } else {
+            entries.iter().for_each(|entry| entry.encode(to));
+        }
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_move_in_the_form_that_they_have() {
+        for endian in [Endian::Little, Endian::Big] {
+            for counts in [Some(2), None] {
+                let section = |first: u64, second: u64| {
+                    let mut bytes = Vec::new();
+                    let mut to = Encoder::new(&mut bytes, endian);
+                    counts.into_iter().for_each(|count| to.u64(count));
+                    [first, 48, second, 64]
+                        .iter()
+                        .for_each(|word| to.u64(*word));
+                    bytes
+                };
+                let before = section(1000, 2000);
+                let entries = AuxIndexEntry::decode_list(&mut Cursor::new(&before, endian));
+                let offsets =
+                    entries.map(|entries| entries.iter().map(|entry| entry.file_offset).sum());
+                assert_eq!(offsets, Ok(3000));
+                let moved = AuxIndexEntry::moved(&before, 8_u64.wrapping_neg(), endian);
+                assert_eq!(moved, section(992, 1992));
+            }
+        }
+    }
+
+    #[test]
+    fn a_list_with_less_than_it_counts_is_an_error_and_stays() {
+        let mut bytes = 2_u64.to_le_bytes().to_vec();
+        bytes.extend([7; ENTRY]);
+        let decoded = AuxIndexEntry::decode_list(&mut Cursor::new(&bytes, Endian::Little));
+        assert!(decoded.is_err());
+        assert_eq!(AuxIndexEntry::moved(&bytes, 8, Endian::Little), bytes);
     }
 }

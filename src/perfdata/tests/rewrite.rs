@@ -1,0 +1,113 @@
+//! A recording that is written anew loses nothing.
+
+use std::fs;
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
+
+use rperf_perfdata::feature::AuxIndexEntry;
+use rperf_perfdata::{EventDesc, FeatureId, FeatureSet, PerfData, Writer};
+use rperf_testkit::Bytes;
+use rperf_wire::{Attr, Endian};
+
+fn rewritten(data: &PerfData<'_>) -> Vec<u8> {
+    let (finished, output) = data.rewrite(Cursor::new(Vec::new())).expect("memory");
+    let bytes = output.into_inner();
+    assert_eq!(finished.file_bytes, bytes.len() as u64);
+    bytes
+}
+
+/// The section of names of very old files.
+fn event_types<'a>(bytes: &'a [u8], data: &PerfData<'_>) -> &'a [u8] {
+    data.header().event_types.of(bytes).unwrap_or_default()
+}
+
+/// What both files hold is the same, where it stands aside.
+fn compare(name: &str, bytes: &[u8]) -> Option<()> {
+    let before = PerfData::parse(bytes).ok()?;
+    let copy = rewritten(&before);
+    let after = PerfData::parse(&copy).expect("a file that was written");
+    assert_eq!(before.events(), after.events(), "{name}: events");
+    assert_eq!(before.updates(), after.updates(), "{name}: updates");
+    assert!(before.data() == after.data(), "{name}: records");
+    assert_eq!(
+        event_types(bytes, &before),
+        event_types(&copy, &after),
+        "{name}: names"
+    );
+    let (old, new) = (before.features(), after.features());
+    assert!(old.present().eq(new.present()), "{name}: features");
+    for feature in old.present().filter(|id| *id != FeatureId::AUXTRACE) {
+        assert!(old.raw(feature) == new.raw(feature), "{name}: {feature}");
+    }
+    let index = |data: &PerfData<'_>| -> Option<Vec<(u64, u64)>> {
+        let entries = data.features().aux_index()?;
+        let start = data.data_offset();
+        let from_start = |entry: AuxIndexEntry| (entry.file_offset.wrapping_sub(start), entry.size);
+        Some(entries.into_iter().map(from_start).collect())
+    };
+    assert_eq!(index(&before), index(&after), "{name}: traces");
+    assert!(
+        rewritten(&after) == copy,
+        "{name}: written twice it is the same"
+    );
+    Some(())
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.push(path);
+        }
+    }
+    found
+}
+
+#[test]
+fn every_recording_is_the_same_when_it_is_written_anew() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut compared = 0;
+    for folder in ["tests/fixtures", "../shared/corpus"] {
+        for path in files(&root.join(folder)) {
+            let bytes = fs::read(&path).expect("a file that was listed");
+            compared += usize::from(compare(&path.display().to_string(), &bytes).is_some());
+        }
+    }
+    assert!(compared >= 20, "{compared} recordings");
+}
+
+/// Fields, features, records and bits that no version of today has.
+#[test]
+fn what_is_not_known_is_kept() {
+    for endian in [Endian::Little, Endian::Big] {
+        let mut attr = Attr {
+            config: 7,
+            unknown: vec![0, 1, 2, 3, 0, 0, 0, 0],
+            ..Attr::default()
+        };
+        attr.flags.0 |= 1 << 63;
+        attr.sample_type.0 |= 1 << 62;
+        let plain = EventDesc::new(Attr::default(), vec![4]);
+        let events = [EventDesc::new(attr, vec![1, 2, 3]), plain];
+        let output = Cursor::new(Vec::new());
+        let mut writer = Writer::with_endian(output, &events, endian).expect("memory");
+        let bytes = match endian {
+            Endian::Little => Bytes::new(),
+            Endian::Big => Bytes::big_endian(),
+        };
+        let record = bytes.u32(60).u16(9).u16(16).u64(5).done();
+        writer.write_data(&record).expect("memory");
+        let mut features = FeatureSet::new(endian);
+        features.hostname("machine");
+        features.opaque(FeatureId(250), &[1, 2, 3]);
+        features.opaque(FeatureId::SIMPLEPERF_FILE2, &[9; 40]);
+        let file = writer.finish(&features).expect("memory").1.into_inner();
+        let data = PerfData::parse(&file).expect("sound");
+        assert_eq!(data.events(), events);
+        let copy = rewritten(&data);
+        assert!(copy == file, "to the byte");
+    }
+}
