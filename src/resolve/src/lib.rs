@@ -7,6 +7,7 @@
 //! callchain is worth, which address an object's frame shows.
 
 mod chain;
+mod code;
 mod frame;
 mod inline;
 mod object;
@@ -14,6 +15,7 @@ mod resolver;
 mod user_stacks;
 
 pub use chain::Split;
+pub use code::Code;
 pub use frame::{Frame, Level, Place, SymbolId};
 pub use inline::{Call, SourceLine};
 pub use resolver::{Finding, Known, Resolver};

@@ -8,8 +8,8 @@ use rperf_replay::{Dso, DsoKind, Machine};
 use rperf_symbol::dwarf::FunctionId;
 use rperf_symbol::kallsyms::ModuleSymbols;
 use rperf_symbol::{
-    BuildId, DebugSource, FileBytes, Files, Finding, ObjectKind, ObjectRequest, SearchPaths,
-    Symbol, SymbolIndex, SymbolTable, perf_map,
+    BuildId, DebugSource, FileBytes, Files, Finding, Images, ObjectKind, ObjectRequest,
+    SearchPaths, Symbol, SymbolIndex, SymbolTable, perf_map,
 };
 use rperf_unwind::Cause;
 
@@ -184,12 +184,12 @@ impl Sources<'_> {
         Some(PathBuf::from(&dump.long_name))
     }
 
-    /// Reads how the frames of a user object's functions are laid out.
-    pub(crate) fn load_frames(&self, dso: &Dso) -> Result<rperf_unwind::Object, Cause> {
+    /// Finds the files of a user object; `None` for other objects.
+    pub(crate) fn images(&self, dso: &Dso) -> Option<Images> {
         let kind = match dso.kind {
             DsoKind::User => ObjectKind::User,
             DsoKind::Vdso => ObjectKind::Vdso,
-            _ => return Err(Cause::NoFile),
+            _ => return None,
         };
         let build_id = dso.build_id.as_deref().and_then(BuildId::from_bytes);
         let request = ObjectRequest {
@@ -198,7 +198,12 @@ impl Sources<'_> {
             pid: pid(dso),
             ..ObjectRequest::new(Path::new(&dso.long_name), kind)
         };
-        let images = rperf_symbol::images(self.files, self.paths, &request);
+        Some(rperf_symbol::images(self.files, self.paths, &request))
+    }
+
+    /// Reads how the frames of a user object's functions are laid out.
+    pub(crate) fn load_frames(&self, dso: &Dso) -> Result<rperf_unwind::Object, Cause> {
+        let images = self.images(dso).ok_or(Cause::NoFile)?;
         let (_, code) = images.code.ok_or(Cause::LostFile)?;
         let debug = images.debug.map(|(_, bytes)| bytes);
         rperf_unwind::Object::parse(code, debug.as_ref()).map_err(|_| Cause::LostFile)

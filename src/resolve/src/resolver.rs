@@ -45,6 +45,8 @@ pub struct Known {
     objects: Vec<OnceLock<Object>>,
     /// By [`DsoId`]: how the frames of its functions are laid out.
     frames: Vec<OnceLock<Result<rperf_unwind::Object, Cause>>>,
+    /// By [`DsoId`]: the files with the objects' code.
+    code: Vec<OnceLock<Option<FileBytes>>>,
 }
 
 impl<'w> Resolver<'w> {
@@ -59,6 +61,7 @@ impl<'w> Resolver<'w> {
             mappings: 0,
             objects: Vec::new(),
             frames: Vec::new(),
+            code: Vec::new(),
         };
         Self::resume(world, files, known)
     }
@@ -355,6 +358,13 @@ impl<'w> Resolver<'w> {
         loaded.as_ref().map_err(|cause| *cause)
     }
 
+    /// The file with the code of a user object.
+    pub(crate) fn code_file(&self, dso: DsoId) -> Option<&[u8]> {
+        let place = self.known.code.get(dso.0 as usize)?;
+        let open = || Some(self.sources().images(self.world.dso(dso))?.code?.1);
+        place.get_or_init(open).as_deref()
+    }
+
     fn sources(&self) -> Sources<'_> {
         Sources {
             files: self.files,
@@ -399,6 +409,7 @@ impl Known {
         self.mappings = mappings.len();
         self.objects.resize_with(world.dsos().len(), OnceLock::new);
         self.frames.resize_with(world.dsos().len(), OnceLock::new);
+        self.code.resize_with(world.dsos().len(), OnceLock::new);
         self
     }
 }
