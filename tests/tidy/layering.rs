@@ -11,6 +11,7 @@ use super::{assert_none, files, root, shown};
 
 /// Each crate and those of ours it may use, as docs/architecture.md says.
 const MAY_USE: &[(&str, &[&str])] = &[
+    ("debuginfod", &["symbol", "sys"]),
     ("events", &["wire"]),
     ("hist", &["replay", "resolve", "symbol", "wire"]),
     ("insn", &[]),

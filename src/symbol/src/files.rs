@@ -7,6 +7,8 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::build_id::BuildId;
+
 /// Gives the bytes of files by path: the disk, an archive, or a map in a test.
 pub trait Files: Send + Sync {
     /// The whole content of the regular file at `path`.
@@ -16,12 +18,39 @@ pub trait Files: Send + Sync {
     /// Whatever the provider meets: `NotFound`, `PermissionDenied`, or that `path` is no regular file.
     fn read(&self, path: &Path) -> io::Result<FileBytes>;
 
+    /// What a server has for a build-id, with the path of its copy here. Asked where the files at hand do not do; this one
+    /// knows of no servers.
+    fn fetch(&self, wanted: &Wanted<'_>) -> Option<(PathBuf, FileBytes)> {
+        let _ = wanted;
+        None
+    }
+
     /// Whether what `path` says may be believed. A perf map in `/tmp` could be anybody's: the provider
     /// on disk says `false` for one that belongs to neither root nor the current user.
     fn is_trusted(&self, path: &Path) -> bool {
         let _ = path;
         true
     }
+}
+
+/// A file that is known by the build-id in it.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// What must be in it.
+    pub build_id: &'a BuildId,
+    /// Which of the files with this build-id.
+    pub part: Part,
+    /// The object's name in the recording, for those who watch.
+    pub object: &'a Path,
+}
+
+/// The files that an object may be split into, all of one build-id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// Symbols and debug information, without code.
+    Debuginfo,
+    /// What was executed, perhaps stripped.
+    Executable,
 }
 
 /// A cheaply cloned owner of a file's bytes: a mapping, or a vector.

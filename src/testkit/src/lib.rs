@@ -9,10 +9,12 @@
 
 pub mod bytes;
 pub mod golden;
+pub mod http;
 pub mod run;
 pub mod scratch;
 
 pub use self::bytes::Bytes;
 pub use self::golden::assert_golden;
+pub use self::http::{Answer, HttpServer};
 pub use self::run::{Outcome, Run, absent, real_perf, skip};
 pub use self::scratch::Scratch;

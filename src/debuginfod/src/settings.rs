@@ -1,0 +1,155 @@
+//! Whom to ask, and how long.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::error::Error;
+
+/// What a client needs to know. The caller fills it from options, configuration and environment.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The servers, in the order in which they are asked.
+    pub servers: Vec<Server>,
+    /// The cache, which elfutils shares (`$DEBUGINFOD_CACHE_PATH`).
+    pub cache: PathBuf,
+    /// What a transfer may take.
+    pub limits: Limits,
+    /// Files of certificates (PEM) that servers with https are checked against: the first that exists is read.
+    pub authorities: Vec<PathBuf>,
+}
+
+/// What a transfer may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The time for an answer, and for every further 100 kB (`$DEBUGINFOD_TIMEOUT`). `None` waits for ever.
+    pub stall: Option<Duration>,
+    /// The time for a whole file (`$DEBUGINFOD_MAXTIME`).
+    pub whole: Option<Duration>,
+    /// The size of a file in bytes (`$DEBUGINFOD_MAXSIZE`).
+    pub size: Option<u64>,
+}
+
+impl Default for Limits {
+    /// elfutils' own: 90 seconds without news.
+    fn default() -> Self {
+        Self {
+            stall: Some(Duration::from_secs(90)),
+            whole: None,
+            size: None,
+        }
+    }
+}
+
+/// The address of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Server {
+    url: String,
+}
+
+impl Server {
+    /// The servers in a list with blanks between them, as `DEBUGINFOD_URLS` has it. Words that say how signatures are
+    /// treated (`ima:…`) may stand among them.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::BadUrl`] for words that are no http or https address, [`Error::Signatures`] where they are demanded.
+    pub fn list(words: &str) -> Result<Vec<Self>, Error> {
+        let mut servers = Vec::new();
+        for word in words.split_whitespace() {
+            match word.strip_prefix("ima:") {
+                Some("ignore" | "permissive") => {}
+                Some(_) => {
+                    let word = word.to_owned();
+                    return Err(Error::Signatures { word });
+                }
+                None => servers.push(Self::parse(word)?),
+            }
+        }
+        Ok(servers)
+    }
+
+    fn parse(word: &str) -> Result<Self, Error> {
+        let bad = |reason| Error::BadUrl {
+            url: word.to_owned(),
+            reason,
+        };
+        let url = match word.split_once("://") {
+            None => format!("http://{word}"),
+            Some(("http" | "https", _)) => word.to_owned(),
+            Some(_) => return Err(bad("it begins with neither http:// nor https://")),
+        };
+        let parsed: Result<ureq::http::Uri, _> = url.parse();
+        let host = parsed.is_ok_and(|uri| uri.host().is_some_and(|host| !host.is_empty()));
+        let base = url.trim_end_matches('/');
+        let base = base.strip_suffix("/buildid").unwrap_or(base);
+        match host {
+            true => Ok(Self {
+                url: base.to_owned(),
+            }),
+            false => Err(bad("it names no host")),
+        }
+    }
+
+    /// Whether what it says comes over https.
+    pub(crate) fn is_encrypted(&self) -> bool {
+        self.url.starts_with("https://")
+    }
+
+    /// Where the server keeps a part of the object with this build-id.
+    pub(crate) fn place(&self, id: &str, part: &str) -> String {
+        format!("{}/buildid/{id}/{part}", self.url)
+    }
+}
+
+impl fmt::Display for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.url)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(words: &str) -> Result<Vec<String>, String> {
+        let servers = Server::list(words).map_err(|error| error.to_string())?;
+        Ok(servers.iter().map(Server::to_string).collect())
+    }
+
+    #[test]
+    fn addresses_are_separated_by_blanks() {
+        let words =
+            " https://one.example/  http://two.example:8002/buildid\nthree:80 ima:permissive";
+        let expected = [
+            "https://one.example",
+            "http://two.example:8002",
+            "http://three:80",
+        ];
+        assert_eq!(list(words), Ok(expected.map(str::to_owned).to_vec()));
+        assert_eq!(list("  "), Ok(Vec::new()));
+        let place = Server::list("http://a/b/").unwrap()[0].place("ab12", "debuginfo");
+        assert_eq!(place, "http://a/b/buildid/ab12/debuginfo");
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused_by_name() {
+        for word in [
+            "ftp://one.example",
+            "http://",
+            "https:///x",
+            "http://a b\u{1}",
+        ] {
+            let error = list(word).unwrap_err();
+            assert!(
+                error.contains("no address of a debuginfod server"),
+                "{error}"
+            );
+        }
+        let error = list("https://one.example ima:enforcing").unwrap_err();
+        assert!(
+            error.contains("'ima:enforcing' is not supported"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,68 @@
+//! https: which cryptography, and whom it trusts.
+
+use std::path::PathBuf;
+
+use ureq::config::ConfigBuilder;
+use ureq::typestate::AgentScope;
+
+use crate::error::Error;
+
+/// `config` with https, checked against the first of these files of certificates that exists.
+///
+/// # Errors
+///
+/// [`Error::NoTls`] where the processor lacks the instructions, and where no certificates are installed.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+pub(crate) fn with_tls(
+    config: ConfigBuilder<AgentScope>,
+    authorities: &[PathBuf],
+) -> Result<ConfigBuilder<AgentScope>, Error> {
+    use std::sync::Arc;
+
+    use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
+
+    let no_tls = |reason: String| Error::NoTls { reason };
+    if !graviola::util::is_cpu_supported() {
+        let reason = "this processor has no instructions for it (AES, and AVX2 or NEON)";
+        return Err(no_tls(reason.to_owned()));
+    }
+    let bundle = authorities.iter().find_map(|path| std::fs::read(path).ok());
+    let bundle = bundle.unwrap_or_default();
+    let certificates: Vec<_> = parse_pem(&bundle)
+        .filter_map(|item| match item {
+            Ok(PemItem::Certificate(certificate)) => Some(certificate),
+            _ => None,
+        })
+        .collect();
+    if certificates.is_empty() {
+        let paths: Vec<_> = authorities
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        let reason = format!("no certificates of authorities in {}", paths.join(", "));
+        return Err(no_tls(reason));
+    }
+    let provider = Arc::new(rustls_graviola::default_provider());
+    let tls = TlsConfig::builder()
+        .unversioned_rustls_crypto_provider(provider)
+        .root_certs(RootCerts::new_with_certs(&certificates))
+        .build();
+    Ok(config.tls_config(tls))
+}
+
+/// Other processors have none.
+///
+/// # Errors
+///
+/// Always [`Error::NoTls`].
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub(crate) fn with_tls(
+    _config: ConfigBuilder<AgentScope>,
+    _authorities: &[PathBuf],
+) -> Result<ConfigBuilder<AgentScope>, Error> {
+    let reason = "it is built for x86-64 and arm64 alone".to_owned();
+    Err(Error::NoTls { reason })
+}
+
+#[cfg(all(test, any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod tests;

@@ -1,0 +1,149 @@
+//! A web server on the loopback interface, for tests of those who download.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// What the server does with a question.
+#[derive(Debug, Clone)]
+pub enum Answer {
+    /// This status and nothing else.
+    Status(u16),
+    /// These bytes, behind these lines of the header.
+    File(Vec<u8>, &'static [&'static str]),
+    /// Half of these bytes; then the connection ends.
+    Half(Vec<u8>),
+    /// One byte now and then, for as long as anybody listens.
+    Drops,
+    /// Nothing, for as long as the server lives.
+    Silence,
+}
+
+/// A server that lives as long as the value. Each question gets a connection of its own.
+pub struct HttpServer {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    acceptor: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    answer: Box<dyn Fn(&str) -> Answer + Send + Sync>,
+    questions: Mutex<Vec<String>>,
+    stops: AtomicBool,
+}
+
+impl HttpServer {
+    /// Starts one that answers the question for each path with `answer`.
+    ///
+    /// # Errors
+    ///
+    /// What the system says of the socket.
+    pub fn start(answer: impl Fn(&str) -> Answer + Send + Sync + 'static) -> std::io::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let address = listener.local_addr()?;
+        let shared = Arc::new(Shared {
+            answer: Box::new(answer),
+            questions: Mutex::default(),
+            stops: AtomicBool::new(false),
+        });
+        let server = Arc::clone(&shared);
+        let acceptor = thread::spawn(move || {
+            for connection in listener.incoming().flatten() {
+                if server.stops.load(Ordering::Relaxed) {
+                    return;
+                }
+                let server = Arc::clone(&server);
+                // Whoever asks may hang up at any time.
+                thread::spawn(move || server.serve(connection).ok());
+            }
+        });
+        Ok(Self {
+            address,
+            shared,
+            acceptor: Some(acceptor),
+        })
+    }
+
+    /// Its address, `http://127.0.0.1:PORT`.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The paths that were asked for so far, in order.
+    pub fn questions(&self) -> Vec<String> {
+        let questions = self.shared.questions.lock();
+        questions.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Drop for HttpServer {
+    fn drop(&mut self) {
+        self.shared.stops.store(true, Ordering::Relaxed);
+        // It waits for a connection; this is one.
+        let _ = TcpStream::connect(self.address);
+        if let Some(acceptor) = self.acceptor.take() {
+            let _ = acceptor.join();
+        }
+    }
+}
+
+impl Shared {
+    fn serve(&self, mut connection: TcpStream) -> std::io::Result<()> {
+        let mut lines = BufReader::new(connection.try_clone()?).lines();
+        let first = lines.next().transpose()?.unwrap_or_default();
+        let path = first.split(' ').nth(1).unwrap_or_default().to_owned();
+        while lines
+            .next()
+            .transpose()?
+            .is_some_and(|line| !line.is_empty())
+        {}
+        let questions = self.questions.lock();
+        questions
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(path.clone());
+        let answer = (self.answer)(&path);
+        match answer {
+            Answer::Status(status) => {
+                write!(
+                    connection,
+                    "HTTP/1.1 {status} Said\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                )
+            }
+            Answer::File(bytes, headers) => {
+                head(&mut connection, bytes.len(), headers)?;
+                connection.write_all(&bytes)
+            }
+            Answer::Half(bytes) => {
+                head(&mut connection, bytes.len(), &[])?;
+                connection.write_all(&bytes[..bytes.len() / 2])
+            }
+            Answer::Drops => {
+                head(&mut connection, 1 << 20, &[])?;
+                self.until_stopped(|| connection.write_all(b"."))
+            }
+            Answer::Silence => self.until_stopped(|| Ok(())),
+        }
+    }
+
+    fn until_stopped(&self, mut act: impl FnMut() -> std::io::Result<()>) -> std::io::Result<()> {
+        while !self.stops.load(Ordering::Relaxed) {
+            act()?;
+            thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+}
+
+fn head(connection: &mut TcpStream, length: usize, headers: &[&str]) -> std::io::Result<()> {
+    write!(
+        connection,
+        "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n"
+    )?;
+    for header in headers {
+        write!(connection, "{header}\r\n")?;
+    }
+    connection.write_all(b"\r\n")
+}
