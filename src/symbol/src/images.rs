@@ -7,8 +7,8 @@ use object::elf::{SHF_EXECINSTR, SHT_NOBITS};
 use crate::build_id::build_id_of_image;
 use crate::candidates;
 use crate::elf::Image;
-use crate::files::{FileBytes, Files};
-use crate::request::{ObjectRequest, SearchPaths};
+use crate::files::{FileBytes, Files, Part, Wanted};
+use crate::request::{ObjectKind, ObjectRequest, SearchPaths};
 
 /// The files of one object.
 #[derive(Debug, Clone, Default)]
@@ -20,7 +20,7 @@ pub struct Images {
 }
 
 /// Finds the files of a user object or the vdso, those of the recorded build-id only, in the order in which perf looks
-/// for symbols. What is wrong with others, [`load`](crate::load()) tells.
+/// for symbols, and last on servers. What is wrong with others, [`load`](crate::load()) tells.
 pub fn images(files: &dyn Files, paths: &SearchPaths, request: &ObjectRequest<'_>) -> Images {
     let own = paths.under_symfs(request.path);
     let read = |path: &Path| match request.image {
@@ -55,6 +55,16 @@ pub fn images(files: &dyn Files, paths: &SearchPaths, request: &ObjectRequest<'_
             place.get_or_insert((path, bytes));
         }
     }
+    if images.code.is_none()
+        && request.kind == ObjectKind::User
+        && let Some(build_id) = id
+    {
+        images.code = files.fetch(&Wanted {
+            build_id,
+            part: Part::Executable,
+            object: request.path,
+        });
+    }
     images
 }
 
@@ -68,7 +78,7 @@ fn has_code(image: &Image<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{MemoryFiles, ObjectKind};
+    use crate::MemoryFiles;
 
     #[test]
     fn only_the_object_itself_is_taken_for_it() {

@@ -12,7 +12,7 @@ use crate::builder::TableBuilder;
 use crate::candidates;
 use crate::dwarf::{AddressMap, DebugSource};
 use crate::elf::{Adjust, SymbolSource, load_symbols};
-use crate::files::{FileBytes, Files};
+use crate::files::{FileBytes, Files, Part, Wanted};
 use crate::finding::Finding;
 use crate::kallsyms::{self, Kallsyms};
 use crate::load::{Loaded, unreadable};
@@ -34,6 +34,9 @@ pub(crate) fn load_kernel(
         return loaded;
     }
     let Some(path) = find_kallsyms(files, paths, request) else {
+        if let Some(loaded) = fetch_image(files, request, &mut findings) {
+            return loaded;
+        }
         findings.extend(no_kernel_symbols(request));
         return Loaded::nothing(AddressSpace::Runtime, findings);
     };
@@ -68,6 +71,9 @@ pub(crate) fn load_module(
         ..*request
     };
     let Some(path) = find_kallsyms(files, paths, &kernel) else {
+        if let Some(loaded) = fetch_image(files, request, &mut findings) {
+            return loaded;
+        }
         findings.extend(no_kernel_symbols(&kernel));
         return Loaded::nothing(AddressSpace::Runtime, findings);
     };
@@ -167,6 +173,26 @@ fn load_vmlinux(
         }
     }
     None
+}
+
+/// What a server has of the kernel or of a module: the file with symbols and debug information.
+fn fetch_image(
+    files: &dyn Files,
+    request: &ObjectRequest<'_>,
+    findings: &mut Vec<Finding>,
+) -> Option<Loaded> {
+    let (path, bytes) = files.fetch(&Wanted {
+        build_id: request.build_id?,
+        part: Part::Debuginfo,
+        object: request.path,
+    })?;
+    match read_kernel_image(&path, &bytes, request) {
+        Ok(loaded) => Some(loaded),
+        Err(finding) => {
+            findings.push(finding);
+            None
+        }
+    }
 }
 
 /// Reads vmlinux or an uncompressed module, at run-time addresses.

@@ -11,7 +11,7 @@ use super::units::Object;
 use super::{Budget, Findings, Lines, Slots};
 use crate::build_id::{BuildId, build_id_of_elf};
 use crate::candidates;
-use crate::files::Files;
+use crate::files::{Files, Part, Wanted};
 use crate::finding::Finding;
 use crate::request::{ObjectKind, ObjectRequest, SearchPaths};
 
@@ -76,14 +76,18 @@ fn find_main(
     let id = source.build_id.as_ref()?;
     let request = ObjectRequest::new(&source.object, source.kind);
     let others = candidates::of_user_object(files, paths, &request, Some(id));
-    others
+    let at_hand = others
         .into_iter()
         .filter(|path| *path != source.path)
         .find_map(|path| {
             let bytes = files.read(&path).ok()?;
             let same = build_id_of_elf(&bytes).is_some_and(|found| found.matches(id));
             take(&path, bytes).filter(|_| same)
-        })
+        });
+    at_hand.or_else(|| {
+        let (path, bytes) = files.fetch(&debuginfo(id, &source.object))?;
+        take(&path, bytes)
+    })
 }
 
 /// The file that `.gnu_debugaltlink` names, by build-id or by path, which may be relative to the file that says so.
@@ -95,13 +99,25 @@ fn find_alternate(files: &dyn Files, paths: &SearchPaths, main: &DebugFile) -> O
         .iter()
         .flat_map(|id| candidates::installed_by_id(paths, id));
     let by_path = [beside.join(link), paths.under_symfs(link)];
-    by_id.chain(by_path).find_map(|path| {
+    let at_hand = by_id.chain(by_path).find_map(|path| {
         let bytes = files.read(&path).ok()?;
         let found = build_id_of_elf(&bytes);
         let same = wanted.is_none_or(|wanted| found.is_some_and(|found| found.matches(&wanted)));
         let file = DebugFile::parse(&path, bytes, Flavour::Main).ok()?;
         Some(file).filter(|_| same)
+    });
+    at_hand.or_else(|| {
+        let (path, bytes) = files.fetch(&debuginfo(wanted.as_ref()?, link))?;
+        DebugFile::parse(&path, bytes, Flavour::Main).ok()
     })
+}
+
+fn debuginfo<'a>(build_id: &'a BuildId, object: &'a Path) -> Wanted<'a> {
+    Wanted {
+        build_id,
+        part: Part::Debuginfo,
+        object,
+    }
 }
 
 fn find_package(files: &dyn Files, object: &Path) -> Option<DebugFile> {

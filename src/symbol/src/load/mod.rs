@@ -61,4 +61,6 @@ pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Finding {
 }
 
 #[cfg(test)]
+mod served;
+#[cfg(test)]
 mod tests;

@@ -9,9 +9,9 @@ use crate::builder::TableBuilder;
 use crate::candidates;
 use crate::dwarf::{AddressMap, DebugSource};
 use crate::elf::{Adjust, Image, SymbolSource, load_symbols};
-use crate::files::{FileBytes, Files};
+use crate::files::{FileBytes, Files, Part, Wanted};
 use crate::finding::Finding;
-use crate::request::{ObjectRequest, SearchPaths};
+use crate::request::{ObjectKind, ObjectRequest, SearchPaths};
 use crate::table::AddressSpace;
 use crate::unpack::unpacked;
 
@@ -22,6 +22,7 @@ pub(super) fn load(files: &dyn Files, paths: &SearchPaths, request: &ObjectReque
         ..Search::default()
     };
     search.run(files, paths, request);
+    search.ask(files, request);
     match search.choose() {
         Some(chosen) => read_tables(request, &chosen, paths.demangle, search),
         None => Loaded::nothing(AddressSpace::FileOffset, search.complain(request)),
@@ -49,6 +50,8 @@ struct Search {
     embedded: Option<Candidate>,
     /// Whether any file was there at all.
     seen: bool,
+    /// Whether one of them was the right one.
+    matched: bool,
     findings: Vec<Finding>,
 }
 
@@ -84,6 +87,31 @@ impl Search {
         }
     }
 
+    /// Goes on with what servers have: the object where no file at hand is it, its debug file where none has names.
+    fn ask(&mut self, files: &dyn Files, request: &ObjectRequest<'_>) {
+        let Some(id) = self.id.filter(|_| request.kind == ObjectKind::User) else {
+            return;
+        };
+        let fetch = |part| {
+            files.fetch(&Wanted {
+                build_id: &id,
+                part,
+                object: request.path,
+            })
+        };
+        if !self.matched
+            && let Some((path, bytes)) = fetch(Part::Executable)
+        {
+            self.offer(path, bytes);
+        }
+        if self.names.is_none()
+            && self.embedded.is_none()
+            && let Some((path, bytes)) = fetch(Part::Debuginfo)
+        {
+            self.offer(path, bytes);
+        }
+    }
+
     fn offer(&mut self, path: PathBuf, bytes: FileBytes) {
         self.seen = true;
         match candidate(path, bytes, self.id.as_ref()) {
@@ -101,6 +129,7 @@ impl Search {
 
     /// Keeps `candidate` for what is still missing. One file may serve as all.
     fn place(&mut self, candidate: Candidate) {
+        self.matched = true;
         if candidate.has_debug_data && self.embedded.is_none() {
             self.embedded = Some(candidate.clone());
         }
