@@ -1,12 +1,13 @@
 //! The [`Client`]: from a build-id to a file in the cache.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-use rperf_symbol::{BuildId, Part, Wanted, build_id_of_elf};
+use rperf_symbol::{BuildId, Part, Servers, Wanted, build_id_of_elf};
 use ureq::Agent;
 
 use crate::cache::{Cache, Known};
@@ -205,6 +206,20 @@ impl Client {
                 Ok(place.insert(made))
             }
         }
+    }
+}
+
+impl Servers for Client {
+    fn fetch(&self, wanted: &Wanted<'_>) -> Option<PathBuf> {
+        self.find(wanted)
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("cache", &self.cache)
+            .finish_non_exhaustive()
     }
 }
 

@@ -18,19 +18,18 @@ pub trait Files: Send + Sync {
     /// Whatever the provider meets: `NotFound`, `PermissionDenied`, or that `path` is no regular file.
     fn read(&self, path: &Path) -> io::Result<FileBytes>;
 
-    /// What a server has for a build-id, with the path of its copy here. Asked where the files at hand do not do; this one
-    /// knows of no servers.
-    fn fetch(&self, wanted: &Wanted<'_>) -> Option<(PathBuf, FileBytes)> {
-        let _ = wanted;
-        None
-    }
-
     /// Whether what `path` says may be believed. A perf map in `/tmp` could be anybody's: the provider
     /// on disk says `false` for one that belongs to neither root nor the current user.
     fn is_trusted(&self, path: &Path) -> bool {
         let _ = path;
         true
     }
+}
+
+/// Gives files by build-id, from elsewhere: debuginfod servers, or a list in a test.
+pub trait Servers: fmt::Debug + Send + Sync {
+    /// The path at which the provider of files now has what is wanted; `None` where nobody has it.
+    fn fetch(&self, wanted: &Wanted<'_>) -> Option<PathBuf>;
 }
 
 /// A file that is known by the build-id in it.

@@ -59,11 +59,12 @@ pub fn images(files: &dyn Files, paths: &SearchPaths, request: &ObjectRequest<'_
         && request.kind == ObjectKind::User
         && let Some(build_id) = id
     {
-        images.code = files.fetch(&Wanted {
+        let wanted = Wanted {
             build_id,
             part: Part::Executable,
             object: request.path,
-        });
+        };
+        images.code = paths.fetch(files, &wanted);
     }
     images
 }

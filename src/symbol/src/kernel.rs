@@ -34,7 +34,7 @@ pub(crate) fn load_kernel(
         return loaded;
     }
     let Some(path) = find_kallsyms(files, paths, request) else {
-        if let Some(loaded) = fetch_image(files, request, &mut findings) {
+        if let Some(loaded) = fetch_image(files, paths, request, &mut findings) {
             return loaded;
         }
         findings.extend(no_kernel_symbols(request));
@@ -71,7 +71,7 @@ pub(crate) fn load_module(
         ..*request
     };
     let Some(path) = find_kallsyms(files, paths, &kernel) else {
-        if let Some(loaded) = fetch_image(files, request, &mut findings) {
+        if let Some(loaded) = fetch_image(files, paths, request, &mut findings) {
             return loaded;
         }
         findings.extend(no_kernel_symbols(&kernel));
@@ -178,14 +178,16 @@ fn load_vmlinux(
 /// What a server has of the kernel or of a module: the file with symbols and debug information.
 fn fetch_image(
     files: &dyn Files,
+    paths: &SearchPaths,
     request: &ObjectRequest<'_>,
     findings: &mut Vec<Finding>,
 ) -> Option<Loaded> {
-    let (path, bytes) = files.fetch(&Wanted {
+    let wanted = Wanted {
         build_id: request.build_id?,
         part: Part::Debuginfo,
         object: request.path,
-    })?;
+    };
+    let (path, bytes) = paths.fetch(files, &wanted)?;
     match read_kernel_image(&path, &bytes, request) {
         Ok(loaded) => Some(loaded),
         Err(finding) => {

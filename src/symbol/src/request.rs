@@ -1,9 +1,10 @@
 //! What is asked for, and where to look.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::build_id::BuildId;
-use crate::files::FileBytes;
+use crate::files::{FileBytes, Files, Servers, Wanted};
 
 /// What an object is, which decides where its symbols come from and how they are addressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -89,6 +90,8 @@ pub struct SearchPaths {
     pub vmlinux_candidates: Vec<PathBuf>,
     /// `--symfs DIR`: put before the paths of objects.
     pub symfs: Option<PathBuf>,
+    /// Who is asked for what is in none of these places.
+    pub servers: Option<Arc<dyn Servers>>,
     /// Whether C++, Rust and OCaml names are shown in source form (`--no-demangle` clears it).
     pub demangle: bool,
     /// Whether the names of kernel and modules are, too (`--demangle-kernel`).
@@ -107,6 +110,7 @@ impl SearchPaths {
             vmlinux: None,
             vmlinux_candidates: Vec::new(),
             symfs: None,
+            servers: None,
             demangle: true,
             demangle_kernel: false,
         }
@@ -124,6 +128,17 @@ impl SearchPaths {
             PathBuf::from(format!("/usr/lib/debug/boot/vmlinux-{release}.debug")),
         ];
         self
+    }
+
+    /// What a server has, with the path of the copy here.
+    pub(crate) fn fetch(
+        &self,
+        files: &dyn Files,
+        wanted: &Wanted<'_>,
+    ) -> Option<(PathBuf, FileBytes)> {
+        let path = self.servers.as_ref()?.fetch(wanted)?;
+        let bytes = files.read(&path).ok()?;
+        Some((path, bytes))
     }
 
     /// `path` below `--symfs`.

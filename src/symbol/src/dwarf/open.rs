@@ -85,7 +85,7 @@ fn find_main(
             take(&path, bytes).filter(|_| same)
         });
     at_hand.or_else(|| {
-        let (path, bytes) = files.fetch(&debuginfo(id, &source.object))?;
+        let (path, bytes) = paths.fetch(files, &debuginfo(id, &source.object))?;
         take(&path, bytes)
     })
 }
@@ -107,7 +107,7 @@ fn find_alternate(files: &dyn Files, paths: &SearchPaths, main: &DebugFile) -> O
         Some(file).filter(|_| same)
     });
     at_hand.or_else(|| {
-        let (path, bytes) = files.fetch(&debuginfo(wanted.as_ref()?, link))?;
+        let (path, bytes) = paths.fetch(files, &debuginfo(wanted.as_ref()?, link))?;
         DebugFile::parse(&path, bytes, Flavour::Main).ok()
     })
 }

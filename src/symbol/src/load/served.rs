@@ -1,20 +1,37 @@
 //! What is asked of servers, and when. Tests only.
 
-use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use crate::build_id::BuildId;
 use crate::elf::tiny::Tiny;
-use crate::files::{FileBytes, Files, MemoryFiles, Part, Wanted};
+use crate::files::{MemoryFiles, Part, Servers, Wanted};
 use crate::request::{ObjectKind, ObjectRequest, SearchPaths};
 use crate::{images, load};
 
 /// Files at hand, and a server that has some parts of every object.
 struct Served {
-    at_hand: MemoryFiles,
-    parts: Vec<(Part, FileBytes)>,
+    files: MemoryFiles,
+    paths: SearchPaths,
+    server: Arc<Server>,
+}
+
+#[derive(Debug)]
+struct Server {
+    parts: Vec<Part>,
     asked: Mutex<Vec<Part>>,
+}
+
+impl Servers for Server {
+    fn fetch(&self, wanted: &Wanted<'_>) -> Option<PathBuf> {
+        self.asked.lock().unwrap().push(wanted.part);
+        let has = self.parts.contains(&wanted.part);
+        has.then(|| place(wanted.part))
+    }
+}
+
+fn place(part: Part) -> PathBuf {
+    format!("/served/{part:?}").into()
 }
 
 impl Served {
@@ -23,40 +40,34 @@ impl Served {
         for (path, bytes) in at_hand {
             files.insert(*path, bytes.clone());
         }
-        let parts = parts
-            .iter()
-            .map(|(part, bytes)| (*part, bytes.clone().into()));
-        Self {
-            at_hand: files,
-            parts: parts.collect(),
+        for (part, bytes) in parts {
+            files.insert(place(*part), bytes.clone());
+        }
+        let server = Arc::new(Server {
+            parts: parts.iter().map(|(part, _)| *part).collect(),
             asked: Mutex::default(),
+        });
+        let mut paths = SearchPaths::new(None);
+        paths.servers = Some(server.clone());
+        Self {
+            files,
+            paths,
+            server,
         }
     }
-}
 
-impl Files for Served {
-    fn read(&self, path: &Path) -> io::Result<FileBytes> {
-        self.at_hand.read(path)
-    }
-
-    fn fetch(&self, wanted: &Wanted<'_>) -> Option<(PathBuf, FileBytes)> {
-        self.asked.lock().unwrap().push(wanted.part);
-        let (_, bytes) = self.parts.iter().find(|(part, _)| *part == wanted.part)?;
-        Some((format!("/served/{:?}", wanted.part).into(), bytes.clone()))
+    fn asked(&self) -> Vec<Part> {
+        std::mem::take(&mut self.server.asked.lock().unwrap())
     }
 }
 
 /// What the symbols of `/bin/app` were read from, how many there are, and what was asked for.
-fn loaded(files: &Served, kind: ObjectKind) -> (String, usize, Vec<Part>) {
+fn loaded(served: &Served, kind: ObjectKind) -> (String, usize, Vec<Part>) {
     let id = BuildId::from_bytes(&[0xab; 20]).unwrap();
     let request = ObjectRequest::new(Path::new("/bin/app"), kind).with_build_id(Some(&id));
-    let loaded = load(files, &SearchPaths::new(None), &request);
-    let asked = std::mem::take(&mut *files.asked.lock().unwrap());
-    (
-        loaded.source.display().to_string(),
-        loaded.table.len(),
-        asked,
-    )
+    let loaded = load(&served.files, &served.paths, &request);
+    let source = loaded.source.display().to_string();
+    (source, loaded.table.len(), served.asked())
 }
 
 #[test]
@@ -102,13 +113,14 @@ fn code_is_fetched_where_it_is_not_at_hand() {
     let app = Tiny::default().build();
     let id = BuildId::from_bytes(&[0xab; 20]).unwrap();
     let request = ObjectRequest::new(Path::new("/bin/app"), ObjectKind::User);
-    let code = |files: &Served, id| {
-        let found = images(files, &SearchPaths::new(None), &request.with_build_id(id));
+    let code = |served: &Served, id| {
+        let request = request.with_build_id(id);
+        let found = images(&served.files, &served.paths, &request);
         found.code.map(|(path, _)| path)
     };
-    let files = Served::new(&[], &[(Part::Executable, app)]);
-    assert_eq!(code(&files, Some(&id)), Some("/served/Executable".into()));
+    let served = Served::new(&[], &[(Part::Executable, app)]);
+    assert_eq!(code(&served, Some(&id)), Some("/served/Executable".into()));
     // Without a build-id there is nothing to ask for.
-    assert_eq!(code(&files, None), None);
-    assert_eq!(*files.asked.lock().unwrap(), [Part::Executable]);
+    assert_eq!(code(&served, None), None);
+    assert_eq!(served.asked(), [Part::Executable]);
 }

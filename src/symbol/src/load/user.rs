@@ -22,7 +22,7 @@ pub(super) fn load(files: &dyn Files, paths: &SearchPaths, request: &ObjectReque
         ..Search::default()
     };
     search.run(files, paths, request);
-    search.ask(files, request);
+    search.ask(files, paths, request);
     match search.choose() {
         Some(chosen) => read_tables(request, &chosen, paths.demangle, search),
         None => Loaded::nothing(AddressSpace::FileOffset, search.complain(request)),
@@ -88,16 +88,21 @@ impl Search {
     }
 
     /// Goes on with what servers have: the object where no file at hand is it, its debug file where none has names.
-    fn ask(&mut self, files: &dyn Files, request: &ObjectRequest<'_>) {
+    fn ask(&mut self, files: &dyn Files, paths: &SearchPaths, request: &ObjectRequest<'_>) {
         let Some(id) = self.id.filter(|_| request.kind == ObjectKind::User) else {
             return;
         };
         let fetch = |part| {
-            files.fetch(&Wanted {
-                build_id: &id,
-                part,
-                object: request.path,
-            })
+            let object = request.path;
+            let build_id = &id;
+            paths.fetch(
+                files,
+                &Wanted {
+                    build_id,
+                    part,
+                    object,
+                },
+            )
         };
         if !self.matched
             && let Some((path, bytes)) = fetch(Part::Executable)
