@@ -109,6 +109,16 @@ pub enum Error {
         /// Why.
         source: ZstdError,
     },
+    /// A compressed record says that it holds more than it does.
+    #[error("compressed record at offset {offset} says {size} compressed bytes, {have} are there")]
+    CompressedSize {
+        /// Where the record begins.
+        offset: u64,
+        /// What it says.
+        size: u64,
+        /// Bytes that are there.
+        have: u64,
+    },
     /// Compressed records say that they are far more than a recording can be.
     #[error(
         "compressed record at offset {offset}: the records so far would be {size} bytes long; at most {most} are taken for their size"

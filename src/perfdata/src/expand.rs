@@ -38,12 +38,19 @@ const MOST_RATIO: u64 = 1024;
 const ALWAYS: u64 = 1 << 20;
 
 impl Expander {
-    /// At the start of a recording, or of one part of a directory.
+    /// At the start of a recording whose length is not known.
     #[must_use]
     pub fn new(endian: Endian) -> Self {
+        Self::with_input(endian, 0)
+    }
+
+    /// At the start of a recording of so many bytes, or of one part of a directory. The length bounds the
+    /// memory that is granted to the decoder.
+    #[must_use]
+    pub fn with_input(endian: Endian, bytes: u64) -> Self {
         Self {
             endian,
-            zstd: Zstd::new(),
+            zstd: Zstd::new(bytes),
             text: Vec::new(),
             given: 0,
             held: VecDeque::new(),
@@ -61,8 +68,9 @@ impl Expander {
     /// Takes the next record and appends to `out` those that can be given by now, whole.
     ///
     /// # Errors
-    /// [`Error::Zstd`] and [`Error::Ratio`] with the offset of the record that cannot be decompressed, and
-    /// [`Error::RecordSize`] for one inside that cannot be. Nothing sensible follows then.
+    /// [`Error::Zstd`], [`Error::Ratio`] and [`Error::CompressedSize`] with the offset of the record that
+    /// cannot be decompressed, and [`Error::RecordSize`] for one inside that cannot be. Nothing sensible
+    /// follows then.
     pub fn push(&mut self, record: &RecordAt<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
         if Self::wants(record.raw.kind) {
             self.decompress(record)?;
@@ -100,7 +108,7 @@ impl Expander {
 
     fn decompress(&mut self, record: &RecordAt<'_>) -> Result<(), Error> {
         let offset = record.position;
-        let body = content(&record.raw, self.endian);
+        let body = content(record, self.endian)?;
         self.compressed += body.len() as u64;
         let fed = self.zstd.feed(body, &mut self.text);
         fed.map_err(|source| Error::Zstd { offset, source })?;
@@ -158,14 +166,20 @@ fn whole_record(bytes: &[u8], endian: Endian) -> Result<Option<usize>, u16> {
 }
 
 /// The compressed bytes in a record: all of it, or as many as its first field says.
-fn content<'a>(raw: &RawRecord<'a>, endian: Endian) -> &'a [u8] {
-    if raw.kind != RecordKind::COMPRESSED2 {
-        return raw.body;
+fn content<'a>(record: &RecordAt<'a>, endian: Endian) -> Result<&'a [u8], Error> {
+    if record.raw.kind != RecordKind::COMPRESSED2 {
+        return Ok(record.raw.body);
     }
-    let mut at = Cursor::new(raw.body, endian);
-    let size = at.u64("data_size").unwrap_or_default();
-    let size = usize::try_from(size).unwrap_or(usize::MAX);
-    at.rest().get(..size).unwrap_or(at.rest())
+    let mut at = Cursor::new(record.raw.body, endian);
+    let size = at.u64("data_size").unwrap_or(u64::MAX);
+    let content = usize::try_from(size)
+        .ok()
+        .and_then(|size| at.rest().get(..size));
+    content.ok_or(Error::CompressedSize {
+        offset: record.position,
+        size,
+        have: at.rest().len() as u64,
+    })
 }
 
 /// A record as it stood in the file, with what follows it.

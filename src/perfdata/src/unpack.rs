@@ -33,11 +33,11 @@ impl<'a> PerfData<'a> {
     /// # Errors
     /// Those of `to`.
     pub fn unpack(&self, parts: &[&'a [u8]], to: &mut impl Write) -> io::Result<Option<Error>> {
-        let own = Part::new(self.records(), 0);
+        let own = Part::new(self.records(), self.data.len(), 0);
         let others = (1..).zip(parts);
         let others = others.map(|(number, bytes)| {
             let records = Records::new(bytes, 0, self.endian());
-            Part::new(records, number)
+            Part::new(records, bytes.len(), number)
         });
         let mut parts: Vec<Part<'a>> = std::iter::once(own).chain(others).collect();
         let mut out = Vec::new();
@@ -80,9 +80,9 @@ struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    fn new(records: Records<'a>, number: u32) -> Self {
+    fn new(records: Records<'a>, bytes: usize, number: u32) -> Self {
         Self {
-            expander: Expander::new(records.endian()),
+            expander: Expander::with_input(records.endian(), bytes as u64),
             records,
             number,
             ended: false,

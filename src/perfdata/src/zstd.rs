@@ -13,8 +13,12 @@ const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const SKIPPABLE: [u8; 3] = [0x2a, 0x4d, 0x18];
 /// Longest block, decompressed.
 const MOST_BLOCK: u64 = 128 << 10;
-/// Largest window that is taken: that of level 20. It bounds the memory that a few bytes can ask for.
-const MOST_WINDOW: u64 = 32 << 20;
+/// Window that is always granted: that of level 20.
+const ALWAYS: u64 = 32 << 20;
+/// Largest window there is (that of level 22), for inputs of an eighth of it.
+const MOST_LOG: u32 = 27;
+/// Bytes of window for each byte of input.
+const SHARE: u64 = 8;
 /// An empty block that says it is the last one.
 const END: [u8; 3] = [1, 0, 0];
 
@@ -25,10 +29,10 @@ pub enum ZstdError {
     /// It does not begin as one.
     #[error("the compressed bytes do not begin as a zstd frame")]
     Magic,
-    /// Reading it takes more memory than is granted.
-    #[error("the zstd frame needs a window of {window} bytes; at most {most} are taken")]
+    /// Reading it takes more memory than is granted: it refers to bytes that are further back.
+    #[error("the zstd frame needs a window of up to {window} bytes; {most} are granted")]
     Window {
-        /// What it needs.
+        /// What its header asks for.
         window: u64,
         /// What is granted.
         most: u64,
@@ -40,6 +44,8 @@ pub enum ZstdError {
 
 /// A frame being decoded.
 struct Frame {
+    /// The window that its header asks for.
+    window: u64,
     /// Bytes of zeros put in front.
     filled: u64,
     /// Bytes taken out, those zeros among them.
@@ -49,6 +55,8 @@ struct Frame {
 
 /// Decodes a stream piece by piece.
 pub(crate) struct Zstd {
+    /// Binary logarithm of the largest window that is granted.
+    most_log: u32,
     decoder: FrameDecoder,
     frame: Option<Frame>,
     /// Compressed bytes that wait for the rest of their block.
@@ -66,8 +74,11 @@ impl std::fmt::Debug for Zstd {
 }
 
 impl Zstd {
-    pub(crate) fn new() -> Self {
+    /// For an input of so many bytes, 0 if that is not known: what a few bytes ask for is not granted.
+    pub(crate) fn new(input: u64) -> Self {
+        let granted = input.saturating_mul(SHARE).max(ALWAYS);
         Self {
+            most_log: granted.ilog2().min(MOST_LOG),
             decoder: FrameDecoder::new(),
             frame: None,
             waiting: Vec::new(),
@@ -133,15 +144,20 @@ impl Zstd {
         let Some(header) = Header::decode(bytes) else {
             return Ok(0);
         };
-        if header.window > MOST_WINDOW {
-            let (window, most) = (header.window, MOST_WINDOW);
-            return Err(ZstdError::Window { window, most });
-        }
-        let bytes = bytes.get(..header.size).unwrap_or_default();
-        self.decoder.reset(bytes).map_err(damaged)?;
-        self.fill(header.window)?;
+        let most = 1 << self.most_log;
+        let window = header.window.min(most);
+        let begun = if header.window > most {
+            // As long as nothing refers further back, a smaller window gives the same.
+            self.decoder.reset(&header.with_window(self.most_log)[..])
+        } else {
+            self.decoder
+                .reset(bytes.get(..header.size).unwrap_or_default())
+        };
+        begun.map_err(damaged)?;
+        self.fill(window)?;
         self.frame = Some(Frame {
-            filled: header.window,
+            window: header.window,
+            filled: window,
             taken: 0,
             checksum: header.checksum,
         });
@@ -169,7 +185,15 @@ impl Zstd {
 
     /// Decodes one block and takes what the decoder lets go.
     fn block(&mut self, block: &[u8], out: &mut Vec<u8>) -> Result<usize, ZstdError> {
-        self.decode(block)?;
+        let (most, frame) = (1 << self.most_log, self.frame.as_ref());
+        let window = frame.map_or(0, |frame| frame.window);
+        self.decode(block).map_err(|error| {
+            if window > most {
+                ZstdError::Window { window, most }
+            } else {
+                error
+            }
+        })?;
         let ended = self.decoder.is_finished();
         let Some(frame) = &mut self.frame else {
             return Ok(block.len());
@@ -215,6 +239,13 @@ struct Header {
 }
 
 impl Header {
+    /// The header of a frame that has a window of 2 to the power of `log` and tells no size.
+    fn with_window(&self, log: u32) -> [u8; 6] {
+        let [a, b, c, d] = MAGIC;
+        let window = u8::try_from(log.saturating_sub(10) << 3).unwrap_or(u8::MAX);
+        [a, b, c, d, u8::from(self.checksum) << 2, window]
+    }
+
     /// `None` where not all of it is there. `bytes` begin with the magic.
     fn decode(bytes: &[u8]) -> Option<Self> {
         let descriptor = *bytes.get(4)?;

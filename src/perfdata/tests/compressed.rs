@@ -270,14 +270,76 @@ fn what_is_no_zstd_is_said_with_its_offset() {
     assert_eq!(streamed(&bytes, Endian::Little).1, end);
 }
 
+/// A frame that asks for the largest window, of so many blocks of 128 KiB of one byte, then `stored` bytes as they
+/// are, and at last three bytes from `back` bytes before.
+fn with_window(blocks: u32, stored: usize, back: u32) -> Vec<u8> {
+    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 17 << 3];
+    for _ in 0..blocks {
+        // 128 KiB of the byte 1.
+        frame.extend([2, 0, 0x10, 1]);
+    }
+    for part in vec![1; stored].chunks(1 << 16) {
+        frame.extend(&u32::try_from(part.len() << 3).unwrap().to_le_bytes()[..3]);
+        frame.extend(part);
+    }
+    // No literals, one sequence, each of its codes always the same; the offset's bits below a one.
+    let value = back + 3;
+    let code = u8::try_from(value.ilog2()).unwrap();
+    let body = [0, 1, 0x54, 0, code, 0];
+    // The first bit is the end of them: that of the value itself does.
+    let bits = value;
+    let bits = &bits.to_le_bytes()[..usize::from(code) / 8 + 1];
+    let size = u32::try_from(body.len() + bits.len()).unwrap();
+    frame.extend(&(size << 3 | 2 << 1).to_le_bytes()[..3]);
+    frame.extend(body);
+    frame.extend(bits);
+    let mut records = Vec::new();
+    for body in frame.chunks(60_000) {
+        let raw = RawRecord {
+            kind: RecordKind::COMPRESSED,
+            misc: Misc(0),
+            body,
+        };
+        raw.encode(Endian::Little, &mut records);
+    }
+    stream(&records, Endian::Little)
+}
+
+/// Windows are as large as recorders make them, memory is granted as the file has bytes.
 #[test]
-fn a_window_that_is_too_large_is_refused() {
-    let bytes = with_compressed(&[0x28, 0xb5, 0x2f, 0xfd, 0, 17 << 3]);
+fn a_window_is_granted_where_it_is_needed_and_paid_for() {
+    // The text is no whole record: that it ends is all there is to say.
+    let read = |bytes: &[u8]| {
+        let end = unpacked(bytes).1.expect("an end");
+        matches!(end, Error::CompressedCut { .. })
+    };
+    // A small recording at level 22 refers to nothing far away.
+    assert!(read(&with_window(8, 100, 8 << 17)));
     let (window, most) = (128 << 20, 32 << 20);
-    let source = ZstdError::Window { window, most };
+    let refused = ZstdError::Window { window, most };
+    let far = unpacked(&with_window(264, 40_000, 33 << 20)).1;
     assert!(
-        matches!(unpacked(&bytes).1, Some(Error::Zstd { source: found, .. }) if found == source)
+        matches!(&far, Some(Error::Zstd { source, .. }) if *source == refused),
+        "{far:?}"
     );
+    assert!(read(&with_window(264, 9 << 20, 33 << 20)));
+}
+
+#[test]
+fn a_record_that_says_more_than_it_holds_is_refused() {
+    let mut records = Vec::new();
+    let raw = RawRecord {
+        kind: RecordKind::COMPRESSED2,
+        misc: Misc(0),
+        body: &[9, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8],
+    };
+    raw.encode(Endian::Little, &mut records);
+    let bytes = stream(&records, Endian::Little);
+    let offset = (bytes.len() - records.len()) as u64;
+    let (size, have) = (9, 8);
+    let error = Error::CompressedSize { offset, size, have };
+    assert_eq!(unpacked(&bytes).1, Some(error.clone()));
+    assert_eq!(streamed(&bytes, Endian::Little).1, Some(error));
 }
 
 #[test]
