@@ -39,7 +39,7 @@ fn build_ids() -> impl Strategy<Value = Vec<BuildIdEntry>> {
 }
 
 fn topologies() -> impl Strategy<Value = CpuTopology> {
-    let cpus = vec(any::<[i32; 3]>(), 1..5);
+    let cpus = vec(any::<[i32; 3]>(), 0..5);
     (texts(), texts(), texts(), cpus, any::<bool>()).prop_map(
         |(core_siblings, thread_siblings, dies, cpus, has_dies)| {
             let place = |[core, socket, die]: [i32; 3]| CpuPlace {

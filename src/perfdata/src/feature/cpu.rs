@@ -91,7 +91,8 @@ impl CpuTopology {
             to.u32(place.core.cast_unsigned());
             to.u32(place.socket.cast_unsigned());
         }
-        if self.cpus.iter().all(|place| place.die.is_none()) {
+        let no_die = |place: &CpuPlace| place.die.is_none();
+        if self.die_siblings.is_empty() && self.cpus.iter().all(no_die) {
             return;
         }
         text::put_list(to, &self.die_siblings);

@@ -84,8 +84,10 @@ impl MemoryTopology {
         for node in &self.nodes {
             to.u64(node.node);
             to.u64(node.size);
-            // The bitmap says its length once more.
-            to.u64(node.size.min(node.blocks.len() as u64 * 64));
+            // The bitmap says its length once more, and that counts.
+            let words = node.blocks.len() as u64;
+            let fits = node.size.div_ceil(64) == words;
+            to.u64(if fits { node.size } else { words * 64 });
             node.blocks.iter().for_each(|word| to.u64(*word));
         }
     }

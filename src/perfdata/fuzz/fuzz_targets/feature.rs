@@ -1,0 +1,102 @@
+//! Feature sections: any bytes are decoded or refused, and what was decoded is decoded to the same when it was
+//! encoded anew.
+
+#![no_main]
+
+use std::io::Cursor;
+
+use libfuzzer_sys::fuzz_target;
+use rperf_perfdata::{EventDesc, FeatureId, FeatureSet, Features, PerfData, Writer};
+use rperf_wire::{Attr, Endian, Misc, RawRecord, RecordKind};
+
+// A recording, as the seeds are, or the number of a feature with the bytes of its section.
+fuzz_target!(|bytes: &[u8]| {
+    if let Ok(data) = PerfData::parse(bytes) {
+        check(data.features(), data.endian());
+        return;
+    }
+    let [number, big, section @ ..] = bytes else {
+        return;
+    };
+    let endian = if big & 1 == 1 { Endian::Big } else { Endian::Little };
+    let mut features = FeatureSet::new(endian);
+    features.opaque(FeatureId(*number), section);
+    let file = file(&features, endian);
+    check(PerfData::parse(&file).expect("a file that was written").features(), endian);
+});
+
+/// A file with these features, and a name as every recording has one.
+fn file(features: &FeatureSet, endian: Endian) -> Vec<u8> {
+    let events = [EventDesc::new(Attr::default(), vec![1])];
+    let mut writer =
+        Writer::with_endian(Cursor::new(Vec::new()), &events, endian).expect("memory");
+    let mut round = Vec::new();
+    let raw = RawRecord {
+        kind: RecordKind::FINISHED_ROUND,
+        misc: Misc(0),
+        body: &[],
+    };
+    raw.encode(endian, &mut round);
+    writer.write_data(&round).expect("memory");
+    let mut features = features.clone();
+    // Its bit tells how wide the words of the bitmap are.
+    if !features.sections().any(|(id, _)| id == FeatureId::HOSTNAME) {
+        features.hostname("machine");
+    }
+    writer.finish(&features).expect("memory").1.into_inner()
+}
+
+/// Encodes every feature that can be decoded, and compares.
+fn check(found: &Features<'_>, endian: Endian) {
+    let mut set = FeatureSet::new(endian);
+    macro_rules! each {
+        ($($name:ident($value:pat => $($argument:expr),+);)*) => {
+            $(if let Some($value) = found.$name() {
+                set.$name($($argument),+);
+            })*
+            let file = file(&set, endian);
+            let again = PerfData::parse(&file).expect("a file that was written");
+            let again = again.features();
+            $(if let Some(value) = found.$name() {
+                assert_eq!(again.$name(), Some(value), stringify!($name));
+            })*
+        };
+    }
+    each! {
+        hostname(text => &text);
+        os_release(text => &text);
+        version(text => &text);
+        arch(text => &text);
+        nr_cpus(cpus => cpus);
+        cpudesc(text => &text);
+        cpuid(text => &text);
+        total_mem(size => size);
+        cmdline(words => &words);
+        event_desc(events => &events);
+        cpu_topology(topology => &topology);
+        numa_topology(nodes => &nodes);
+        pmu_mappings(pmus => &pmus);
+        group_desc(groups => &groups);
+        cache(caches => &caches);
+        sample_time((first, last) => first, last);
+        mem_topology(topology => &topology);
+        clockid(resolution => resolution);
+        clock_data(data => &data);
+        dir_format(version => version);
+        compressed(how => how);
+        cpu_pmu_caps(pmu => &pmu);
+        hybrid_topology(pmus => &pmus);
+        pmu_caps(pmus => &pmus);
+        aux_index(entries => &entries);
+        bpf_programs(programs => &programs);
+        btf(sets => &sets);
+        meta_info(pairs => &pairs);
+    }
+    if let Ok(Some(data)) = found.tracing_data() {
+        for id in 0..100 {
+            let _format = data.by_id(id);
+        }
+    }
+    let mut entries = FeatureSet::new(endian);
+    entries.build_ids(&found.build_ids());
+}

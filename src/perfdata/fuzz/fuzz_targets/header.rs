@@ -1,0 +1,33 @@
+//! Header, event descriptions and table of features: any bytes are taken apart or refused, and what was taken
+//! apart is the same when it is written anew.
+
+#![no_main]
+
+use std::io::Cursor;
+
+use libfuzzer_sys::fuzz_target;
+use rperf_perfdata::{FeatureId, FileHeader, PerfData};
+
+fuzz_target!(|bytes: &[u8]| {
+    if let Ok(header) = FileHeader::decode(bytes) {
+        if !header.is_pipe() {
+            assert_eq!(FileHeader::decode(&header.encode()), Ok(header));
+        }
+    }
+    let Ok(before) = PerfData::parse(bytes) else {
+        return;
+    };
+    let (_, copy) = before.rewrite(Cursor::new(Vec::new())).expect("memory");
+    let copy = copy.into_inner();
+    // Without records a file is that of a killed recorder.
+    if before.data().is_empty() {
+        return;
+    }
+    let after = PerfData::parse(&copy).expect("a file that was written");
+    assert_eq!(before.events(), after.events());
+    assert_eq!(before.data(), after.data());
+    for feature in before.header().present().filter(|id| *id != FeatureId::AUXTRACE) {
+        let (old, new) = (before.features().raw(feature), after.features().raw(feature));
+        assert_eq!(old, new, "{feature}");
+    }
+});
