@@ -3,11 +3,29 @@
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
 
-use rperf_perfdata::Features;
+use rperf_perfdata::{EventDesc, Features, PerfData};
+use rperf_replay::Replay;
 use rperf_symbol::{FileBytes, SearchPaths};
-use rperf_wire::{Attr, SampleType};
+use rperf_wire::{Attr, AttrFlags, SampleType};
 
 use super::context::Context;
+use super::files::DiskFiles;
+
+/// A recording after pass 1, with what runtimes tell of the code that they made meanwhile.
+pub(crate) fn replay<'a>(data: &'a PerfData<'a>) -> Result<Replay<'a>, rperf_replay::Error> {
+    let mut replay = Replay::open(data)?;
+    let is_monotonic = is_monotonic(data.events());
+    rperf_resolve::add_jit_functions(replay.world_mut(), &DiskFiles, is_monotonic);
+    Ok(replay)
+}
+
+/// Whether the times of a recording are those of `CLOCK_MONOTONIC`.
+fn is_monotonic(events: &[EventDesc]) -> bool {
+    let mut attrs = events.iter().map(|event| &event.attr);
+    attrs.all(|attr| {
+        attr.flags.contains(AttrFlags::USE_CLOCKID) && attr.clockid == libc::CLOCK_MONOTONIC
+    })
+}
 
 /// The usual places, for a recording with these header features.
 pub(crate) fn search_paths(context: &Context, features: &Features<'_>) -> SearchPaths {

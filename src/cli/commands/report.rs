@@ -34,7 +34,7 @@ use crate::cli::options::flag;
 use crate::cli::payloads::payloads;
 use crate::cli::stacks::{has_copies, stack_options, warn_of_cut};
 use crate::cli::symbol_options::Symbols;
-use crate::cli::symbols::{own_vdso, search_paths, shows_inlines};
+use crate::cli::symbols::{own_vdso, replay, search_paths, shows_inlines};
 
 pub(super) use self::args::command;
 use self::choice::Chosen;
@@ -53,7 +53,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         print_header(context, &input, &data, full)?;
         return Ok(Exit::Ok);
     }
-    let replay = Replay::open(&data)?;
+    let replay = replay(&data)?;
     let diagnostics = replay.diagnostics();
     if flag(matches, "stats") == Some(true) {
         context.paginate("report")?;

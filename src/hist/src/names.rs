@@ -18,6 +18,11 @@ pub(crate) trait Names: Sync {
     fn symbol(&self, symbol: SymbolId) -> &str;
     /// Whether that function is inlined into the one whose range it has.
     fn is_inlined(&self, symbol: SymbolId) -> bool;
+    /// Whether other functions had the same range at other times.
+    fn shares_its_place(&self, symbol: SymbolId) -> bool {
+        let _ = symbol;
+        false
+    }
     /// A place in the source, or what stands for it.
     fn line(&self, line: PayloadId) -> &str;
     /// What a tracepoint told.

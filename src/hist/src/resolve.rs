@@ -127,6 +127,10 @@ impl Names for Recording<'_, '_> {
         self.resolver.is_inlined(symbol)
     }
 
+    fn shares_its_place(&self, symbol: SymbolId) -> bool {
+        self.resolver.world().dso(symbol.dso).has_functions
+    }
+
     fn line(&self, line: PayloadId) -> &str {
         self.lines.get(line)
     }

@@ -47,6 +47,8 @@ pub struct Dso {
     pub code_len: u64,
     /// The first process that mapped it; 0 where none is known.
     pub pid: u32,
+    /// Whether [`crate::World::add_functions`] told what is in it: its mappings say which function they are.
+    pub has_functions: bool,
 }
 
 impl Dso {
@@ -62,6 +64,7 @@ impl Dso {
             map_start: 0,
             code_len: 0,
             pid: 0,
+            has_functions: false,
         }
     }
 
@@ -108,6 +111,8 @@ pub struct Mapping {
     pub flags: u32,
     /// Whether symbols of the file are in addresses of the process, not in offsets.
     pub identity: bool,
+    /// Of memory in which code was made at run time: the number of the one function that this is.
+    pub function: Option<u32>,
 }
 
 impl Mapping {

@@ -49,6 +49,11 @@ impl<'a> Replay<'a> {
         &self.scan.world
     }
 
+    /// The same, to add what is told outside of the recording before samples are looked at.
+    pub fn world_mut(&mut self) -> &mut World {
+        &mut self.scan.world
+    }
+
     /// What was lost, late or broken. Broken samples are known after [`Replay::fold`] or
     /// [`Replay::ordered`].
     #[must_use]

@@ -10,6 +10,7 @@ mod chain;
 mod code;
 mod frame;
 mod inline;
+mod jit;
 mod object;
 mod resolver;
 mod user_stacks;
@@ -18,6 +19,7 @@ pub use chain::Split;
 pub use code::Code;
 pub use frame::{Frame, Level, Place, SymbolId};
 pub use inline::{Call, SourceLine};
+pub use jit::add_jit_functions;
 pub use resolver::{Finding, Known, Resolver};
 pub use user_stacks::{
     CutStacks, StackOptions, StackScratch, StackSummary, UnwoundFold, UserStacks,

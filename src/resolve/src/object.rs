@@ -14,6 +14,7 @@ use rperf_symbol::{
 use rperf_unwind::Cause;
 
 use crate::inline::{Inlines, Reading};
+use crate::jit;
 
 /// A name in source form, once it was asked for; `None` inside where the name stands as it is.
 type Name = OnceLock<Option<Box<str>>>;
@@ -109,6 +110,15 @@ impl Object {
         made.unwrap_or_else(|| self.table.raw_name(index))
     }
 
+    /// The symbol at `address` in terms of the object, or that of the function with this number.
+    pub(crate) fn find(&self, address: u64, function: Option<u32>) -> Option<SymbolIndex> {
+        match function {
+            None => self.table.find(address),
+            Some(number) => SymbolIndex::new(number as usize)
+                .filter(|index| index.as_usize() < self.table.len()),
+        }
+    }
+
     /// The start of the first symbol and the end of the last.
     pub(crate) fn bounds(&self) -> Option<(u64, u64)> {
         let (_, first) = self.table.iter().next()?;
@@ -136,16 +146,16 @@ pub(crate) struct Sources<'a> {
 impl Sources<'_> {
     /// Reads the symbols of `dso`.
     pub(crate) fn load(&self, dso: &Dso) -> Object {
-        let map_file;
-        let jit_dump = self.jit_dump(dso);
+        let map;
+        let jit_dump = jit::dump_of(self.dsos, dso).map(|(_, path)| path);
         let (kind, path) = match dso.kind {
             DsoKind::Kernel => (ObjectKind::Kernel, Path::new(&dso.long_name)),
             DsoKind::KernelModule => (ObjectKind::KernelModule, Path::new(&dso.long_name)),
             DsoKind::User => (ObjectKind::User, Path::new(&dso.long_name)),
             DsoKind::Vdso => (ObjectKind::Vdso, Path::new(&dso.long_name)),
             DsoKind::PerfMap(pid) => {
-                map_file = PathBuf::from(format!("/tmp/perf-{pid}.map"));
-                (ObjectKind::PerfMap, map_file.as_path())
+                map = map_file(pid);
+                (ObjectKind::PerfMap, map.as_path())
             }
             DsoKind::Bpf => return announced(dso),
             _ => (ObjectKind::Other, Path::new(&dso.long_name)),
@@ -159,6 +169,7 @@ impl Sources<'_> {
             map_start: dso.map_start,
             pid: pid(dso),
             jit_dump: jit_dump.as_deref(),
+            by_number: dso.has_functions,
             ..ObjectRequest::new(path, kind)
         };
         let loaded = rperf_symbol::load(self.files, self.paths, &request);
@@ -167,21 +178,6 @@ impl Sources<'_> {
             debug: loaded.debug,
             ..Object::new(loaded.table, loaded.source, loaded.findings)
         }
-    }
-}
-
-impl Sources<'_> {
-    /// The `jit-PID.dump` that the process of a perf map has mapped to leave its mark in recordings.
-    fn jit_dump(&self, dso: &Dso) -> Option<PathBuf> {
-        let DsoKind::PerfMap(pid) = dso.kind else {
-            return None;
-        };
-        let is_dump = |dso: &&Dso| {
-            let name = dso.short_name.strip_prefix("jit-");
-            dso.pid == pid && name.is_some_and(|name| name.ends_with(".dump"))
-        };
-        let dump = self.dsos.iter().find(is_dump)?;
-        Some(PathBuf::from(&dump.long_name))
     }
 
     /// Finds the files of a user object; `None` for other objects.
@@ -210,8 +206,13 @@ impl Sources<'_> {
     }
 }
 
+/// Where the runtime of process `pid` lists the code that it makes.
+pub(crate) fn map_file(pid: u32) -> PathBuf {
+    PathBuf::from(format!("/tmp/perf-{pid}.map"))
+}
+
 /// A process of this machine that mapped `dso`.
-fn pid(dso: &Dso) -> Option<u32> {
+pub(crate) fn pid(dso: &Dso) -> Option<u32> {
     (dso.machine == Machine::Host && dso.pid != 0).then_some(dso.pid)
 }
 

@@ -202,7 +202,7 @@ impl<'w> Resolver<'w> {
         let dso = mapped.dso;
         let index = self
             .object(dso)
-            .and_then(|object| object.table.find(address));
+            .and_then(|object| object.find(address, mapped.function));
         Frame {
             ip,
             address,

@@ -172,6 +172,7 @@ impl TableBuilder {
             symbols,
             names: self.names,
             overlaps,
+            is_numbered: false,
             space,
             demangle: self.demangle,
         }

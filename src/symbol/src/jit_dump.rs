@@ -5,13 +5,17 @@
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashMap;
+
 use crate::builder::{NewSymbol, TableBuilder};
-use crate::table::{AddressSpace, Binding, NameForm, SymbolTable};
+use crate::table::{AddressSpace, Binding, NameForm, NameRange, Names, Symbol, SymbolTable};
 
 /// `JiTD`, in the byte order of who wrote it.
 const MAGIC: u32 = 0x4a69_5444;
 /// Bytes of a record's header: kind, size of the whole record, time.
 const RECORD_HEADER: usize = 16;
+/// `JITDUMP_FLAGS_ARCH_TIMESTAMP`: times are of a processor's counter.
+const ARCH_TIMESTAMP: u64 = 1;
 /// `JIT_CODE_LOAD`: a function was made.
 const CODE_LOAD: u32 = 0;
 /// `JIT_CODE_MOVE`: a function was put elsewhere.
@@ -20,13 +24,85 @@ const CODE_MOVE: u32 = 1;
 /// A parsed dump.
 #[derive(Debug)]
 pub struct JitDump {
-    /// Its functions, at run-time addresses. Where an address was used again, the later function counts.
-    pub table: SymbolTable,
+    /// When it was begun, in nanoseconds of `CLOCK_MONOTONIC`; `None` where its times are of another clock.
+    pub begun: Option<u64>,
     /// Whether it ends in the middle of a record, as that of a killed process does.
     pub cut: bool,
+    functions: Vec<JitFunction>,
+    names: Names,
+}
+
+/// A function that was made, or moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JitFunction {
+    /// Since when it is there, by the clock of [`JitDump::begun`].
+    pub time: u64,
+    /// First address.
+    pub start: u64,
+    /// First address behind it.
+    pub end: u64,
+    /// Its number in [`JitDump::into_numbered`]: its own, or that of the function that was moved, or of an earlier one
+    /// with its name and range.
+    pub number: u32,
+    /// Where it was moved from.
+    moved_from: Option<u64>,
+    name: NameRange,
+}
+
+impl JitFunction {
+    fn symbol(&self) -> Symbol {
+        Symbol {
+            start: self.start,
+            end: self.end,
+            binding: Binding::Global,
+            is_function: true,
+            form: NameForm::Plain,
+            name: self.name,
+        }
+    }
+}
+
+impl JitDump {
+    /// All functions, in the order of the file. A longer state of the same dump has the same ones first.
+    #[must_use]
+    pub fn functions(&self) -> &[JitFunction] {
+        &self.functions
+    }
+
+    /// Those at the end of the dump, by run-time address. Where an address was used again, the later function counts.
+    #[must_use]
+    pub fn last_functions(&self) -> SymbolTable {
+        let mut code = Code::default();
+        for function in &self.functions {
+            if let Some(old) = function.moved_from {
+                code.functions.remove(&old);
+            }
+            code.put(function);
+        }
+        let mut builder = TableBuilder::new(false);
+        for function in code.functions.into_values() {
+            let new = NewSymbol {
+                start: function.start,
+                size: function.end - function.start,
+                binding: Binding::Global,
+                is_function: true,
+                form: NameForm::Plain,
+            };
+            builder.push(new, self.names.get(function.name).as_bytes());
+        }
+        builder.finish(AddressSpace::Runtime)
+    }
+
+    /// A table in which a function is at the position of its number. No address is found in it.
+    #[must_use]
+    pub fn into_numbered(self) -> SymbolTable {
+        let symbols = self.functions.iter().map(JitFunction::symbol).collect();
+        SymbolTable::numbered(symbols, self.names)
+    }
 }
 
 /// Reads the functions of a dump; `None` for what is none.
+#[must_use]
 pub fn parse(bytes: &[u8]) -> Option<JitDump> {
     let magic: [u8; 4] = bytes.get(..4)?.try_into().ok()?;
     let reader = Reader {
@@ -37,8 +113,18 @@ pub fn parse(bytes: &[u8]) -> Option<JitDump> {
         },
     };
     let header = usize::try_from(reader.word(bytes, 8)?).ok()?;
+    let flags = reader.long(bytes, 32)?;
     let mut rest = bytes.get(header..)?;
+    let mut dump = JitDump {
+        begun: reader
+            .long(bytes, 24)
+            .filter(|&begun| begun != 0 && flags & ARCH_TIMESTAMP == 0),
+        cut: false,
+        functions: Vec::new(),
+        names: Names::default(),
+    };
     let mut code = Code::default();
+    let mut numbers = FxHashMap::default();
     while let Some(size) = reader
         .word(rest, 4)
         .and_then(|size| usize::try_from(size).ok())
@@ -50,17 +136,41 @@ pub fn parse(bytes: &[u8]) -> Option<JitDump> {
             break;
         };
         // A damaged record is passed over: the next one begins where this one says.
-        let body = record.get(RECORD_HEADER..).unwrap_or_default();
-        match reader.word(record, 0) {
-            Some(CODE_LOAD) => _ = code.load(reader, body),
-            Some(CODE_MOVE) => _ = code.moved(reader, body),
-            _ => {}
+        let function = match reader.word(record, 0) {
+            Some(CODE_LOAD) => load(reader, record, &mut dump.names),
+            Some(CODE_MOVE) => code.moved(reader, record),
+            _ => None,
+        };
+        if let Some(mut function) = function.filter(|function| function.start < function.end) {
+            let name: Box<str> = dump.names.get(function.name).into();
+            let next = u32::try_from(dump.functions.len()).ok()?;
+            if function.moved_from.is_none() {
+                let range = (function.start, function.end);
+                function.number = *numbers.entry((range, name)).or_insert(next);
+            }
+            code.put(&function);
+            dump.functions.push(function);
         }
         rest = behind;
     }
-    Some(JitDump {
-        table: code.finish(),
-        cut: !rest.is_empty(),
+    dump.cut = !rest.is_empty();
+    Some(dump)
+}
+
+/// Behind the header: pid, tid, vma, address, size, number; the name, zero-terminated; the code.
+fn load(reader: Reader, record: &[u8], names: &mut Names) -> Option<JitFunction> {
+    let time = reader.long(record, 8)?;
+    let body = record.get(RECORD_HEADER..)?;
+    let (start, size) = (reader.long(body, 16)?, reader.long(body, 24)?);
+    let name = body.get(40..)?;
+    let name = name.get(..name.iter().position(|&byte| byte == 0)?)?;
+    Some(JitFunction {
+        time,
+        start,
+        end: start.saturating_add(size),
+        number: 0,
+        moved_from: None,
+        name: names.push(name)?,
     })
 }
 
@@ -92,56 +202,37 @@ impl Reader {
 
 /// The functions that are there, by start. They don't overlap.
 #[derive(Default)]
-struct Code<'a> {
-    functions: BTreeMap<u64, (u64, &'a [u8])>,
+struct Code {
+    functions: BTreeMap<u64, JitFunction>,
 }
 
-impl<'a> Code<'a> {
-    /// pid, tid, vma, address, size, number; the name, zero-terminated; the code.
-    fn load(&mut self, reader: Reader, body: &'a [u8]) -> Option<()> {
-        let (start, size) = (reader.long(body, 16)?, reader.long(body, 24)?);
-        let name = body.get(40..)?;
-        let name = name.get(..name.iter().position(|&byte| byte == 0)?)?;
-        self.put(start, size, name);
-        Some(())
-    }
-
-    /// pid, tid, vma, the old and the new address, size, number.
-    fn moved(&mut self, reader: Reader, body: &[u8]) -> Option<()> {
-        let (old, new) = (reader.long(body, 16)?, reader.long(body, 24)?);
+impl Code {
+    /// Behind the header: pid, tid, vma, the old and the new address, size, number.
+    fn moved(&mut self, reader: Reader, record: &[u8]) -> Option<JitFunction> {
+        let time = reader.long(record, 8)?;
+        let body = record.get(RECORD_HEADER..)?;
+        let (old, start) = (reader.long(body, 16)?, reader.long(body, 24)?);
         let size = reader.long(body, 32)?;
-        let (_, name) = self.functions.remove(&old)?;
-        self.put(new, size, name);
-        Some(())
+        let function = self.functions.remove(&old)?;
+        Some(JitFunction {
+            time,
+            start,
+            end: start.saturating_add(size),
+            number: function.number,
+            moved_from: Some(old),
+            name: function.name,
+        })
     }
 
     /// Puts a function in the place of those that it covers a part of.
-    fn put(&mut self, start: u64, size: u64, name: &'a [u8]) {
-        let end = start.saturating_add(size);
-        let before = self.functions.range(..end).rev();
-        let covered = before.take_while(|(_, (old_end, _))| *old_end > start);
+    fn put(&mut self, function: &JitFunction) {
+        let before = self.functions.range(..function.end).rev();
+        let covered = before.take_while(|(_, old)| old.end > function.start);
         let covered: Vec<u64> = covered.map(|(&start, _)| start).collect();
         for old in covered {
             self.functions.remove(&old);
         }
-        if start < end {
-            self.functions.insert(start, (end, name));
-        }
-    }
-
-    fn finish(self) -> SymbolTable {
-        let mut builder = TableBuilder::new(false);
-        for (start, (end, name)) in self.functions {
-            let new = NewSymbol {
-                start,
-                size: end - start,
-                binding: Binding::Global,
-                is_function: true,
-                form: NameForm::Plain,
-            };
-            builder.push(new, name);
-        }
-        builder.finish(AddressSpace::Runtime)
+        self.functions.insert(function.start, *function);
     }
 }
 
@@ -150,6 +241,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::table::SymbolIndex;
 
     /// A dump in either byte order.
     struct Writer {
@@ -207,8 +299,9 @@ mod tests {
     }
 
     fn names(dump: &JitDump) -> Vec<(u64, u64, String)> {
-        let all = dump.table.iter();
-        all.map(|(at, symbol)| (symbol.start, symbol.end, dump.table.name(at).into_owned()))
+        let table = dump.last_functions();
+        let all = table.iter();
+        all.map(|(at, symbol)| (symbol.start, symbol.end, table.name(at).into_owned()))
             .collect()
     }
 
@@ -228,10 +321,16 @@ mod tests {
                 (0x3000, 0x3010, "second".to_owned()),
             ];
             assert_eq!(names(&dump), expected);
-            assert!(!dump.cut);
+            assert!(!dump.cut && dump.begun == Some(1));
+            let all: Vec<_> = dump.functions().iter().map(|f| (f.time, f.start)).collect();
+            assert_eq!(all, [(5, 0x1000), (5, 0x1020), (6, 0x3000), (5, 0x1010)]);
+            let numbered = dump.into_numbered();
+            let third = SymbolIndex::new(2).expect("an index");
+            assert_eq!(numbered.name(third), "second");
+            assert!(numbered.find(0x1010).is_none());
             let whole = writer.bytes.len();
             let cut = parse(&writer.bytes[..whole - 1]).expect("a dump");
-            assert!(cut.cut && cut.table.len() == 2);
+            assert!(cut.cut && cut.last_functions().len() == 2);
         }
         assert!(parse(b"DTiJ").is_none() && parse(b"ELF?").is_none());
     }
@@ -247,7 +346,9 @@ mod tests {
             let at = at % bytes.len();
             bytes[at] = byte;
             bytes.truncate(len.max(4));
-            parse(&bytes);
+            if let Some(dump) = parse(&bytes) {
+                let _ = dump.last_functions();
+            }
         }
     }
 }

@@ -33,7 +33,7 @@ pub use dwarf::{Budget, DebugSource, Lines, SourceFrame};
 pub use files::{FileBytes, Files, MemoryFiles, Part, Servers, Wanted};
 pub use finding::Finding;
 pub use images::{Images, images};
-pub use load::{Loaded, load};
+pub use load::{Loaded, jit_dump as jit_dump_of, load};
 pub use object::Endianness;
 pub use request::{ObjectKind, ObjectRequest, SearchPaths};
 pub use table::{AddressSpace, Binding, Symbol, SymbolIndex, SymbolTable};

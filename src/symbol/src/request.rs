@@ -47,6 +47,8 @@ pub struct ObjectRequest<'a> {
     pub pid: Option<u32>,
     /// For [`ObjectKind::PerfMap`]: the `jit-PID.dump` of the process, if it mapped one.
     pub jit_dump: Option<&'a Path>,
+    /// Whether functions of the dump are known by number, not by address: see [`crate::jit_dump::JitDump::functions`].
+    pub by_number: bool,
 }
 
 impl<'a> ObjectRequest<'a> {
@@ -62,6 +64,7 @@ impl<'a> ObjectRequest<'a> {
             map_start: 0,
             pid: None,
             jit_dump: None,
+            by_number: false,
         }
     }
 

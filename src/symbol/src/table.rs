@@ -112,6 +112,8 @@ pub struct SymbolTable {
     pub(crate) names: Names,
     /// Where symbols overlap, the answer depends on the order of search.
     pub(crate) overlaps: Option<Overlaps>,
+    /// Whether symbols are in no order and found by their positions alone.
+    pub(crate) is_numbered: bool,
     pub(crate) space: AddressSpace,
     pub(crate) demangle: bool,
 }
@@ -123,8 +125,19 @@ impl SymbolTable {
             symbols: Vec::new(),
             names: Names::default(),
             overlaps: None,
+            is_numbered: false,
             space,
             demangle: false,
+        }
+    }
+
+    /// Symbols in an order that means something else than their addresses, by which they aren't found.
+    pub(crate) fn numbered(symbols: Vec<Symbol>, names: Names) -> Self {
+        Self {
+            symbols,
+            names,
+            is_numbered: true,
+            ..Self::empty(AddressSpace::Runtime)
         }
     }
 
@@ -137,6 +150,9 @@ impl SymbolTable {
     pub fn find(&self, address: u64) -> Option<SymbolIndex> {
         if let Some(tree) = self.overlaps.as_ref().and_then(|zones| zones.at(address)) {
             return tree.find(&self.symbols, address).map(SymbolIndex);
+        }
+        if self.is_numbered {
+            return None;
         }
         let after = self.symbols.partition_point(|s| s.start <= address);
         let position = after.checked_sub(1)?;

@@ -17,14 +17,15 @@ pub(super) static SYMBOL: Key = Key {
     text,
 };
 
-/// A function is its object and range: two static functions of one name are two rows.
+/// A function is its object and range: two static functions of one name are two rows. Where runtimes put one function
+/// after the other, the name counts, too.
 fn identity<'n>(subject: &Subject<'_>, names: &'n dyn Names) -> Part<'n> {
     let Some(symbol) = subject.site.symbol else {
         return Part::Number(subject.site.address.cast_signed());
     };
     let (start, end) = names.range(symbol);
     let (start, end) = (start.cast_signed(), end.cast_signed());
-    if names.is_inlined(symbol) {
+    if names.is_inlined(symbol) || names.shares_its_place(symbol) {
         let name = names.symbol(symbol);
         return Part::Inlined { name, start, end };
     }

@@ -182,6 +182,7 @@ impl WorldBuilder {
                 prot: mapped.prot,
                 flags: mapped.flags,
                 identity: named.identity,
+                function: None,
             },
         );
     }

@@ -38,7 +38,11 @@ impl World {
     fn stage(&self, space: Option<SpaceId>, order: Order) -> (u64, Span) {
         let found = space.and_then(|id| Some((id, self.spaces.get(id.0 as usize)?)));
         found.map_or((u64::MAX, Span::ALL), |(id, space)| {
-            let (counted, span) = space.counted_span(order);
+            let (mut counted, mut span) = space.counted_span(order);
+            if let Some(functions) = self.code.get(&id) {
+                let (more, within) = functions.counted_span(order);
+                (counted, span) = (counted + more, span.and(within));
+            }
             (u64::from(id.0) << 32 | counted as u64, span)
         })
     }

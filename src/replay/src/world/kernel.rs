@@ -105,6 +105,7 @@ impl WorldBuilder {
                 prot: PROT_EXEC,
                 flags: 0,
                 identity: true,
+                function: None,
             },
         );
     }
@@ -181,6 +182,7 @@ impl WorldBuilder {
                 prot: PROT_EXEC,
                 flags: 0,
                 identity: false,
+                function: None,
             },
         );
     }

@@ -1,6 +1,7 @@
 //! The World: who was running and what was mapped where, at any point of the recording.
 
 mod builder;
+mod code;
 mod comms;
 mod dsos;
 mod epoch;
@@ -12,6 +13,7 @@ mod space;
 mod threads;
 
 pub use builder::WorldBuilder;
+pub use code::Function;
 pub(crate) use comms::Comms;
 use dsos::Dsos;
 pub use epoch::Epoch;
@@ -46,6 +48,8 @@ pub struct World {
     /// Address spaces of a process id, oldest first.
     processes: FxHashMap<(Machine, u32), Vec<Lifetime>>,
     kernels: FxHashMap<Machine, SpaceId>,
+    /// Functions that runtimes made, by the space that they are in.
+    code: FxHashMap<SpaceId, Space>,
     namespaces: Namespaces,
     cgroups: Cgroups,
     /// Rises with every record that changes anything.
@@ -81,7 +85,11 @@ impl World {
         loop {
             let at = self.spaces.get(space.0 as usize)?;
             if let Some(found) = at.lookup(order, address) {
-                return found;
+                let found = found?;
+                return Some(match self.code.is_empty() {
+                    true => found,
+                    false => self.function_in(space, order, address, found),
+                });
             }
             let parent = at.parent?;
             order = order.min(parent.until);

@@ -10,7 +10,7 @@ use super::recent::Span;
 use crate::{MappingId, Order};
 
 /// Number of an address space in the World.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct SpaceId(pub(crate) u32);
 
 /// Where a forked process got its first mappings.
@@ -78,6 +78,12 @@ impl Space {
         if self.entries.len() >= 2 * self.index.entries + NEW_ENTRIES {
             self.reindex();
         }
+    }
+
+    /// All mappings that were put in, oldest first.
+    pub(crate) fn inserted(&self) -> impl Iterator<Item = (Order, MappingId)> + '_ {
+        let entries = self.entries.iter();
+        entries.filter_map(|entry| Some((entry.order, entry.mapping?)))
     }
 
     /// Brings the index up to date.

@@ -3,6 +3,8 @@
 mod run_time;
 mod user;
 
+pub use run_time::jit_dump;
+
 use std::io;
 use std::path::{Path, PathBuf};
 

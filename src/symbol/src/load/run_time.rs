@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{Loaded, unreadable};
 use crate::files::{FileBytes, Files};
 use crate::finding::Finding;
-use crate::jit_dump;
+use crate::jit_dump::{self, JitDump};
 use crate::perf_map;
 use crate::request::{ObjectRequest, seen_by};
 use crate::table::{AddressSpace, SymbolTable};
@@ -14,17 +14,7 @@ use crate::table::{AddressSpace, SymbolTable};
 /// Reads the perf map of a process, on this machine or where the process sees it, else its `jit-PID.dump`.
 pub(super) fn load(files: &dyn Files, request: &ObjectRequest<'_>) -> Loaded {
     let mut findings = Vec::new();
-    let in_namespace = request.pid.map(|pid| {
-        let inner = inner_pid(files, pid).unwrap_or(pid);
-        seen_by(pid, Path::new(&format!("/tmp/perf-{inner}.map")))
-    });
-    for path in [Some(request.path.to_owned()), in_namespace]
-        .into_iter()
-        .flatten()
-    {
-        let Some(bytes) = read(files, &path, &mut findings) else {
-            continue;
-        };
+    if let Some((path, bytes)) = perf_map_of(files, request, &mut findings) {
         let map = perf_map::parse(&bytes);
         if map.bad_lines > 0 {
             findings.push(Finding::BadLines {
@@ -34,23 +24,60 @@ pub(super) fn load(files: &dyn Files, request: &ObjectRequest<'_>) -> Loaded {
         }
         return loaded(map.table, path, findings);
     }
-    let dumps = request.jit_dump.into_iter().flat_map(|path| {
-        let seen = request.pid.map(|pid| seen_by(pid, path));
-        [Some(path.to_owned()), seen].into_iter().flatten()
-    });
-    for path in dumps {
-        let Some(bytes) = read(files, &path, &mut findings) else {
-            continue;
-        };
-        match jit_dump::parse(&bytes) {
-            Some(dump) => return loaded(dump.table, path, findings),
-            None => findings.push(Finding::Damaged {
-                path,
-                reason: "not a jitdump file".to_owned(),
-            }),
-        }
+    match dump_of(files, request, &mut findings) {
+        Some((path, dump)) if request.by_number => loaded(dump.into_numbered(), path, findings),
+        Some((path, dump)) => loaded(dump.last_functions(), path, findings),
+        None => Loaded::nothing(AddressSpace::Runtime, findings),
     }
-    Loaded::nothing(AddressSpace::Runtime, findings)
+}
+
+/// The `jit-PID.dump` that names the code of `request`, if that has no perf map.
+pub fn jit_dump(files: &dyn Files, request: &ObjectRequest<'_>) -> Option<JitDump> {
+    let mut findings = Vec::new();
+    if perf_map_of(files, request, &mut findings).is_some() {
+        return None;
+    }
+    let (_, dump) = dump_of(files, request, &mut findings)?;
+    Some(dump)
+}
+
+fn perf_map_of(
+    files: &dyn Files,
+    request: &ObjectRequest<'_>,
+    findings: &mut Vec<Finding>,
+) -> Option<(PathBuf, FileBytes)> {
+    let in_namespace = request.pid.map(|pid| {
+        let inner = inner_pid(files, pid).unwrap_or(pid);
+        seen_by(pid, Path::new(&format!("/tmp/perf-{inner}.map")))
+    });
+    let mut places = [Some(request.path.to_owned()), in_namespace]
+        .into_iter()
+        .flatten();
+    places.find_map(|path| {
+        let bytes = read(files, &path, findings)?;
+        Some((path, bytes))
+    })
+}
+
+fn dump_of(
+    files: &dyn Files,
+    request: &ObjectRequest<'_>,
+    findings: &mut Vec<Finding>,
+) -> Option<(PathBuf, JitDump)> {
+    let path = request.jit_dump?;
+    let seen = request.pid.map(|pid| seen_by(pid, path));
+    let mut places = [Some(path.to_owned()), seen].into_iter().flatten();
+    places.find_map(|path| {
+        let bytes = read(files, &path, findings)?;
+        let dump = jit_dump::parse(&bytes);
+        if dump.is_none() {
+            findings.push(Finding::Damaged {
+                path: path.clone(),
+                reason: "not a jitdump file".to_owned(),
+            });
+        }
+        Some((path, dump?))
+    })
 }
 
 /// The file at `path`, if it is there and may be believed. Most processes with anonymous code have none; that is no news.

@@ -1,0 +1,238 @@
+//! Code made at run time, function by function: what stands at an address of fileless memory, at any time.
+//!
+//! Runtimes put functions where others were before, and no record tells of it. What their dumps tell is kept beside the
+//! mappings of the process: a layer that is looked at where a lookup ends in memory without a file. A function is there
+//! from the beginning if it is the first at its place, so that only places that are used again make new epochs.
+
+use super::space::{Space, SpaceId};
+use super::{PROT_EXEC, World};
+use crate::{DsoId, DsoKind, Machine, Mapping, MappingId, Order};
+
+/// A function that a runtime made, or moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Function {
+    /// Since when it stands there, by the clock of the recording, in nanoseconds.
+    pub time: u64,
+    /// First address.
+    pub start: u64,
+    /// First address behind it.
+    pub end: u64,
+    /// Its number in the list that names it.
+    pub number: u32,
+    /// Its first address in that list: another one if it was moved.
+    pub listed_at: u64,
+}
+
+impl World {
+    /// The process whose `/tmp/perf-PID.map` would name `dso`, if code made at run time is in it.
+    #[must_use]
+    pub fn runtime_of(&self, dso: DsoId) -> Option<u32> {
+        match self.dsos().get(dso.0 as usize)?.kind {
+            DsoKind::PerfMap(pid) => Some(pid),
+            _ => None,
+        }
+    }
+
+    /// When `dso` was first mapped by one of the address spaces of `pid`.
+    #[must_use]
+    pub fn first_mapped(&self, pid: u32, dso: DsoId) -> Option<Order> {
+        let lives = self.processes.get(&(Machine::Host, pid))?;
+        let spaces = lives
+            .iter()
+            .filter_map(|life| self.spaces.get(life.space.0 as usize));
+        let inserted = spaces.flat_map(Space::inserted);
+        let mut of_dso = inserted.filter(|(_, id)| self.mapping(*id).dso == dso);
+        of_dso.next().map(|(order, _)| order)
+    }
+
+    /// Puts `functions`, by rising time, into the fileless memory of `dso`'s process: each hides what it covers of
+    /// older ones. To be called once for a dso, before samples are looked at.
+    pub fn add_functions(&mut self, dso: DsoId, functions: &[Function]) {
+        let Some(lives) = self
+            .runtime_of(dso)
+            .and_then(|pid| self.processes.get(&(Machine::Host, pid)))
+        else {
+            return;
+        };
+        let lives = lives.clone();
+        for (index, life) in lives.iter().enumerate() {
+            let since = if index == 0 { 0 } else { life.since.time };
+            let until = lives.get(index + 1).map(|next| next.since.time);
+            let own = functions.iter().filter(|function| {
+                function.time >= since && until.is_none_or(|until| function.time < until)
+            });
+            let own: Vec<Function> = own.copied().collect();
+            self.add_to_space(life.space, dso, &own);
+        }
+        self.version += 1;
+    }
+
+    fn add_to_space(&mut self, space: SpaceId, dso: DsoId, functions: &[Function]) {
+        let (first, again) = first_and_again(functions);
+        let mut layer = self.code.remove(&space).unwrap_or_default();
+        let orders = first.iter().map(|_| 0).chain(again.iter().map(|f| f.time));
+        for (time, function) in orders.zip(first.iter().chain(&again)) {
+            let id = MappingId(u32::try_from(self.mappings.len()).unwrap_or(u32::MAX));
+            self.mappings.push(Mapping {
+                start: function.start,
+                end: function.end,
+                pgoff: function.listed_at,
+                dso,
+                prot: PROT_EXEC,
+                flags: 0,
+                identity: false,
+                function: Some(function.number),
+            });
+            let order = Order { time, position: 0 };
+            layer.insert(order, (function.start, function.end), Some(id));
+        }
+        layer.reindex();
+        self.code.insert(space, layer);
+        if let Some(dso) = self.dsos.get_mut(dso) {
+            dso.has_functions = true;
+        }
+    }
+
+    /// The function at `address`, where `found` is the mapping there; else the mapping itself.
+    pub(super) fn function_in(
+        &self,
+        space: SpaceId,
+        order: Order,
+        address: u64,
+        found: MappingId,
+    ) -> MappingId {
+        let function = self.code.get(&space).and_then(|layer| {
+            let function = layer.lookup(order, address)??;
+            (self.mapping(function).dso == self.mapping(found).dso).then_some(function)
+        });
+        function.unwrap_or(found)
+    }
+}
+
+/// The functions that are the first at all of their addresses, and those that cover a part of another one before them.
+fn first_and_again(functions: &[Function]) -> (Vec<Function>, Vec<Function>) {
+    // Start and end of what was covered so far, without overlaps.
+    let mut covered = std::collections::BTreeMap::<u64, u64>::new();
+    functions.iter().partition(|function| {
+        let below = covered.range(..function.end).next_back();
+        let is_first = below.is_none_or(|(_, &end)| end <= function.start);
+        let (mut start, mut end) = (function.start, function.end);
+        while let Some((&at, &until)) = covered.range(..=end).next_back()
+            && until >= start
+        {
+            covered.remove(&at);
+            (start, end) = (start.min(at), end.max(until));
+        }
+        covered.insert(start, end);
+        is_first
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rperf_wire::CpuMode;
+
+    use super::*;
+
+    const PID: u32 = 7;
+
+    /// A process with code from 0x1000 to 0x2000, mapped again now and then as mprotect(2) does, and below a file.
+    fn world(again: &[u64]) -> (World, DsoId) {
+        let mut world = World::default();
+        let dso = world.dsos.user(
+            Machine::Host,
+            DsoKind::PerfMap(PID),
+            "/tmp/perf-7.map",
+            None,
+        );
+        let file = world.dsos.user(Machine::Host, DsoKind::User, "/a", None);
+        let mut space = Space::default();
+        for (time, start, end, dso) in [(1, 0x1000, 0x2000, dso), (1, 0x2000, 0x3000, file)]
+            .into_iter()
+            .chain(again.iter().map(|&time| (time, 0x1000, 0x2000, dso)))
+        {
+            let id = MappingId(world.mappings.len() as u32);
+            world.mappings.push(Mapping {
+                start,
+                end,
+                pgoff: 0,
+                dso,
+                prot: PROT_EXEC,
+                flags: 0,
+                identity: true,
+                function: None,
+            });
+            space.insert(Order { time, position: 0 }, (start, end), Some(id));
+        }
+        world.spaces.push(space);
+        let life = super::super::Lifetime {
+            since: Order::default(),
+            space: SpaceId(0),
+        };
+        world.processes.insert((Machine::Host, PID), vec![life]);
+        (world, dso)
+    }
+
+    fn at(world: &World, time: u64, address: u64) -> Option<u32> {
+        let order = Order { time, position: 9 };
+        let found = world.lookup(Machine::Host, CpuMode::User, PID, order, address);
+        world.mapping(found.expect("a mapping")).function
+    }
+
+    fn function((number, (time, start, len)): (usize, (u64, u64, u64))) -> Function {
+        Function {
+            time,
+            start,
+            end: start + len,
+            number: number as u32,
+            listed_at: start,
+        }
+    }
+
+    #[test]
+    fn epochs_change_where_addresses_are_used_again() {
+        let (mut world, dso) = world(&[]);
+        let functions = [(5, 0x1000, 16), (9, 0x1010, 16), (20, 0x1008, 16)];
+        let functions: Vec<_> = functions.into_iter().enumerate().map(function).collect();
+        world.add_functions(dso, &functions);
+        let epoch = |time| {
+            let order = Order { time, position: 9 };
+            world.epoch(Machine::Host, PID, order).user
+        };
+        assert_eq!(epoch(2), epoch(19), "the first at their places");
+        assert_ne!(epoch(19), epoch(20));
+        assert_eq!(at(&world, 19, 0x1008), Some(0));
+        assert_eq!(at(&world, 20, 0x1008), Some(2));
+        assert_eq!(at(&world, 20, 0x1007), Some(0), "what is left of it");
+        assert_eq!(at(&world, 20, 0x2004), None, "a file is no such memory");
+        assert_eq!(
+            world.first_mapped(PID, dso).map(|order| order.time),
+            Some(1)
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn the_last_function_before_a_sample_is_there(
+            mut loads in proptest::collection::vec((1u64..50, 0x1000u64..0x1040, 1u64..20), 0..20),
+            again in proptest::collection::vec(2u64..50, 0..3),
+            time in 1u64..60,
+        ) {
+            let mut again = again;
+            again.sort_unstable();
+            loads.sort_by_key(|load| load.0);
+            let functions: Vec<_> = loads.into_iter().enumerate().map(function).collect();
+            let (mut world, dso) = world(&again);
+            world.add_functions(dso, &functions);
+            for address in 0x1000..0x1060 {
+                let here = |f: &&Function| (f.start..f.end).contains(&address);
+                let before = functions.iter().rev().find(|f| here(f) && f.time <= time);
+                // Nobody is sampled in code that isn't there yet: any function is as good.
+                if let Some(expected) = before {
+                    prop_assert_eq!(at(&world, time, address), Some(expected.number));
+                }
+            }
+        }
+    }
+}
