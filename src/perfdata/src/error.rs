@@ -198,10 +198,12 @@ pub enum Finding {
         size: u64,
     },
     /// The table of header features is cut off.
-    #[error("the table of header features at offset {offset} is cut off")]
+    #[error("the table of header features at offset {offset} is cut off: {lost} of them are lost")]
     FeatureTableCut {
         /// Where it should begin.
         offset: u64,
+        /// Features that it does not reach.
+        lost: usize,
     },
     /// A header feature cannot be decoded.
     #[error("header feature {feature} at offset {offset} cannot be decoded")]

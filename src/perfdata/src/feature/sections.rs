@@ -37,9 +37,11 @@ impl<'a> Features<'a> {
         let offset = header.data.end();
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
         let at = &mut Cursor::new(file.get(start..).unwrap_or_default(), header.endian);
-        for feature in header.present() {
+        let mut present = header.present();
+        while let Some(feature) = present.next() {
             let Ok(section) = Section::decode(at) else {
-                findings.push(Finding::FeatureTableCut { offset });
+                let lost = 1 + present.count();
+                findings.push(Finding::FeatureTableCut { offset, lost });
                 break;
             };
             match section.of(file) {
