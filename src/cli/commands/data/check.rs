@@ -191,8 +191,6 @@ impl Checked {
                         faults.add(kind, "broken", || cannot(&error));
                     }
                 }
-                // Old recorders cut its name short, and nobody reads it.
-                What::User(_) if kind == RecordKind::HEADER_EVENT_TYPE => {}
                 What::User(_) => {
                     if let Err(error) = UserRecord::decode(&turn.record.raw, endian) {
                         faults.add(kind, "broken", || cannot(&error));
