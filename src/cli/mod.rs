@@ -7,6 +7,7 @@ mod argv;
 mod commands;
 mod config;
 mod context;
+mod debuginfod;
 mod error;
 mod files;
 mod filter;

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bytes gathered before a write to stdout.
 const BUFFER: usize = 64 << 10;
@@ -21,6 +21,7 @@ pub(crate) struct Output {
     terminal: bool,
     closed: AtomicBool,
     quiet: AtomicBool,
+    redirected: Arc<AtomicBool>,
 }
 
 impl Output {
@@ -39,6 +40,7 @@ impl Output {
             terminal,
             closed: AtomicBool::new(false),
             quiet: AtomicBool::new(false),
+            redirected: Arc::default(),
         }
     }
 
@@ -55,8 +57,14 @@ impl Output {
         }
     }
 
+    /// Tells, also later, whether stdout was sent elsewhere.
+    pub(crate) fn redirected(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.redirected)
+    }
+
     /// Sends stdout elsewhere from now on: to a pager.
     pub(crate) fn redirect(&self, sink: Box<dyn Write + Send>) {
+        self.redirected.store(true, Ordering::Relaxed);
         *self.lock() = BufWriter::with_capacity(BUFFER, sink);
     }
 
@@ -75,6 +83,20 @@ impl Output {
     /// `-q`: [`note`](Self::note) and [`warn`](Self::warn) say nothing from now on. Errors are always printed.
     pub(crate) fn set_quiet(&self, quiet: bool) {
         self.quiet.store(quiet, Ordering::Relaxed);
+    }
+
+    /// Whether `-q` was given.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet.load(Ordering::Relaxed)
+    }
+
+    /// Whether stderr is a terminal, so that a line of it may be written over.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that asks for stderr"
+    )]
+    pub(crate) fn shows_errors_on_terminal() -> bool {
+        io::stderr().is_terminal()
     }
 
     /// One line on stderr, unless `-q`.

@@ -2,20 +2,25 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::ArgMatches;
-use rperf_symbol::SearchPaths;
+use rperf_symbol::{SearchPaths, Servers};
 
+use super::context::Context;
+use super::debuginfod;
 use super::error::CliError;
 use super::options::flag;
 
-/// The files that options name.
+/// The files and servers that options name.
 pub(crate) struct Symbols {
     vmlinux: Option<PathBuf>,
     /// No kernel image is read, but for one that is named.
     ignore_vmlinux: bool,
     kallsyms: Option<PathBuf>,
     symfs: Option<PathBuf>,
+    /// `--debuginfod`.
+    servers: Option<Arc<dyn Servers>>,
     demangle: bool,
     demangle_kernel: bool,
 }
@@ -25,13 +30,15 @@ impl Symbols {
     ///
     /// # Errors
     ///
-    /// Files that can't be read.
-    pub(crate) fn new(matches: &ArgMatches) -> Result<Self, CliError> {
+    /// Files that can't be read, servers that can't be asked.
+    pub(crate) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
         let file = |option| {
             let path = matches.get_one::<String>(option).map(PathBuf::from);
             path.map(|path| readable(path, option)).transpose()
         };
+        let servers = debuginfod::client(matches, "rperf.debuginfod", context)?;
         Ok(Self {
+            servers: servers.map(|client| Arc::new(client) as Arc<dyn Servers>),
             vmlinux: file("vmlinux")?,
             ignore_vmlinux: is_set(matches, "ignore-vmlinux"),
             kallsyms: file("kallsyms")?,
@@ -56,6 +63,7 @@ impl Symbols {
             kallsyms_override: self.kallsyms.clone(),
             build_id_cache: cache.or(usual.build_id_cache),
             symfs: self.symfs.clone(),
+            servers: self.servers.clone(),
             demangle: self.demangle,
             demangle_kernel: self.demangle_kernel,
             ..usual

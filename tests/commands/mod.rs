@@ -12,6 +12,7 @@ mod cli_perf;
 mod config;
 mod cut_while_read;
 mod data;
+mod debuginfod;
 mod dump;
 mod evlist;
 mod handmade;

@@ -2,7 +2,7 @@
 
 use clap::{Arg, Command};
 
-use crate::cli::jobs;
+use crate::cli::{debuginfod, jobs};
 use crate::cli::options::{not_yet, number, optional, switch, value};
 
 const ABOUT: &str = "\
@@ -176,6 +176,7 @@ fn rest() -> Vec<Arg> {
         not_yet("total-cycles", ""),
         not_yet("disable-order", ""),
         switch("skip-empty").help("leave out events without samples (the default)"),
+        debuginfod::option(),
         jobs::option(),
     ]
 }

@@ -85,7 +85,7 @@ impl Settings {
             relative: text("percentage").map_or(Ok(false), is_relative)?,
             skip_empty: switch("skip-empty") != Some(false),
             quiet,
-            symbols: Symbols::new(matches)?,
+            symbols: Symbols::new(matches, context)?,
         })
     }
 

@@ -4,7 +4,7 @@ use clap::{Arg, ArgMatches, Command};
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::jobs;
+use crate::cli::{debuginfod, jobs};
 use crate::cli::options::{counter, list, not_yet, number, switch, value};
 
 const ABOUT: &str = "\
@@ -151,6 +151,7 @@ fn rest() -> Vec<Arg> {
         not_yet("switch-on", ""),
         not_yet("switch-off", ""),
         not_yet("show-on-off-events", ""),
+        debuginfod::option(),
         jobs::option(),
     ]
 }

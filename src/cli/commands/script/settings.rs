@@ -88,7 +88,7 @@ impl Settings {
             records: records::shown(matches),
             verbose: context.verbosity(matches) > 0,
             jobs: jobs(matches, context)?,
-            symbols: Symbols::new(matches)?,
+            symbols: Symbols::new(matches, context)?,
             wanted: Wanted::new(matches)?,
         })
     }

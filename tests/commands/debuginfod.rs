@@ -1,0 +1,183 @@
+//! `--debuginfod`: names and lines of programs that are not on this machine, from a server on the loopback interface.
+
+use std::fs;
+
+use rperf_testkit::{Answer, HttpServer, Outcome, Run, Scratch, skip};
+
+use super::rperf;
+use crate::kernel::rperf_in;
+
+const PROGRAM: &str = "\
+static volatile unsigned long sum;
+static __attribute__((noinline)) void add_up(void)
+{
+    for (unsigned long i = 0; i < 100000000; i++)
+        sum += i;
+}
+int main(void)
+{
+    add_up();
+    return 0;
+}
+";
+
+/// A program with a recording of it, taken apart as distributions do.
+struct Split {
+    scratch: Scratch,
+    id: String,
+    executable: Vec<u8>,
+    debuginfo: Vec<u8>,
+}
+
+impl Split {
+    fn make(test: &str) -> Option<Self> {
+        let scratch = Scratch::new();
+        scratch.write("prog.c", PROGRAM).expect("a file");
+        for words in [
+            &["gcc", "-g", "-O1", "-Wl,--build-id", "-o", "prog", "prog.c"][..],
+            &["objcopy", "--only-keep-debug", "prog", "prog.debug"],
+            &["strip", "prog"],
+        ] {
+            let (tool, words) = words.split_first().expect("a tool");
+            let made = Run::new(tool).args(words).within(scratch.path()).finish();
+            if !made.as_ref().is_ok_and(|made| made.status == 0) {
+                skip(test, &format!("{tool}: {made:?}"));
+                return None;
+            }
+        }
+        let words = [
+            "record",
+            "-o",
+            "perf.data",
+            "-q",
+            "-N",
+            "-e",
+            "cpu-clock:u",
+            "-F",
+            "2000",
+            "./prog",
+        ];
+        let recorded = rperf_in(&scratch, &words).finish().expect("rperf starts");
+        if recorded.status != 0 {
+            skip(test, &recorded.stderr);
+            return None;
+        }
+        let listed = rperf(&["buildid-list", "-i", "prog"]).within(scratch.path());
+        let id = listed.finish().expect("rperf starts").stdout;
+        let bytes = |name| fs::read(scratch.path().join(name)).expect("it was made");
+        Some(Self {
+            id: id.trim().to_owned(),
+            executable: bytes("prog"),
+            debuginfo: bytes("prog.debug"),
+            scratch,
+        })
+    }
+
+    /// A server that has both parts.
+    fn server(&self) -> HttpServer {
+        let places = [
+            (self.place("executable"), self.executable.clone()),
+            (self.place("debuginfo"), self.debuginfo.clone()),
+        ];
+        let server = HttpServer::start(move |path| {
+            let found = places.iter().find(|(place, _)| place == path);
+            found.map_or(Answer::Status(404), |(_, bytes)| {
+                Answer::File(bytes.clone(), &[])
+            })
+        });
+        server.expect("a server on the loopback interface")
+    }
+
+    fn place(&self, part: &str) -> String {
+        format!("/buildid/{}/{part}", self.id)
+    }
+
+    fn run(&self, words: &[&str]) -> Outcome {
+        self.run_with(words, |run| run)
+    }
+
+    fn run_with(&self, words: &[&str], more: impl Fn(Run) -> Run) -> Outcome {
+        let run = more(rperf_in(&self.scratch, words));
+        let outcome = run.finish().expect("rperf starts");
+        assert_eq!(outcome.status, 0, "{outcome:?}");
+        outcome
+    }
+}
+
+const REPORT: [&str; 5] = ["report", "-q", "--stdio", "-s", "sym"];
+
+#[test]
+fn names_and_lines_come_from_servers() {
+    const TEST: &str = "commands::debuginfod::names_and_lines_come_from_servers";
+    let Some(split) = Split::make(TEST) else {
+        return;
+    };
+    let server = split.server();
+    let option = format!("--debuginfod={}", server.url());
+    let names = |outcome: &Outcome| outcome.stdout.contains("[.] add_up");
+    assert!(!names(&split.run(&REPORT)));
+    assert!(!names(&split.run_with(&REPORT, |run| {
+        run.env("DEBUGINFOD_URLS", server.url())
+    })));
+    assert_eq!(server.questions(), [""; 0], "nobody asked for it");
+    let fetched = split.run(&[&REPORT[..], &[&option]].concat());
+    assert!(names(&fetched), "{fetched:?}");
+    assert_eq!(fetched.stderr, "");
+    assert!(server.questions().contains(&split.place("debuginfo")));
+    assert!(
+        !server.questions().contains(&split.place("executable")),
+        "that one is here"
+    );
+    // What was fetched stays; libdebuginfod looks in the same place.
+    let kept = format!(".cache/debuginfod_client/{}/debuginfo", split.id);
+    assert!(split.scratch.path().join(kept).is_file());
+    let before = server.questions().len();
+    assert_eq!(split.run(&[&REPORT[..], &[&option]].concat()), fetched);
+    assert_eq!(server.questions().len(), before);
+    // Without the program, and from the servers of the environment.
+    fs::remove_file(split.scratch.path().join("prog")).expect("it is there");
+    let words = ["script", "-F", "ip,sym,srcline", "--debuginfod"];
+    let cache = split.scratch.path().join("another/cache");
+    let script = split.run_with(&words, |run| {
+        let run = run.env("DEBUGINFOD_URLS", format!(" {} ", server.url()));
+        run.env("DEBUGINFOD_CACHE_PATH", &cache)
+    });
+    assert!(script.stdout.contains(" add_up\n  prog.c:"), "{script:?}");
+    for part in ["debuginfo", "executable"] {
+        assert!(cache.join(&split.id).join(part).is_file(), "{part}");
+    }
+}
+
+#[test]
+fn a_server_that_is_not_there_is_said_once() {
+    const TEST: &str = "commands::debuginfod::a_server_that_is_not_there_is_said_once";
+    let Some(split) = Split::make(TEST) else {
+        return;
+    };
+    let without = split.run(&REPORT);
+    let gone = split.server().url();
+    let option = format!("--debuginfod={gone}");
+    let outcome = split.run(&[&REPORT[..], &[&option]].concat());
+    assert_eq!(outcome.stdout, without.stdout);
+    // -q leaves out warnings.
+    assert_eq!(outcome.stderr, "");
+    let outcome = split.run(&["report", "--stdio", &option]);
+    let said = format!(
+        "Warning: debuginfod server {gone} cannot be used: Connection refused (os error 111)\n"
+    );
+    assert_eq!(outcome.stderr, said);
+}
+
+#[test]
+fn what_names_no_server_is_refused() {
+    let scratch = Scratch::new();
+    let refused = |words: &[&str]| {
+        let outcome = rperf_in(&scratch, words).finish().expect("rperf starts");
+        assert_eq!((outcome.status, &*outcome.stdout), (129, ""), "{outcome:?}");
+        outcome.stderr
+    };
+    let none = "--debuginfod: no server is known\nhint: --debuginfod=URL names one, DEBUGINFOD_URLS those that are always asked\n";
+    assert_eq!(refused(&["report", "--debuginfod"]), none);
+    let bad = "'ftp://one' is no address of a debuginfod server: it begins with neither http:// nor https://\n";
+    assert_eq!(refused(&["script", "--debuginfod=ftp://one"]), bad);
+}
