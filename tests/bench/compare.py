@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
 """Runs two commands in turns and prints medians beside each other.
 
-usage: compare.py [-n ROUNDS] [--row JOB [--limit SECONDS]] NAME COMMAND NAME COMMAND
+usage: compare.py [-n ROUNDS] [--row JOB [--limit SECONDS]] [--stop SECONDS] [--memory GB]
+                  [--kept FILE] NAME COMMAND NAME COMMAND
 
 Each command runs in a shell with its output sent to /dev/null. Figures are of the whole process tree:
 wall and CPU (user + system) seconds, peak resident and peak anonymous memory (RssAnon, sampled every
 5 ms from /proc of the main process). With --row one line of a table: CPU, wall and anonymous memory of
 either, how often the second's CPU goes into the first's, and the second's wall as a multiple of the limit.
+A command that runs longer than --stop is ended and shown as such; one of more than 20 s has one round only.
+With --kept the first command's figures are taken from FILE if they stand there, and put there if not.
 """
 import argparse
+import json
 import os
+import signal
 import statistics
 import subprocess
 import time
@@ -26,21 +31,65 @@ def anonymous_kib(pid):
     return 0
 
 
-def run(command):
+class Bounds:
+    """What a command is given: seconds, and GB of address space."""
+
+    def __init__(self, stop, memory):
+        self.stop = stop
+        self.prefix = f"ulimit -v {int(memory * 1e6)}; " if memory else ""
+
+
+def run(command, bounds):
     start = time.monotonic()
     child = subprocess.Popen(
-        ["sh", "-c", "exec " + command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ["sh", "-c", f"{bounds.prefix}exec {command}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
+    # Where memory runs out, it is the measured command that ends.
+    with open(f"/proc/{child.pid}/oom_score_adj", "w", encoding="utf-8") as score:
+        score.write("1000")
     peak = 0
     while True:
         pid, status, usage = os.wait4(child.pid, os.WNOHANG)
         if pid:
             break
         peak = max(peak, anonymous_kib(child.pid))
+        if time.monotonic() - start > bounds.stop:
+            os.killpg(child.pid, signal.SIGKILL)
         time.sleep(0.005)
     child.returncode = os.waitstatus_to_exitcode(status)
     wall = time.monotonic() - start
     return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, peak / 1024, child.returncode
+
+
+def measure(pairs, rounds, bounds):
+    """Medians of wall, CPU, resident, anonymous and status for each name."""
+    results = {name: [] for name, _ in pairs}
+    for _ in range(rounds):
+        for name, command in pairs:
+            if not results[name] or results[name][-1][0] < 20:
+                results[name].append(run(command, bounds))
+    return {name: [statistics.median(column) for column in zip(*rows)] for name, rows in results.items()}
+
+
+def kept(path, pair, rounds, bounds):
+    """The first command's figures from the file; measured, and written there, if it doesn't have them."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            figures = json.load(file)
+    except OSError:
+        figures = {}
+    if pair[1] not in figures:
+        figures[pair[1]] = measure([pair], rounds, bounds)[pair[0]]
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(figures, file, indent=1)
+    return figures[pair[1]]
+
+
+def cell(figures):
+    wall, cpu, _, anonymous, status = figures
+    if status == -signal.SIGKILL:
+        return f"> {wall:.0f} s, {anonymous:.0f} MB by then"
+    return f"{cpu:.2f} s, {wall:.2f} s, {anonymous:.0f} MB" + (f" (status {status:.0f})" if status else "")
 
 
 def main():
@@ -48,26 +97,31 @@ def main():
     arguments.add_argument("-n", type=int, default=5, help="rounds")
     arguments.add_argument("--row", metavar="JOB", help="print one row of a table")
     arguments.add_argument("--limit", type=float, help="seconds that nothing can be faster than")
-    arguments.add_argument("words", nargs=4, metavar=("NAME COMMAND"))
+    arguments.add_argument("--stop", type=float, default=180, help="seconds after which a command is ended")
+    arguments.add_argument("--kept", metavar="FILE", help="figures of the first command")
+    arguments.add_argument("words", nargs="+", metavar=("NAME COMMAND"))
+    arguments.add_argument("--memory", type=float, help="GB of address space that a command may have")
     options = arguments.parse_args()
-    pairs = [(options.words[0], options.words[1]), (options.words[2], options.words[3])]
-    results = {name: [] for name, _ in pairs}
-    for _ in range(options.n):
-        for name, command in pairs:
-            results[name].append(run(command))
+    if len(options.words) not in (2, 4):
+        arguments.error("one or two pairs of NAME and COMMAND")
+    pairs = list(zip(options.words[::2], options.words[1::2]))
+    bounds = Bounds(options.stop, options.memory)
     medians = {}
-    for name, rows in results.items():
-        medians[name] = [statistics.median(column) for column in zip(*rows)]
-    first, second = (medians[name] for name, _ in pairs)
+    if options.kept:
+        medians[pairs[0][0]] = kept(options.kept, pairs[0], options.n, bounds)
+    medians |= measure([pair for pair in pairs if pair[0] not in medians], options.n, bounds)
+    first, second = (medians[name] for name, _ in (pairs[0], pairs[-1]))
     if options.row:
-        cells = [f"{m[1]:.2f} s, {m[0]:.2f} s, {m[3]:.0f} MB" for m in (first, second)]
+        cells = " | ".join(cell(medians[name]) for name, _ in pairs)
         limit = f"{second[0] / options.limit:.0f}" if options.limit else ""
-        print(f"| {options.row} | {cells[0]} | {cells[1]} | {first[1] / max(second[1], 1e-9):.1f} | {limit} |")
+        more = ">" if first[4] == -signal.SIGKILL else ""
+        ratio = f" | {more}{first[1] / max(second[1], 1e-9):.1f} | {limit}" if len(pairs) > 1 else ""
+        print(f"| {options.row} | {cells}{ratio} |", flush=True)
         return
     for name, _ in pairs:
         wall, cpu, rss, anonymous, status = medians[name]
         print(f"{name:>10}: wall {wall:8.3f} s  cpu {cpu:8.3f} s  rss {rss:8.1f} MB  anon {anonymous:8.1f} MB  status {status:.0f}")
-    print(f"{'ratio':>10}: wall {first[0] / second[0]:8.1f}    cpu {first[1] / max(second[1], 1e-9):8.1f}    (first / second)")
+    print(f"{'ratio':>10}: wall {first[0] / second[0]:8.1f}    cpu {first[1] / max(second[1], 1e-9):8.1f}    (first / second)", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,16 @@
 #!/bin/sh
-# Records the files that docs/performance.md speaks of, measures perf and rperf in turns, and prints its table.
-# usage: tests/bench/run.sh [FOLDER]   (root; needs linux-perf, g++, python3, 5 GB; about ten minutes)
-# Files that are in FOLDER already are kept. RPERF names a binary to measure instead of building one, ROUNDS how often,
-# DWARF=1 adds the recording with copied stacks, over which perf takes minutes.
+# Records the files that docs/performance.md speaks of, measures perf and rperf in turns, and prints its tables.
+# usage: tests/bench/run.sh [FOLDER [PART...]]   (root; needs linux-perf, g++, rustc, python3; 12 GB if all parts run)
+# Parts: fp tp dwarf hard distinct zstd pipe tenfold text record start; without any, all of them.
+# Files that are in FOLDER already are kept, and so are perf's figures (FOLDER/perf.json: delete it to measure perf anew).
+# RPERF names a binary to measure instead of building one, ROUNDS how often; STOP and
+# MEMORY are the seconds and GB that a command is given (180, 18).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../.."
 folder=${1:-target/bench}
-seconds=${SECONDS_TO_RECORD:-40}
+[ $# -eq 0 ] || shift
+parts=${*:-fp tp dwarf hard distinct zstd pipe tenfold text record start}
 mkdir -p "$folder"
 if [ -z "${RPERF:-}" ]; then
     cargo build --release --quiet
@@ -16,49 +19,107 @@ if [ -z "${RPERF:-}" ]; then
 fi
 rperf=$RPERF
 cd "$folder"
+. "$here/files.sh"
+[ -x repeat ] || built
+rate=$(cat /proc/sys/kernel/perf_event_max_sample_rate)
+trap 'echo "$rate" >/proc/sys/kernel/perf_event_max_sample_rate; rm -f r.data r.data.old text copy' EXIT
+echo 100000 >/proc/sys/kernel/perf_event_max_sample_rate
 
-g++ -O2 -g -fno-omit-frame-pointer -pthread "$here/load.cpp" -o load
-g++ -O2 "$here/limit.cpp" -o limit
-gcc -O2 "$here/syscalls.c" -o syscalls
-if [ ! -e fp.data ]; then
-    limit=$(cat /proc/sys/kernel/perf_event_max_sample_rate)
-    echo 100000 >/proc/sys/kernel/perf_event_max_sample_rate
-    perf record -q -F 25000 -g -a -m 4096 -o fp.data -- ./load "$seconds" 2>/dev/null
-    echo "$limit" >/proc/sys/kernel/perf_event_max_sample_rate
-fi
-if [ ! -e tp.data ]; then
-    calls=${CALLS_TO_RECORD:-6500000}
-    perf record -q -e raw_syscalls:sys_enter -a -m 4096 -o tp.data -- \
-        sh -c "./syscalls $calls & ./syscalls $calls; wait" 2>/dev/null
-fi
-if [ -n "${DWARF:-}" ] && [ ! -e dwarf.data ]; then
-    perf record -q -F 2000 --call-graph dwarf -o dwarf.data -- ./load 15 2>/dev/null
-fi
+compare() { python3 "$here/compare.py" -n "${ROUNDS:-3}" --stop "${STOP:-180}" --memory "${MEMORY:-18}" "$@"; }
 
-walk() { ./limit "$1" | cut -d' ' -f2; }
+# row FILE JOB WORDS [WORDS OF RPERF ALONE]: a row beside perf over FILE.data, with the walk over headers as the limit.
 row() {
-    file=${3:-fp.data}
-    python3 "$here/compare.py" -n "${ROUNDS:-3}" --row "$1" --limit "$(walk "$file")" \
-        perf "perf $2 -i $file" rperf "$rperf $2 -i $file"
+    need "$1"
+    compare --kept perf.json --row "$2, $1" --limit "$(./limit "$1.data" | cut -d' ' -f2)" \
+        perf "perf $3 -i $1.data" rperf "$rperf $3 ${4:-} -i $1.data"
 }
-for file in fp.data tp.data; do
-    echo "$file: $(stat -Lc %s $file) bytes; summed, walked (s), records: $(./limit $file | cut -d' ' -f1-3)"
+
+# own FILE JOB WORDS: what perf 6.1 doesn't do.
+own() {
+    need "$1"
+    compare --row "$2, $1 (perf has none)" rperf "$rperf $3 -i $1.data"
+}
+
+# piped JOB WORDS: as row, with the file through standard input.
+piped() { compare --kept perf.json --row "$1, pipe" perf "perf $2 -i - <pipe.data" rperf "$rperf $2 -i - <pipe.data"; }
+
+report="report --stdio --no-inline"
+flat="report --stdio --no-children -g none"
+three() {
+    row "$1" "\`report --stdio\`" "$report"
+    row "$1" "\`report --no-children -g none\`" "$flat"
+    row "$1" "\`script --no-inline\`" "script --no-inline"
+}
+tracepoint() {
+    row "$1" "\`report --no-children\`" "report --stdio --no-children"
+    row "$1" "\`script\`" "script"
+}
+copied() {
+    row "$1" "\`script\` with inlines" "script"
+    row "$1" "\`report -s srcline\`" "report --stdio -s srcline"
+}
+
+# text NAME WORDS: into a file and through a pipe, beside cat of the same text.
+text() {
+    $rperf $2 2>/dev/null >text
+    compare --row "$1, into a file" "cat" "cat text >copy" rperf "$rperf $2 >copy"
+    compare --row "$1, into a pipe" "cat" "sh -c 'cat text | cat'" rperf "sh -c '$rperf $2 | cat'"
+    rm -f text copy
+}
+
+recorded() {
+    compare --row "$1" perf "perf record -q $2 -o r.data sleep 5" rperf "$rperf record -q $2 -o r.data sleep 5"
+    for each in perf "$rperf"; do
+        "$each" record -q $2 -o r.data sleep 5 >/dev/null 2>&1
+        echo "  lost by ${each##*/}: $(perf report --stats -i r.data 2>/dev/null | awk '/LOST/ { found += $3 } END { print found + 0 }') records of losses"
+    done
+}
+
+measure() {
+    case $1 in
+    fp) three fp; own fp "\`report --inline\`" "report --stdio --inline" ;;
+    hard | distinct | zstd) three "$1" ;;
+    tp) tracepoint tp ;;
+    dwarf) copied dwarf; copied dwarf-rust ;;
+    pipe)
+        need pipe
+        piped "\`report --stdio\`" "$report"
+        piped "\`script --no-inline\`" "script --no-inline"
+        ;;
+    tenfold)
+        three fp-10
+        three distinct-10
+        tracepoint tp-short
+        tracepoint tp-short-10
+        copied dwarf-10
+        ;;
+    text)
+        need fp; need dwarf
+        text "\`script --no-inline\`, fp" "script --no-inline -i fp.data"
+        text "\`script\`, dwarf" "script -i dwarf.data"
+        ;;
+    record)
+        ./load 200 &
+        load=$!
+        for hertz in 99 997 9997; do recorded "\`record -ag -F $hertz sleep 5\`" "-a -g -F $hertz"; done
+        kill "$load"
+        ;;
+    start)
+        compare --row "\`--version\`" perf "perf --version" rperf "$rperf --version"
+        compare --row "\`record true\`" perf "perf record -q -o r.data true" rperf "$rperf record -q -o r.data true"
+        ;;
+    *) echo "no such part: $1" >&2; exit 2 ;;
+    esac
+}
+
+echo "$(date -u +%F), $(nproc) cores, load average $(cut -d' ' -f1 /proc/loadavg), $(perf --version)"
+echo
+for part in $parts; do
+    echo "| $part | perf: CPU, wall, anonymous | rperf | CPU, times less | wall, times the walk over headers |"
+    echo "| --- | --- | --- | --- | --- |"
+    measure "$part"
+    echo
 done
-echo
-echo "| job | perf: CPU, wall, anonymous | rperf | CPU, times less | wall, times the walk over headers |"
-echo "| --- | --- | --- | --- | --- |"
-row "\`report --stdio\`, fp" "report --stdio --no-inline"
-row "\`report --no-children -g none\`, fp" "report --stdio --no-children -g none"
-row "\`script --no-inline\`, fp" "script --no-inline"
-row "\`report --no-children\`, tracepoint" "report --stdio --no-children" tp.data
-row "\`script\`, tracepoint" "script" tp.data
-if [ -e dwarf.data ]; then
-    row "\`script\`, dwarf" "script" dwarf.data
-    row "\`report -s srcline\`, dwarf" "report --stdio -s srcline" dwarf.data
-fi
-echo
-compare() { echo "--- $1"; python3 "$here/compare.py" -n "${ROUNDS:-3}" perf "perf $2" rperf "$rperf $2"; }
-compare "start-up: --version" "--version"
-compare "record true" "record -q -o r.data true"
-compare "record -ag -F 9997, 5 s" "record -q -ag -F 9997 -o r.data sleep 5"
-rm -f r.data r.data.old
+for file in *.data; do
+    echo "$file: $(stat -Lc %s "$file") bytes; summed, walked (s), records: $(./limit "$file" | cut -d' ' -f1-3)"
+done
