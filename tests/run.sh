@@ -45,6 +45,14 @@ cargo test --workspace --quiet -- --skip guest::
 
 target=${CARGO_TARGET_DIR:-target}
 
+say "fuzzing"
+# The fuzzer comes from the registry.
+if sh tests/fuzz.sh 0; then
+    sh tests/fuzz.sh 60
+else
+    missing "the fuzz targets cannot be built: sh tests/fuzz.sh 0"
+fi
+
 say "static builds"
 for machine in x86_64 aarch64; do
     triple=$machine-unknown-linux-musl

@@ -6,19 +6,20 @@ use libfuzzer_sys::fuzz_target;
 use rperf_events::tracepoint::{Context, Format, Machine, NoSymbols, PrintFmt, PrintkFormats};
 use rperf_wire::Endian;
 
-fuzz_target!(|input: (&str, bool, &[u8])| {
-    let (text, big, raw) = input;
-    let Ok(format) = Format::parse(text) else {
+// A description as the kernel shows it; behind a NUL the byte order, the size of a long, and a record's bytes.
+fuzz_target!(|bytes: &[u8]| {
+    let mut parts = bytes.splitn(2, |byte| *byte == 0);
+    let text = String::from_utf8_lossy(parts.next().unwrap_or_default());
+    let (how, raw) = parts.next().and_then(<[u8]>::split_first).unwrap_or((&0, &[]));
+    let endian = if how & 1 == 1 { Endian::Big } else { Endian::Little };
+    let long_size = if how & 2 == 2 { 4 } else { 8 };
+    let Ok(format) = Format::parse_for(&text, usize::from(long_size)) else {
         return;
     };
-    let endian = if big { Endian::Big } else { Endian::Little };
     for field in format.common_fields.iter().chain(&format.fields) {
         let _value = field.value(raw, endian);
     }
-    let machine = Machine {
-        endian,
-        long_size: 8,
-    };
+    let machine = Machine { endian, long_size };
     let program = PrintFmt::compile(&format, machine);
     let context = Context {
         symbols: &NoSymbols,
