@@ -1,6 +1,6 @@
 //! The disk as the symbol loader sees it.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -13,19 +13,17 @@ pub(crate) struct DiskFiles;
 
 impl Files for DiskFiles {
     fn read(&self, path: &Path) -> io::Result<FileBytes> {
-        let file = File::open(path)?;
-        let metadata = file.metadata()?;
-        if !metadata.is_file() {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "not a regular file",
-            ));
-        }
+        let (file, metadata) = regular(path)?;
         // What /proc and /sys make up has no length, or says a page where there are a few bytes.
         if metadata.len() == 0 || path.starts_with("/sys") {
             return fs::read(path).map(FileBytes::from);
         }
         Ok(FileBytes::new(Mapped(rperf_sys::map(&file)?)))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Box<dyn io::Read>> {
+        let (file, _) = regular(path)?;
+        Ok(Box::new(file))
     }
 
     fn is_trusted(&self, path: &Path) -> bool {
@@ -34,6 +32,18 @@ impl Files for DiskFiles {
             owner == 0 || owner == effective_user()
         })
     }
+}
+
+fn regular(path: &Path) -> io::Result<(File, Metadata)> {
+    let file = File::open(path)?;
+    let metadata = file.metadata()?;
+    if metadata.is_file() {
+        return Ok((file, metadata));
+    }
+    Err(io::Error::new(
+        io::ErrorKind::InvalidInput,
+        "not a regular file",
+    ))
 }
 
 /// A mapping that gives its bytes the way [`FileBytes`] asks for them.

@@ -13,6 +13,7 @@ mod inline;
 mod jit;
 mod object;
 mod resolver;
+mod shown;
 mod user_stacks;
 
 pub use chain::Split;

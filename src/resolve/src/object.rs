@@ -1,6 +1,5 @@
 //! The symbols of one object: where they are read, and the names that were shown so far.
 
-use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -15,11 +14,9 @@ use rperf_unwind::Cause;
 
 use crate::inline::{Inlines, Reading};
 use crate::jit;
+use crate::shown::ShownNames;
 
-/// A name in source form, once it was asked for; `None` inside where the name stands as it is.
-type Name = OnceLock<Option<Box<str>>>;
-
-/// A loaded object. Names in source form are kept: making one takes microseconds, and a report shows the same few.
+/// A loaded object.
 pub(crate) struct Object {
     pub(crate) table: SymbolTable,
     pub(crate) source: PathBuf,
@@ -28,8 +25,7 @@ pub(crate) struct Object {
     debug: Option<DebugSource>,
     /// Read when the first line or inlined function is asked for.
     inlines: OnceLock<Option<Box<Inlines>>>,
-    /// One for each symbol, made when the first name is asked for.
-    names: OnceLock<Box<[Name]>>,
+    names: ShownNames,
 }
 
 impl Object {
@@ -41,7 +37,7 @@ impl Object {
             modules: Vec::new(),
             debug: None,
             inlines: OnceLock::new(),
-            names: OnceLock::new(),
+            names: ShownNames::default(),
         }
     }
 
@@ -81,12 +77,12 @@ impl Object {
     }
 
     /// The symbol at `index`, or the one that it is inlined into.
-    pub(crate) fn symbol(&self, index: SymbolIndex) -> Option<&Symbol> {
+    pub(crate) fn symbol(&self, index: SymbolIndex) -> Option<Symbol> {
         let index = match self.inlined(index) {
             Some((_, _, base)) => base,
             None => index,
         };
-        (index.as_usize() < self.table.len()).then(|| self.table.get(index))
+        self.table.get(index)
     }
 
     pub(crate) fn name(&self, index: SymbolIndex) -> &str {
@@ -96,18 +92,7 @@ impl Object {
                 inlines.lines.function_name(function)
             });
         }
-        let names = self
-            .names
-            .get_or_init(|| (0..self.table.len()).map(|_| OnceLock::new()).collect());
-        let made = names.get(index.as_usize()).and_then(|place| {
-            place
-                .get_or_init(|| match self.table.name(index) {
-                    Cow::Borrowed(_) => None,
-                    Cow::Owned(name) => Some(name.into_boxed_str()),
-                })
-                .as_deref()
-        });
-        made.unwrap_or_else(|| self.table.raw_name(index))
+        self.names.get(&self.table, index)
     }
 
     /// The symbol at `address` in terms of the object, or that of the function with this number.
@@ -117,13 +102,6 @@ impl Object {
             Some(number) => SymbolIndex::new(number as usize)
                 .filter(|index| index.as_usize() < self.table.len()),
         }
-    }
-
-    /// The start of the first symbol and the end of the last.
-    pub(crate) fn bounds(&self) -> Option<(u64, u64)> {
-        let (_, first) = self.table.iter().next()?;
-        let (_, last) = self.table.iter().next_back()?;
-        Some((first.start, last.end))
     }
 
     /// What a kernel's listing says of the module called `[name]`.

@@ -124,7 +124,7 @@ impl<'w> Resolver<'w> {
 
     fn kernel_covers(&self, kernel: MappingId, ip: u64) -> bool {
         let dso = self.world.mapping(kernel).dso;
-        let bounds = self.object(dso).and_then(Object::bounds);
+        let bounds = self.object(dso).and_then(|object| object.table.bounds());
         bounds.is_some_and(|(start, end)| (start..end).contains(&ip))
     }
 
@@ -222,7 +222,7 @@ impl<'w> Resolver<'w> {
 
     /// Start and end of a symbol, in the terms of [`Frame::address`]; `None` for an id that another resolver made.
     #[must_use]
-    pub fn symbol(&self, symbol: SymbolId) -> Option<&Symbol> {
+    pub fn symbol(&self, symbol: SymbolId) -> Option<Symbol> {
         self.object(symbol.dso)?.symbol(symbol.index)
     }
 

@@ -1,10 +1,13 @@
 //! Collects symbols in the order an object lists them, and does to them what perf does.
 
+use std::sync::Arc;
+
 use crate::choice::keeps_first;
+use crate::files::FileBytes;
+use crate::names::Names;
 use crate::overlaps::Overlaps;
-use crate::table::{
-    AddressSpace, Binding, NameForm, NameRange, Names, Symbol, SymbolTable, shown_name,
-};
+use crate::symbol::{Binding, NameForm, Symbol, Symbols};
+use crate::table::{AddressSpace, SymbolTable, shown_name};
 use crate::tree::TreeChange;
 
 /// The unit to which the end of a last symbol is rounded, whatever the machine's page size
@@ -24,7 +27,7 @@ pub(crate) struct NewSymbol {
 /// A table in the making.
 pub(crate) struct TableBuilder {
     /// In order of insertion; those erased stay, unreferenced.
-    symbols: Vec<Symbol>,
+    symbols: Symbols,
     names: Names,
     /// Positions in `symbols`, sorted by start, equal ones in order of insertion.
     live: Vec<u32>,
@@ -35,14 +38,11 @@ pub(crate) struct TableBuilder {
 }
 
 impl TableBuilder {
+    /// For names that are in no file, or in one that is not kept.
     pub(crate) fn new(demangle: bool) -> Self {
-        Self::with_capacity(demangle, 0, 0)
-    }
-
-    pub(crate) fn with_capacity(demangle: bool, symbols: usize, name_bytes: usize) -> Self {
         Self {
-            symbols: Vec::with_capacity(symbols),
-            names: Names::with_capacity(name_bytes),
+            symbols: Symbols::default(),
+            names: Names::default(),
             live: Vec::new(),
             merged: 0,
             changes: Vec::new(),
@@ -50,7 +50,15 @@ impl TableBuilder {
         }
     }
 
-    /// Adds a symbol. Beyond four thousand million symbols or bytes of names, it is left out.
+    /// For names in `file`, where they stay.
+    pub(crate) fn of_file(demangle: bool, file: FileBytes) -> Self {
+        Self {
+            names: Names::of_file(file),
+            ..Self::new(demangle)
+        }
+    }
+
+    /// Adds a symbol. Beyond four thousand million symbols or half as many bytes of names, it is left out.
     pub(crate) fn push(&mut self, new: NewSymbol, name: &[u8]) {
         if self.symbols.len() >= u32::MAX as usize {
             return;
@@ -58,11 +66,7 @@ impl TableBuilder {
         let Some(name) = self.names.push(name) else {
             return;
         };
-        self.push_named(new, name);
-    }
-
-    fn push_named(&mut self, new: NewSymbol, name: NameRange) {
-        self.symbols.push(Symbol {
+        self.symbols.push(&Symbol {
             start: new.start,
             end: new.start.saturating_add(new.size),
             binding: new.binding,
@@ -72,61 +76,61 @@ impl TableBuilder {
         });
     }
 
+    /// How many symbols were added: the position of the next one.
+    pub(crate) fn len(&self) -> u32 {
+        self.symbols.len() as u32
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.symbols.is_empty()
     }
 
     /// Gives symbols without size the space up to the next one, and the last one a page and what is left of its own.
-    /// `separates(a, b)` tells where the next symbol is of another region and must not be reached.
-    pub(crate) fn fix_ends(&mut self, separates: impl Fn(&str, &str) -> bool) {
+    /// `separates(a, b)` tells of the symbols at two positions whether the next is of another region and must not be reached.
+    pub(crate) fn fix_ends(&mut self, separates: impl Fn(u32, u32) -> bool) {
         self.merge();
         for pair in self.live.windows(2) {
             let &[position, next] = pair else { continue };
-            let Some(next) = self.symbols.get(next as usize).copied() else {
-                continue;
-            };
-            let Some(symbol) = self.symbols.get_mut(position as usize) else {
+            let (Some(symbol), Some(next_start)) =
+                (self.symbols.get(position), self.symbols.start(next))
+            else {
                 continue;
             };
             if symbol.end == symbol.start {
-                let (name, next_name) = (self.names.get(symbol.name), self.names.get(next.name));
-                symbol.end = if separates(name, next_name) {
+                let end = if separates(position, next) {
                     round_up(symbol.end.saturating_add(PAGE))
                 } else {
-                    next.start
+                    next_start
                 };
+                self.symbols.set_end(position, end);
             }
         }
-        let last = self.live.last().copied();
-        if let Some(symbol) = last.and_then(|last| self.symbols.get_mut(last as usize))
+        if let Some(last) = self.live.last().copied()
+            && let Some(symbol) = self.symbols.get(last)
             && symbol.end == symbol.start
         {
-            symbol.end = round_up(symbol.start).saturating_add(PAGE);
+            let end = round_up(symbol.start).saturating_add(PAGE);
+            self.symbols.set_end(last, end);
         }
     }
 
     /// Leaves one symbol per address.
     pub(crate) fn drop_duplicates(&mut self) {
         self.merge();
-        let live = std::mem::take(&mut self.live);
-        let mut kept: Vec<u32> = Vec::with_capacity(live.len());
-        for position in live {
-            let rival = kept.last().copied().filter(|&last| {
-                self.at(last).map(|symbol| symbol.start) == self.at(position).map(|s| s.start)
-            });
-            match rival {
-                Some(rival) if self.prefers(rival, position) => {
-                    self.changes.push(TreeChange::Erase(position));
-                }
-                Some(rival) => {
-                    self.changes.push(TreeChange::Erase(rival));
-                    kept.pop();
-                    kept.push(position);
-                }
-                None => kept.push(position),
+        let mut live = std::mem::take(&mut self.live);
+        let mut changes = std::mem::take(&mut self.changes);
+        live.dedup_by(|position, rival| {
+            if self.symbols.start(*position) != self.symbols.start(*rival) {
+                return false;
             }
-        }
-        self.live = kept;
+            if !self.prefers(*rival, *position) {
+                std::mem::swap(rival, position);
+            }
+            changes.push(TreeChange::Erase(*position));
+            true
+        });
+        self.live = live;
+        self.changes = changes;
     }
 
     /// Sorts what was pushed since the last call in among the rest, after those of equal start.
@@ -140,42 +144,77 @@ impl TableBuilder {
         self.merged = self.symbols.len();
         let symbols = &self.symbols;
         // Stable, and quick on what is sorted already.
-        self.live
-            .sort_by_key(|&position| symbols.get(position as usize).map(|s| s.start));
-    }
-
-    fn at(&self, position: u32) -> Option<&Symbol> {
-        self.symbols.get(position as usize)
+        self.live.sort_by_key(|&position| symbols.start(position));
     }
 
     fn prefers(&self, first: u32, second: u32) -> bool {
-        let (Some(first), Some(second)) = (self.at(first), self.at(second)) else {
+        let (Some(first), Some(second)) = (self.symbols.get(first), self.symbols.get(second))
+        else {
             return true;
         };
-        keeps_first(first, second, || {
+        keeps_first(&first, &second, || {
             let shown = |s: &Symbol| shown_name(self.names.get(s.name), s.form, self.demangle);
-            (shown(first), shown(second))
+            (shown(&first), shown(&second))
         })
     }
 
     /// The finished table.
     pub(crate) fn finish(mut self, space: AddressSpace) -> SymbolTable {
         self.merge();
-        let symbols: Vec<Symbol> = self
-            .live
-            .iter()
-            .filter_map(|&p| self.at(p))
-            .copied()
-            .collect();
-        let overlaps = Overlaps::new(&symbols, &self.symbols, &self.live, self.changes);
+        let changes = std::mem::take(&mut self.changes);
+        let overlaps = Overlaps::new(&self.symbols, &self.live, changes);
+        let mut symbols = self.symbols;
+        if overlaps.is_some() {
+            symbols = symbols.picked(&self.live);
+        } else {
+            // No two have one start. This needs no second list.
+            self.live.sort_unstable();
+            symbols.keep_sorted(&self.live);
+        }
+        self.names.shrink();
         SymbolTable {
             symbols,
-            names: self.names,
+            names: Arc::new(self.names),
             overlaps,
             is_numbered: false,
             space,
             demangle: self.demangle,
         }
+    }
+
+    /// Finished tables of run-time addresses without overlaps, the symbol at each position in the one that `group` says.
+    pub(crate) fn finish_apart(
+        mut self,
+        groups: usize,
+        group: impl Fn(u32) -> usize,
+    ) -> Vec<SymbolTable> {
+        self.merge();
+        self.names.shrink();
+        let names = Arc::new(self.names);
+        let mut members = vec![Vec::new(); groups.saturating_sub(1)];
+        self.live.retain(|position| {
+            let others = group(*position).checked_sub(1);
+            if let Some(members) = others.and_then(|other| members.get_mut(other)) {
+                members.push(*position);
+            }
+            others.is_none()
+        });
+        let others: Vec<Symbols> = members
+            .iter()
+            .map(|members| self.symbols.picked(members))
+            .collect();
+        self.live.sort_unstable();
+        self.symbols.keep_sorted(&self.live);
+        let table = |symbols| SymbolTable {
+            symbols,
+            names: Arc::clone(&names),
+            overlaps: None,
+            is_numbered: false,
+            space: AddressSpace::Runtime,
+            demangle: self.demangle,
+        };
+        let first = std::iter::once(self.symbols);
+        first.chain(others).map(table).collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which of two symbols at one address gives the name.
 
-use crate::table::{Binding, Symbol};
+use crate::symbol::{Binding, Symbol};
 
 /// Whether `first`, the one inserted earlier, is kept and `second` dropped. Names are asked for only
 /// where size and binding don't decide, since they may have to be demangled: perf compares the names shown.
@@ -44,7 +44,8 @@ fn is_syscall_alias(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::{NameForm, NameRange};
+    use crate::names::NameAt;
+    use crate::symbol::NameForm;
 
     fn symbol(size: u64, binding: Binding) -> Symbol {
         Symbol {
@@ -53,7 +54,7 @@ mod tests {
             binding,
             is_function: true,
             form: NameForm::Plain,
-            name: NameRange::default(),
+            name: NameAt::default(),
         }
     }
 

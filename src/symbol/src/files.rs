@@ -18,6 +18,16 @@ pub trait Files: Send + Sync {
     /// Whatever the provider meets: `NotFound`, `PermissionDenied`, or that `path` is no regular file.
     fn read(&self, path: &Path) -> io::Result<FileBytes>;
 
+    /// The same content to be read from start to end: for files that are made up while they are read, and needn't be
+    /// held as a whole.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Files::read`].
+    fn open(&self, path: &Path) -> io::Result<Box<dyn io::Read>> {
+        Ok(Box::new(io::Cursor::new(self.read(path)?)))
+    }
+
     /// Whether what `path` says may be believed. A perf map in `/tmp` could be anybody's: the provider
     /// on disk says `false` for one that belongs to neither root nor the current user.
     fn is_trusted(&self, path: &Path) -> bool {
@@ -68,6 +78,12 @@ impl Deref for FileBytes {
 
     fn deref(&self) -> &[u8] {
         (*self.0).as_ref()
+    }
+}
+
+impl AsRef<[u8]> for FileBytes {
+    fn as_ref(&self) -> &[u8] {
+        self
     }
 }
 

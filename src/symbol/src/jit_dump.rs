@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use crate::builder::{NewSymbol, TableBuilder};
-use crate::table::{AddressSpace, Binding, NameForm, NameRange, Names, Symbol, SymbolTable};
+use crate::names::{NameAt, Names};
+use crate::symbol::{Binding, NameForm, Symbol, Symbols};
+use crate::table::{AddressSpace, SymbolTable};
 
 /// `JiTD`, in the byte order of who wrote it.
 const MAGIC: u32 = 0x4a69_5444;
@@ -46,7 +48,7 @@ pub struct JitFunction {
     pub number: u32,
     /// Where it was moved from.
     moved_from: Option<u64>,
-    name: NameRange,
+    name: NameAt,
 }
 
 impl JitFunction {
@@ -96,7 +98,10 @@ impl JitDump {
     /// A table in which a function is at the position of its number. No address is found in it.
     #[must_use]
     pub fn into_numbered(self) -> SymbolTable {
-        let symbols = self.functions.iter().map(JitFunction::symbol).collect();
+        let mut symbols = Symbols::default();
+        for function in &self.functions {
+            symbols.push(&function.symbol());
+        }
         SymbolTable::numbered(symbols, self.names)
     }
 }

@@ -1,7 +1,10 @@
 //! `/proc/kallsyms`: `ADDRESS TYPE NAME`, and `[MODULE]` after a tab (proc(5), kernel/kallsyms.c).
 
+use std::io;
+
 use crate::builder::{NewSymbol, TableBuilder};
-use crate::table::{AddressSpace, Binding, NameForm, SymbolTable};
+use crate::symbol::{Binding, NameForm};
+use crate::table::{AddressSpace, SymbolTable};
 
 /// One line of the listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,88 +126,143 @@ pub struct Kallsyms {
 /// Parses a whole listing. Where `relocation` gives a symbol and the address it had while recording, all of
 /// the kernel's symbols are moved by the difference to what the listing says (modules stay).
 pub fn parse(listing: &[u8], relocation: Option<(&str, u64)>) -> Kallsyms {
-    let mut builder = TableBuilder::with_capacity(false, listing.len() / 42, listing.len() / 2);
-    let mut reference = None;
-    let mut hidden = true;
-    for line in lines(listing) {
-        hidden &= line.address == 0;
-        if !line.is_wanted() {
-            continue;
-        }
-        if let Some((name, _)) = relocation
-            && reference.is_none()
-            && line.as_symbol().is_function
-            && line.text == name.as_bytes()
-        {
-            reference = Some(line.address);
-        }
-        builder.push(line.as_symbol(), line.text);
-    }
-    let lacks_relocation = relocation.is_some() && reference.is_none() && !hidden;
-    if hidden || lacks_relocation {
-        return Kallsyms {
-            kernel: SymbolTable::empty(AddressSpace::Runtime),
-            modules: Vec::new(),
-            hidden,
-            lacks_relocation,
-        };
-    }
-    let in_module = |name: &str| name.as_bytes().contains(&b'[');
-    builder.fix_ends(|name, next| in_module(name) != in_module(next));
-    builder.drop_duplicates();
-    let distance = match (relocation, reference) {
-        (Some((_, recorded)), Some(listed)) => recorded.wrapping_sub(listed),
-        _ => 0,
-    };
-    let (kernel, modules) = split(builder.finish(AddressSpace::Runtime), distance);
-    Kallsyms {
-        kernel,
-        modules,
-        hidden,
-        lacks_relocation,
-    }
+    let mut collector = Collector::new(relocation);
+    lines(listing).for_each(|line| collector.line(&line));
+    collector.finish()
 }
 
-/// Takes the modules' symbols out of `all`, and moves those of the kernel by `distance`.
-fn split(mut all: SymbolTable, distance: u64) -> (SymbolTable, Vec<ModuleSymbols>) {
-    let mut modules: Vec<(Box<str>, TableBuilder)> = Vec::new();
-    let names = &all.names;
-    all.symbols.retain_mut(|symbol| {
-        let line = Line {
-            address: 0,
-            kind: 0,
-            text: names.get(symbol.name).as_bytes(),
-        };
-        let (name, Some(module)) = line.split() else {
-            symbol.start = symbol.start.wrapping_add(distance);
-            symbol.end = symbol.end.wrapping_add(distance);
-            return true;
-        };
-        let module = String::from_utf8_lossy(module);
-        // The lines of a module stand together: look at the last one first.
-        let known = modules.iter().rposition(|(name, _)| **name == *module);
-        let position = known.unwrap_or_else(|| {
-            modules.push((module.as_ref().into(), TableBuilder::new(false)));
-            modules.len() - 1
-        });
-        let new = NewSymbol {
-            start: symbol.start,
-            size: symbol.end.saturating_sub(symbol.start),
-            binding: symbol.binding,
-            is_function: symbol.is_function,
-            form: NameForm::Plain,
-        };
-        if let Some((_, builder)) = modules.get_mut(position) {
-            builder.push(new, name);
+/// Bytes of a listing that are read at a time.
+const CHUNK: usize = 64 << 10;
+
+/// [`parse`] for a listing that is read on the way, piece by piece.
+///
+/// # Errors
+///
+/// Those of `source`.
+pub fn read(source: &mut dyn io::Read, relocation: Option<(&str, u64)>) -> io::Result<Kallsyms> {
+    let mut collector = Collector::new(relocation);
+    let mut buffer = vec![0; CHUNK];
+    let mut filled = 0;
+    loop {
+        if filled == buffer.len() {
+            buffer.resize(2 * filled, 0);
         }
-        false
-    });
-    let modules = modules.into_iter().map(|(name, builder)| ModuleSymbols {
-        name,
-        table: builder.finish(AddressSpace::Runtime),
-    });
-    let modules = modules.collect();
-    (all, modules)
+        let count = match source.read(buffer.get_mut(filled..).unwrap_or_default()) {
+            Ok(0) => break,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            count => count?,
+        };
+        let (_, new) = buffer.split_at(filled);
+        let last = new.iter().take(count).rposition(|byte| *byte == b'\n');
+        let whole = last.map_or(0, |last| filled + last + 1);
+        filled += count;
+        if whole > 0 {
+            lines(buffer.get(..whole).unwrap_or_default()).for_each(|line| collector.line(&line));
+            buffer.copy_within(whole..filled, 0);
+            filled -= whole;
+        }
+    }
+    lines(buffer.get(..filled).unwrap_or_default()).for_each(|line| collector.line(&line));
+    Ok(collector.finish())
+}
+
+/// A listing in the making.
+struct Collector<'r> {
+    builder: TableBuilder,
+    relocation: Option<(&'r str, u64)>,
+    /// Where the listing has the symbol of `relocation`.
+    reference: Option<u64>,
+    hidden: bool,
+    /// By number; the kernel itself comes before them and has number 0.
+    modules: Vec<Box<str>>,
+    /// From which position on symbols are of which module.
+    runs: Vec<(u32, usize)>,
+}
+
+impl<'r> Collector<'r> {
+    fn new(relocation: Option<(&'r str, u64)>) -> Self {
+        Self {
+            builder: TableBuilder::new(false),
+            relocation,
+            reference: None,
+            hidden: true,
+            modules: Vec::new(),
+            runs: Vec::new(),
+        }
+    }
+
+    fn line(&mut self, line: &Line<'_>) {
+        self.hidden &= line.address == 0;
+        if !line.is_wanted() {
+            return;
+        }
+        let symbol = line.as_symbol();
+        if let Some((name, _)) = self.relocation
+            && self.reference.is_none()
+            && symbol.is_function
+            && line.text == name.as_bytes()
+        {
+            self.reference = Some(line.address);
+        }
+        let (name, module) = line.split();
+        let number = module.map_or(0, |module| self.number(module));
+        if self.runs.last().map_or(0, |(_, last)| *last) != number {
+            self.runs.push((self.builder.len(), number));
+        }
+        self.builder.push(symbol, name);
+    }
+
+    /// The number of a module. The lines of one stand together: the last one is looked at first.
+    fn number(&mut self, module: &[u8]) -> usize {
+        let module = String::from_utf8_lossy(module);
+        let known = self.modules.iter().rposition(|name| **name == *module);
+        let position = known.unwrap_or_else(|| {
+            self.modules.push(module.as_ref().into());
+            self.modules.len() - 1
+        });
+        position + 1
+    }
+
+    fn finish(mut self) -> Kallsyms {
+        let lacks_relocation =
+            self.relocation.is_some() && self.reference.is_none() && !self.hidden;
+        if self.hidden || lacks_relocation {
+            return Kallsyms {
+                kernel: SymbolTable::empty(AddressSpace::Runtime),
+                modules: Vec::new(),
+                hidden: self.hidden,
+                lacks_relocation,
+            };
+        }
+        let runs = &self.runs;
+        let module = |position: u32| {
+            let begun = runs.partition_point(|(first, _)| *first <= position);
+            let run = begun.checked_sub(1).and_then(|last| runs.get(last));
+            run.map_or(0, |(_, number)| *number)
+        };
+        self.builder
+            .fix_ends(|position, next| (module(position) == 0) != (module(next) == 0));
+        self.builder.drop_duplicates();
+        let distance = match (self.relocation, self.reference) {
+            (Some((_, recorded)), Some(listed)) => recorded.wrapping_sub(listed),
+            _ => 0,
+        };
+        let tables = self.builder.finish_apart(1 + self.modules.len(), module);
+        let mut tables = tables.into_iter();
+        let mut kernel = tables
+            .next()
+            .unwrap_or_else(|| SymbolTable::empty(AddressSpace::Runtime));
+        kernel.symbols.shift(distance);
+        let modules = self.modules.into_iter().zip(tables);
+        Kallsyms {
+            kernel,
+            modules: modules
+                .map(|(name, table)| ModuleSymbols { name, table })
+                .collect(),
+            hidden: false,
+            lacks_relocation: false,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -290,6 +348,37 @@ mod tests {
             (!name.is_empty()).then(|| (address, kind, name.to_owned()))
         };
         text.split('\n').filter_map(parse).collect()
+    }
+
+    /// Gives a few bytes at a time, as /proc does.
+    struct Drops<'a>(&'a [u8], usize);
+
+    impl io::Read for Drops<'_> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            let most = self.1.min(into.len());
+            io::Read::read(&mut self.0, &mut into[..most])
+        }
+    }
+
+    #[test]
+    fn a_listing_in_pieces_is_the_whole_listing() {
+        let mut text = String::new();
+        for number in 0..9000 {
+            let module = if number % 100 > 90 { "\t[mod]" } else { "" };
+            text += &format!("{:x} t name_{number}{module}\n", 0x1000 + 16 * number);
+        }
+        text += &format!("ffff0000 T {}\nffff1000 t end", "x".repeat(2 * CHUNK));
+        let whole = parse(text.as_bytes(), None);
+        for drop in [7, 4096, usize::MAX] {
+            let read = read(&mut Drops(text.as_bytes(), drop), None).unwrap();
+            assert_eq!(names(&read.kernel), names(&whole.kernel));
+            assert_eq!(read.modules.len(), 1);
+            assert_eq!(
+                names(&read.modules[0].table),
+                names(&whole.modules[0].table)
+            );
+        }
+        assert_eq!(whole.kernel.len() + whole.modules[0].table.len(), 9002);
     }
 
     proptest! {

@@ -208,7 +208,11 @@ fn read_kernel_image(
     if image.symtab().is_none() {
         return Err(Finding::Stripped { path });
     }
-    let mut builder = TableBuilder::new(false);
+    let mut builder = match image.kind {
+        // A module was most often unpacked, which isn't worth keeping for its names.
+        ET_REL => TableBuilder::new(false),
+        _ => TableBuilder::of_file(false, bytes.clone()),
+    };
     let mut read = |adjust| {
         let source = SymbolSource {
             symbols: &image,
@@ -301,8 +305,11 @@ fn read_kallsyms(
     request: &ObjectRequest<'_>,
     findings: &mut Vec<Finding>,
 ) -> Option<Kallsyms> {
-    let bytes = match files.read(path) {
-        Ok(bytes) => bytes,
+    let listing = files
+        .open(path)
+        .and_then(|mut source| kallsyms::read(&mut *source, request.relocation));
+    let listing = match listing {
+        Ok(listing) => listing,
         Err(error) => {
             findings.push(match error.kind() {
                 io::ErrorKind::NotFound => Finding::NotFound {
@@ -313,7 +320,6 @@ fn read_kallsyms(
             return None;
         }
     };
-    let listing = kallsyms::parse(&bytes, request.relocation);
     let path = path.to_owned();
     if listing.hidden {
         findings.push(Finding::KernelAddressesHidden { path });

@@ -4,7 +4,7 @@
 //! file, reads no environment, and knows nothing of perf.data.
 //!
 //! **Invariants.** No input makes it panic. Choices between symbols are made on whole tables, before any lookup, so a
-//! lookup is a pure function of table and address. Names are kept as the object has them and demangled when shown.
+//! lookup is a pure function of table and address. Names stay in the object's file and are demangled when shown.
 
 mod build_id;
 mod builder;
@@ -20,9 +20,11 @@ pub mod jit_dump;
 pub mod kallsyms;
 mod kernel;
 mod load;
+mod names;
 mod overlaps;
 pub mod perf_map;
 mod request;
+mod symbol;
 mod table;
 mod tree;
 mod unpack;
@@ -36,4 +38,5 @@ pub use images::{Images, images};
 pub use load::{Loaded, jit_dump as jit_dump_of, load};
 pub use object::Endianness;
 pub use request::{ObjectKind, ObjectRequest, SearchPaths};
-pub use table::{AddressSpace, Binding, Symbol, SymbolIndex, SymbolTable};
+pub use symbol::{Binding, Symbol};
+pub use table::{AddressSpace, SymbolIndex, SymbolTable};

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use crate::table::Symbol;
+use crate::symbol::{Symbol, Symbols};
 use crate::tree::{SearchTree, TreeChange};
 
 /// The places of a table where several symbols cover an address, and what decides between them: the shape of perf's tree,
@@ -20,15 +20,10 @@ pub(crate) struct Overlaps {
 }
 
 impl Overlaps {
-    /// The overlaps of `symbols`, which are sorted by start; `None` where there are none. `inserted` are all that ever were
-    /// in the table, `live` the positions in it of those that remained.
-    pub(crate) fn new(
-        symbols: &[Symbol],
-        inserted: &[Symbol],
-        live: &[u32],
-        changes: Vec<TreeChange>,
-    ) -> Option<Self> {
-        let zones = zones(symbols);
+    /// The overlaps of a table; `None` where there are none. `inserted` are all symbols that ever were in it, `live` the
+    /// positions of those that remained, by rising start.
+    pub(crate) fn new(inserted: &Symbols, live: &[u32], changes: Vec<TreeChange>) -> Option<Self> {
+        let zones = zones(live.iter().filter_map(|at| inserted.get(*at)));
         if zones.is_empty() {
             return None;
         }
@@ -61,7 +56,7 @@ impl Overlaps {
 }
 
 /// Stretches that symbols make up which overlap each other.
-fn zones(symbols: &[Symbol]) -> Vec<(u64, u64)> {
+fn zones(symbols: impl Iterator<Item = Symbol>) -> Vec<(u64, u64)> {
     let mut zones = Vec::new();
     let mut open: Option<(u64, u64, bool)> = None;
     for symbol in symbols {

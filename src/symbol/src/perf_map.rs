@@ -1,7 +1,8 @@
 //! `/tmp/perf-PID.map`: code made at run time, listed by the runtime that made it.
 
 use crate::builder::{NewSymbol, TableBuilder};
-use crate::table::{AddressSpace, Binding, NameForm, SymbolTable};
+use crate::symbol::{Binding, NameForm};
+use crate::table::{AddressSpace, SymbolTable};
 
 /// Names up to this length are passed over.
 const IGNORED_NAME_LEN: usize = 2;

@@ -1,9 +1,12 @@
 //! A sorted table of symbols and the lookup of an address in it.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::demangle::demangle;
+use crate::names::Names;
 use crate::overlaps::Overlaps;
+use crate::symbol::{NameForm, Symbol, Symbols};
 
 /// What an address of a table means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,86 +33,12 @@ impl SymbolIndex {
     }
 }
 
-/// `STB_*`: who sees a symbol.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Binding {
-    /// `STB_LOCAL`, and a lower-case letter in kallsyms.
-    Local,
-    /// `STB_GLOBAL`, and an upper-case letter in kallsyms.
-    Global,
-    /// `STB_WEAK`, and `W` in kallsyms.
-    Weak,
-    /// `STB_GNU_UNIQUE` and what else there may be.
-    Other,
-}
-
-/// How the stored name becomes the one shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NameForm {
-    /// As it stands.
-    Plain,
-    /// Out of an ELF string table: demangled when shown.
-    Mangled,
-    /// The target of a PLT entry: demangled when shown, and `@plt` after it.
-    PltTarget,
-}
-
-/// A named range of addresses. Its name is in the table: [`SymbolTable::name`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Symbol {
-    /// First address.
-    pub start: u64,
-    /// First address after it. Equal to `start` for a symbol without size, which then stands for
-    /// that one address.
-    pub end: u64,
-    /// Who sees it.
-    pub binding: Binding,
-    /// Whether it is code (`STT_FUNC`, `STT_GNU_IFUNC`, a text letter in kallsyms).
-    pub is_function: bool,
-    pub(crate) form: NameForm,
-    pub(crate) name: NameRange,
-}
-
-/// A name's place in its table's text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct NameRange {
-    pub(crate) offset: u32,
-    pub(crate) len: u32,
-}
-
-/// All names of one object, one after the other.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Names(String);
-
-impl Names {
-    pub(crate) fn with_capacity(bytes: usize) -> Self {
-        Self(String::with_capacity(bytes))
-    }
-
-    /// Keeps `name`; what isn't UTF-8 in it is replaced. `None` once the text is full (4 GiB).
-    pub(crate) fn push(&mut self, name: &[u8]) -> Option<NameRange> {
-        let offset = u32::try_from(self.0.len()).ok()?;
-        match std::str::from_utf8(name) {
-            Ok(text) => self.0.push_str(text),
-            Err(_) => self.0.push_str(&String::from_utf8_lossy(name)),
-        }
-        let len = u32::try_from(self.0.len()).ok()? - offset;
-        Some(NameRange { offset, len })
-    }
-
-    pub(crate) fn get(&self, range: NameRange) -> &str {
-        let start = range.offset as usize;
-        self.0
-            .get(start..start + range.len as usize)
-            .unwrap_or_default()
-    }
-}
-
 /// Symbols of one object, sorted by start.
 #[derive(Debug, Clone)]
 pub struct SymbolTable {
-    pub(crate) symbols: Vec<Symbol>,
-    pub(crate) names: Names,
+    pub(crate) symbols: Symbols,
+    /// Tables that come from one listing share them.
+    pub(crate) names: Arc<Names>,
     /// Where symbols overlap, the answer depends on the order of search.
     pub(crate) overlaps: Option<Overlaps>,
     /// Whether symbols are in no order and found by their positions alone.
@@ -122,8 +51,8 @@ impl SymbolTable {
     /// A table without symbols.
     pub fn empty(space: AddressSpace) -> Self {
         Self {
-            symbols: Vec::new(),
-            names: Names::default(),
+            symbols: Symbols::default(),
+            names: Arc::default(),
             overlaps: None,
             is_numbered: false,
             space,
@@ -132,10 +61,10 @@ impl SymbolTable {
     }
 
     /// Symbols in an order that means something else than their addresses, by which they aren't found.
-    pub(crate) fn numbered(symbols: Vec<Symbol>, names: Names) -> Self {
+    pub(crate) fn numbered(symbols: Symbols, names: Names) -> Self {
         Self {
             symbols,
-            names,
+            names: Arc::new(names),
             is_numbered: true,
             ..Self::empty(AddressSpace::Runtime)
         }
@@ -154,37 +83,49 @@ impl SymbolTable {
         if self.is_numbered {
             return None;
         }
-        let after = self.symbols.partition_point(|s| s.start <= address);
-        let position = after.checked_sub(1)?;
+        let last = self.symbols.up_to(address).checked_sub(1)?;
+        let position = u32::try_from(last).ok()?;
         let symbol = self.symbols.get(position)?;
         let inside = address < symbol.end || address == symbol.start;
-        inside.then_some(SymbolIndex(u32::try_from(position).ok()?))
+        inside.then_some(SymbolIndex(position))
     }
 
-    /// The symbol at `index`.
-    ///
-    /// # Panics
-    ///
-    /// Where `index` is of another, longer table.
-    pub fn get(&self, index: SymbolIndex) -> &Symbol {
-        &self.symbols[index.as_usize()]
+    /// The symbol at `index`; `None` where that is of another, longer table.
+    pub fn get(&self, index: SymbolIndex) -> Option<Symbol> {
+        self.symbols.get(index.0)
     }
 
-    /// The name as perf shows it: demangled, with `@plt` for an entry of the procedure linkage table.
-    /// Demangling happens here and costs some microseconds: keep what you show often.
+    /// The start of the first symbol and the end of the last.
+    pub fn bounds(&self) -> Option<(u64, u64)> {
+        let last = u32::try_from(self.symbols.len().checked_sub(1)?).ok()?;
+        Some((self.symbols.start(0)?, self.symbols.get(last)?.end))
+    }
+
+    /// The name as perf shows it: demangled, with `@plt` for an entry of the procedure linkage table; nothing for an index
+    /// of another table. Demangling happens here and costs some microseconds: keep what you show often.
     pub fn name(&self, index: SymbolIndex) -> Cow<'_, str> {
-        self.name_of(self.get(index))
+        let symbol = self.get(index);
+        symbol.map_or(Cow::Borrowed(""), |symbol| {
+            shown_name(self.names.get(symbol.name), symbol.form, self.demangle)
+        })
+    }
+
+    /// The name as perf shows it, where that is how the object has it for sure.
+    pub fn plain_name(&self, index: SymbolIndex) -> Option<&str> {
+        let symbol = self.get(index)?;
+        (symbol.form == NameForm::Plain).then(|| self.names.get(symbol.name))
     }
 
     /// The name as the object file has it, without `@plt`.
     pub fn raw_name(&self, index: SymbolIndex) -> &str {
-        self.names.get(self.get(index).name)
+        let symbol = self.get(index);
+        symbol.map_or("", |symbol| self.names.get(symbol.name))
     }
 
     /// Position and symbol, by rising start.
     pub fn iter(
         &self,
-    ) -> impl DoubleEndedIterator<Item = (SymbolIndex, &Symbol)> + ExactSizeIterator {
+    ) -> impl DoubleEndedIterator<Item = (SymbolIndex, Symbol)> + ExactSizeIterator {
         self.symbols.iter().enumerate().map(|(position, symbol)| {
             // The builder refuses more than u32::MAX symbols.
             (SymbolIndex(position as u32), symbol)
@@ -199,10 +140,6 @@ impl SymbolTable {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.symbols.is_empty()
-    }
-
-    fn name_of(&self, symbol: &Symbol) -> Cow<'_, str> {
-        shown_name(self.names.get(symbol.name), symbol.form, self.demangle)
     }
 }
 

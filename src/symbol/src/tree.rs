@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use crate::table::Symbol;
+use crate::symbol::Symbols;
 
 /// One step of a table's history; numbers are positions in order of insertion.
 #[derive(Debug, Clone)]
@@ -73,9 +73,9 @@ impl SearchTree {
     }
 
     /// The position of the first symbol on the way down that covers `address`.
-    pub(crate) fn find(&self, symbols: &[Symbol], address: u64) -> Option<u32> {
+    pub(crate) fn find(&self, symbols: &Symbols, address: u64) -> Option<u32> {
         let mut node = self.root;
-        while let Some(symbol) = symbols.get(node as usize) {
+        while let Some(symbol) = symbols.get(node) {
             let side = if address < symbol.start {
                 0
             } else if address > symbol.end || (address == symbol.end && address != symbol.start) {
@@ -295,7 +295,8 @@ mod tests {
 
     use super::*;
     use crate::builder::{NewSymbol, TableBuilder};
-    use crate::table::{AddressSpace, Binding, NameForm, SymbolTable};
+    use crate::symbol::{Binding, NameForm, Symbol};
+    use crate::table::{AddressSpace, SymbolTable};
 
     fn table(ranges: &[(u64, u64)], mended: bool) -> SymbolTable {
         let mut builder = TableBuilder::new(false);
@@ -350,7 +351,7 @@ mod tests {
             let table = table(&ranges, mended);
             for address in 0..240 {
                 let covers = |s: &Symbol| s.start == address || (s.start < address && address < s.end);
-                let found = table.find(address).map(|at| *table.get(at));
+                let found = table.find(address).and_then(|at| table.get(at));
                 if let Some(found) = found {
                     prop_assert!(covers(&found));
                 }
@@ -359,7 +360,7 @@ mod tests {
                     // Away from overlaps the tree would say the same.
                     Some(overlaps) => {
                         let told = overlaps.tree().find(&table.symbols, address);
-                        prop_assert_eq!(told.map(|at| table.symbols[at as usize]), found);
+                        prop_assert_eq!(told.and_then(|at| table.symbols.get(at)), found);
                     }
                     None => prop_assert_eq!(candidates, usize::from(found.is_some())),
                 }

@@ -97,7 +97,7 @@ impl Names for Fake {
 
     fn range(&self, symbol: SymbolId) -> (u64, u64) {
         let symbol = self.table.get(symbol.index);
-        (symbol.start, symbol.end)
+        symbol.map_or((0, 0), |symbol| (symbol.start, symbol.end))
     }
 }
 

@@ -10,7 +10,7 @@ use object::read::elf::Sym;
 
 use super::{Image, Section};
 use crate::builder::{NewSymbol, TableBuilder};
-use crate::table::{Binding, NameForm};
+use crate::symbol::{Binding, NameForm};
 
 /// How a symbol's value becomes an address of the table.
 #[derive(Debug, Clone, Copy)]

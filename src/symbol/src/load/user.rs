@@ -229,7 +229,7 @@ fn read_tables(
         adjust: Adjust::FileOffset,
         exports_of_runtime: chosen.is_extracted,
     };
-    let mut builder = TableBuilder::new(demangle);
+    let mut builder = TableBuilder::of_file(demangle, names.bytes.clone());
     if let Err(reason) = load_symbols(&source, &mut builder) {
         findings.push(damaged(reason));
     }

@@ -56,7 +56,7 @@ fn borders(loaded: &Loaded) -> Vec<u64> {
 
 fn our_answer(loaded: &Loaded, mapping: &Mapping<'_>, address: u64) -> Option<Answer> {
     let index = loaded.table.find(address)?;
-    let symbol = loaded.table.get(index);
+    let symbol = loaded.table.get(index)?;
     let mut offset = address - symbol.start;
     if address >= symbol.end {
         // Only symbols without size come here, and perf's listing takes the mapping's start off as well.

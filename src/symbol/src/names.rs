@@ -1,0 +1,130 @@
+//! The names of an object's symbols.
+
+use crate::files::FileBytes;
+
+/// Where a name is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct NameAt(u32);
+
+/// Set in a [`NameAt`] that counts in the text of [`Names`], not in the file.
+const OWN: u32 = 1 << 31;
+
+/// Names that stay where they are: in the string tables of a mapped file. Those that are in no file, or aren't UTF-8, are
+/// kept in one text.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Names {
+    /// A zero ends each name in it.
+    file: Option<FileBytes>,
+    /// Before each name its length, seven bits to a byte, the lowest first.
+    own: Vec<u8>,
+}
+
+impl Names {
+    /// Names that are mostly in `file`.
+    pub(crate) fn of_file(file: FileBytes) -> Self {
+        Self {
+            file: Some(file),
+            own: Vec::new(),
+        }
+    }
+
+    /// Keeps `name`; what isn't UTF-8 in it is replaced. `None` once the text is full (2 GiB).
+    pub(crate) fn push(&mut self, name: &[u8]) -> Option<NameAt> {
+        let Ok(text) = std::str::from_utf8(name) else {
+            return self.copy(&String::from_utf8_lossy(name));
+        };
+        self.in_file(name).or_else(|| self.copy(text))
+    }
+
+    /// The place of `name` if it is a part of the file.
+    fn in_file(&self, name: &[u8]) -> Option<NameAt> {
+        let file = self.file.as_ref()?;
+        let offset = name.as_ptr().addr().checked_sub(file.as_ptr().addr())?;
+        let ends = file.get(offset.checked_add(name.len())?) == Some(&0);
+        let offset = u32::try_from(offset).ok().filter(|at| at & OWN == 0)?;
+        ends.then_some(NameAt(offset))
+    }
+
+    fn copy(&mut self, name: &str) -> Option<NameAt> {
+        let offset = u32::try_from(self.own.len()).ok()?;
+        if offset & OWN != 0 {
+            return None;
+        }
+        let mut length = name.len();
+        while length > 0x7f {
+            self.own.push(length as u8 | 0x80);
+            length >>= 7;
+        }
+        self.own.push(length as u8);
+        self.own.extend_from_slice(name.as_bytes());
+        Some(NameAt(offset | OWN))
+    }
+
+    /// Gives back the room that was held for more names.
+    pub(crate) fn shrink(&mut self) {
+        self.own.shrink_to_fit();
+    }
+
+    /// The name at a place; nothing where the file has changed meanwhile.
+    pub(crate) fn get(&self, at: NameAt) -> &str {
+        let bytes = match at.0 & OWN {
+            0 => self.of_the_file(at.0 as usize),
+            _ => self.copied((at.0 & !OWN) as usize),
+        };
+        std::str::from_utf8(bytes.unwrap_or_default()).unwrap_or_default()
+    }
+
+    fn of_the_file(&self, offset: usize) -> Option<&[u8]> {
+        let rest = self.file.as_ref()?.get(offset..)?;
+        let end = rest.iter().position(|byte| *byte == 0)?;
+        rest.get(..end)
+    }
+
+    fn copied(&self, offset: usize) -> Option<&[u8]> {
+        let mut rest = self.own.get(offset..)?;
+        let mut length = 0;
+        let mut shift = 0;
+        while let Some((byte, after)) = rest.split_first() {
+            rest = after;
+            length |= usize::from(byte & 0x7f) << shift;
+            shift += 7;
+            if byte & 0x80 == 0 {
+                break;
+            }
+        }
+        rest.get(..length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn names_of_the_file_are_not_copied() {
+        let file = FileBytes::from(b"\0main\0caf\xe9\0cut".to_vec());
+        let mut names = Names::of_file(file.clone());
+        let mut kept = |range| names.push(&file[range]).unwrap();
+        let main = kept(1..5);
+        assert_eq!(main, NameAt(1));
+        let others = [kept(6..10), kept(11..14), kept(1..4)];
+        assert!(others.iter().all(|at| at.0 & OWN != 0));
+        assert_eq!(names.get(main), "main");
+        let others = others.map(|at| names.get(at));
+        assert_eq!(others, ["caf\u{fffd}", "cut", "mai"]);
+    }
+
+    proptest! {
+        #[test]
+        fn copied_names_come_back(lengths in prop::collection::vec(0usize..40_000, 0..6)) {
+            let listed: Vec<String> = lengths.iter().map(|length| "\u{1}".repeat(*length)).collect();
+            let mut names = Names::default();
+            let places: Vec<_> = listed.iter().map(|name| names.push(name.as_bytes()).unwrap()).collect();
+            for (name, at) in listed.iter().zip(places) {
+                prop_assert_eq!(names.get(at), name);
+            }
+        }
+    }
+}
