@@ -135,6 +135,31 @@ fn what_is_done_is_said_when_asked() {
 }
 
 #[test]
+fn files_are_those_that_a_process_sees() {
+    let scratch = Scratch::new();
+    let program = fs::canonicalize("/bin/sh").expect("there is a shell");
+    let pid = std::process::id().to_string();
+    for add in [
+        &["--target-ns", &pid, "-a", "/bin/sh"][..],
+        &["-a", "/bin/sh"],
+    ] {
+        let outcome = run(&scratch, add);
+        assert_eq!((outcome.status, &*outcome.stderr), (0, ""), "{add:?}");
+        let listed = run(&scratch, &["-l"]).stdout;
+        let named = format!(" {}\n", program.display());
+        assert!(
+            listed.ends_with(&named) && listed.lines().count() == 1,
+            "{listed}"
+        );
+    }
+    let removed = run(&scratch, &["--target-ns", &pid, "-r", "/bin/sh"]);
+    assert_eq!((removed.status, &*run(&scratch, &["-l"]).stdout), (0, ""));
+    let gone = run(&scratch, &["--target-ns", "4194305", "-a", "/bin/sh"]);
+    let stderr = "--target-ns 4194305: No such file or directory\n";
+    assert_eq!((gone.status, &*gone.stderr), (1, stderr));
+}
+
+#[test]
 fn what_cannot_be_added_is_named_and_the_rest_is_done() {
     let scratch = Scratch::new();
     scratch.write("text", "no program").expect("a file");

@@ -149,6 +149,35 @@ fn names_and_lines_come_from_servers() {
 }
 
 #[test]
+fn what_is_cached_gets_its_debug_file() {
+    const TEST: &str = "commands::debuginfod::what_is_cached_gets_its_debug_file";
+    let Some(split) = Split::make(TEST) else {
+        return;
+    };
+    let server = split.server();
+    let (first, rest) = split.id.split_at(2);
+    let cached = split.scratch.path().join(".debug/.build-id");
+    let cached = cached.join(first).join(rest).join("debug");
+    let config = format!("[buildid-cache]\n\tdebuginfod = {}\n", server.url());
+    let config = split.scratch.write("config", config).expect("a file");
+    let add = ["buildid-cache", "-a", "prog"];
+    for (words, config) in [
+        (&[][..], Some(&config)),
+        (&[&*format!("--debuginfod={}", server.url())], None),
+    ] {
+        let words = [&add[..], words].concat();
+        let outcome = split.run_with(&words, |run| match config {
+            Some(config) => run.env("PERF_CONFIG", config),
+            None => run,
+        });
+        assert_eq!((&*outcome.stdout, &*outcome.stderr), ("", ""));
+        assert!(fs::read(&cached).expect("it is there") == split.debuginfo);
+        split.run(&["buildid-cache", "-P"]);
+    }
+    assert_eq!(server.questions(), [split.place("debuginfo")]);
+}
+
+#[test]
 fn a_server_that_is_not_there_is_said_once() {
     const TEST: &str = "commands::debuginfod::a_server_that_is_not_there_is_said_once";
     let Some(split) = Split::make(TEST) else {

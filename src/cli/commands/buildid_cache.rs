@@ -1,19 +1,21 @@
 //! `rperf buildid-cache`: the cache of objects by build-id that recordings are read with later.
 
 mod missing;
+mod present;
 
-use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Command};
+use rperf_debuginfod::Client;
 use rperf_session::{Cache, Cached, NewObject};
-use rperf_symbol::{Files as _, build_id_of_elf, has_probes};
+use rperf_symbol::{Part, Wanted};
 
+use self::present::{Namespace, Present};
 use crate::cli::context::Context;
+use crate::cli::debuginfod;
 use crate::cli::error::{CliError, Exit};
-use crate::cli::files::DiskFiles;
-use crate::cli::options::{counter, flag, list, not_yet, switch, value};
+use crate::cli::options::{counter, flag, list, not_yet, number, switch, value};
 
 const ABOUT: &str = "\
 Keeps programs and libraries, by the build-ids in them, in a folder of their own (~/.debug, or where --buildid-dir and the \
@@ -86,8 +88,12 @@ pub(super) fn command() -> Command {
                 .short('u')
                 .help("add these files in place of what the cache has under their ids"),
         )
-        .arg(not_yet("debuginfod", ""))
-        .arg(not_yet("target-ns", ""))
+        .arg(debuginfod::option().help("ask these debuginfod servers for the debug files of what is added; without urls, those of DEBUGINFOD_URLS"))
+        .arg(
+            value("target-ns", "pid")
+                .value_parser(number)
+                .help("the files are those that this process sees, in its mount namespace"),
+        )
         .arg(counter("verbose").short('v').help("say what is done"))
 }
 
@@ -144,13 +150,8 @@ struct Editor<'c> {
     cache: Cache,
     context: &'c Context,
     verbose: bool,
-}
-
-/// A file as it is on disk.
-struct Present {
-    path: PathBuf,
-    id: String,
-    without_probes: bool,
+    files: Namespace,
+    servers: Option<Client>,
 }
 
 impl<'c> Editor<'c> {
@@ -169,6 +170,8 @@ impl<'c> Editor<'c> {
             cache: Cache::new(root),
             context,
             verbose,
+            files: Namespace::new(matches)?,
+            servers: debuginfod::client(matches, "buildid-cache.debuginfod", context)?,
         })
     }
 
@@ -195,17 +198,31 @@ impl<'c> Editor<'c> {
     }
 
     fn put(&self, present: &Present) -> Result<(), String> {
-        let (first, rest) = present.id.split_at_checked(2).unwrap_or_default();
-        let debug = Path::new(DEBUG_FILES)
-            .join(first)
-            .join(format!("{rest}.debug"));
+        let id = present.id.to_string();
+        let debug = self.debug_file(present, &id);
         let object = NewObject {
             path: &present.path,
-            id: &present.id,
-            debug: debug.is_file().then_some(&debug),
+            file: &present.file,
+            id: &id,
+            debug: debug.as_deref(),
             without_probes: present.without_probes,
         };
         self.cache.add(&object).map_err(|error| cause(&error))
+    }
+
+    /// The installed one, else what a server has.
+    fn debug_file(&self, present: &Present, id: &str) -> Option<PathBuf> {
+        let (first, rest) = id.split_at_checked(2)?;
+        let folder = Path::new(DEBUG_FILES).join(first);
+        let installed = folder.join(format!("{rest}.debug"));
+        if installed.is_file() {
+            return Some(installed);
+        }
+        self.servers.as_ref()?.find(&Wanted {
+            build_id: &present.id,
+            part: Part::Debuginfo,
+            object: &present.path,
+        })
     }
 
     fn change(&self, change: Change, file: &Path) -> Result<(), String> {
@@ -218,26 +235,26 @@ impl<'c> Editor<'c> {
     }
 
     fn add(&self, file: &Path) -> Result<(), String> {
-        let present = Present::read(file)?;
+        let present = self.files.read(file)?;
         self.put(&present)?;
         if !present.without_probes && self.verbose {
             let shown = file.display();
             let line = format_args!("{shown}: its USDT probes are not listed yet");
             self.context.note(line);
         }
-        self.say("Adding", &present.id, file);
+        self.say("Adding", &present.id.to_string(), file);
         Ok(())
     }
 
     fn remove(&self, file: &Path) -> Result<(), String> {
-        let present = Present::read(file)?;
-        let cached = self.cache.object(&present.id);
+        let present = self.files.read(file)?;
+        let cached = self.cache.object(&present.id.to_string());
         let cached = cached.ok_or_else(|| format!("{} is not in the cache", present.id))?;
         self.take_out(&cached, file)
     }
 
     fn purge(&self, file: &Path) -> Result<(), String> {
-        let path = match fs::canonicalize(file) {
+        let path = match self.files.path(file) {
             Ok(path) => path,
             // It may be gone from where it was.
             Err(_) => std::path::absolute(file).map_err(|error| cause(&error))?,
@@ -260,12 +277,12 @@ impl<'c> Editor<'c> {
     }
 
     fn update(&self, file: &Path) -> Result<(), String> {
-        let present = Present::read(file)?;
-        if let Some(cached) = self.cache.object(&present.id) {
+        let present = self.files.read(file)?;
+        if let Some(cached) = self.cache.object(&present.id.to_string()) {
             self.cache.remove(&cached).map_err(|error| cause(&error))?;
         }
         self.put(&present)?;
-        self.say("Updating", &present.id, file);
+        self.say("Updating", &present.id.to_string(), file);
         Ok(())
     }
 
@@ -287,19 +304,6 @@ impl<'c> Editor<'c> {
         self.cache.remove(cached).map_err(|error| cause(&error))?;
         self.say("Removing", &cached.id, file);
         Ok(())
-    }
-}
-
-impl Present {
-    fn read(file: &Path) -> Result<Self, String> {
-        let path = fs::canonicalize(file).map_err(|error| cause(&error))?;
-        let bytes = DiskFiles.read(&path).map_err(|error| cause(&error))?;
-        let id = build_id_of_elf(&bytes).ok_or("it has no build-id")?;
-        Ok(Self {
-            path,
-            id: id.to_string(),
-            without_probes: !has_probes(&bytes),
-        })
     }
 }
 

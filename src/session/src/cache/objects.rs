@@ -34,6 +34,8 @@ pub struct Cached {
 pub struct NewObject<'a> {
     /// Its full path, which is also its name.
     pub path: &'a Path,
+    /// Where its bytes are: at that path, unless another mount namespace is meant.
+    pub file: &'a Path,
     /// Its build-id in hexadecimal.
     pub id: &'a str,
     /// The file with its debugging information, if that is separate and installed.
@@ -102,7 +104,7 @@ impl Cache {
         let folder = self.folder(object.path, object.id).ok_or_else(invalid)?;
         let link = self.link(object.id).ok_or_else(invalid)?;
         fs::create_dir_all(&folder)?;
-        place(object.path, &folder.join("elf"))?;
+        place(object.file, &folder.join("elf"))?;
         if let Some(debug) = object.debug {
             place(debug, &folder.join("debug"))?;
         }
@@ -225,6 +227,7 @@ mod tests {
     fn object<'a>(path: &'a Path, id: &'a str) -> NewObject<'a> {
         NewObject {
             path,
+            file: path,
             id,
             debug: None,
             without_probes: true,
