@@ -26,7 +26,7 @@ need() {
     dwarf) first perf record -q -F 2000 --call-graph dwarf -m 4096 -o dwarf.data -- ./load 5 ;;
     dwarf-rust) first perf record -q -F 2000 --call-graph dwarf -m 4096 -o dwarf-rust.data -- ./load-rust 5 ;;
     hard) often -F 20000 -o hard.data -- chrt -o 0 "$here/mix.sh" 140 "$PWD/paths" ;;
-    distinct) first perf record -q -F 10000 -g -m 4096 -o distinct.data -- ./paths 13 8 60 ;;
+    distinct) first perf record -q -F 20000 -g -m 4096 -o distinct.data -- ./paths 13 5 57 ;;
     *-10)
         need "${1%-10}"
         ./repeat 10 "${1%-10}.data" "$1.data"

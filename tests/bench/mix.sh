@@ -40,7 +40,7 @@ for _ in range(2000):
     sorted((str(random.random()) for _ in range(500)), key=lambda word: word[::-1])'
     done
 }
-deep() { while left; do run "$paths" 1 8 40 400; sleep 3; done; }
+deep() { while left; do run "$paths" 1 5 57 400; sleep 3; done; }
 
 compile_c 2>/dev/null &
 compile_rust 2>/dev/null &

@@ -4,7 +4,7 @@
 # Parts: fp tp dwarf hard distinct zstd pipe tenfold text record start; without any, all of them.
 # Files that are in FOLDER already are kept, and so are perf's figures (FOLDER/perf.json: delete it to measure perf anew).
 # RPERF names a binary to measure instead of building one, ROUNDS how often; STOP and
-# MEMORY are the seconds and GB that a command is given (180, 18).
+# MEMORY are the seconds and GB that a command is given (180, 21).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../.."
@@ -25,7 +25,7 @@ rate=$(cat /proc/sys/kernel/perf_event_max_sample_rate)
 trap 'echo "$rate" >/proc/sys/kernel/perf_event_max_sample_rate; rm -f r.data r.data.old text copy' EXIT
 echo 100000 >/proc/sys/kernel/perf_event_max_sample_rate
 
-compare() { python3 "$here/compare.py" -n "${ROUNDS:-3}" --stop "${STOP:-180}" --memory "${MEMORY:-18}" "$@"; }
+compare() { python3 "$here/compare.py" -n "${ROUNDS:-3}" --stop "${STOP:-180}" --memory "${MEMORY:-21}" "$@"; }
 
 # row FILE JOB WORDS [WORDS OF RPERF ALONE]: a row beside perf over FILE.data, with the walk over headers as the limit.
 row() {
