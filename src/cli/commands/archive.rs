@@ -1,22 +1,27 @@
 //! `rperf archive`: the objects that a recording needs, in one file for another machine.
 
 mod pack;
+mod unpack;
 
 use std::fs::{self, File};
-use std::io::{BufWriter, Write as _};
+use std::io::{BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgMatches, Command};
 use rperf_session::Cache;
 use rperf_symbol::{BuildId, Files as _, build_id_of_elf};
+use rperf_sys::{uname, unix_time, utc_offset};
+use rperf_view::header::stamp;
 
 use self::pack::{Archive, Content};
+use self::unpack::{Unpacked, Unpacker};
 use super::buildid_list::{Object, hit_objects};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit};
 use crate::cli::files::DiskFiles;
 use crate::cli::input::{DEFAULT, Opened};
-use crate::cli::options::{flag, not_yet, switch};
+use crate::cli::options::{flag, switch};
+use crate::cli::spool::Spool;
 
 const ABOUT: &str = "\
 Packs the programs, libraries and kernel symbols that the samples of a recording hit into FILE.tar.bz2. Unpacked into ~/.debug \
@@ -30,15 +35,27 @@ pub(super) fn command() -> Command {
         .arg(
             switch("force")
                 .short('f')
-                .help("read the file whoever owns it"),
+                .help("read the file whoever owns it; with --unpack, write over a recording"),
         )
-        .arg(not_yet("all", "copy the recording beside the archive"))
-        .arg(not_yet("unpack", "tar unpacks archives"))
+        .arg(switch("all").help("pack the recording, too: into perf.all-HOST-TIME.tar.bz2"))
+        .arg(switch("unpack").help(
+            "unpack an archive: objects into the build-id cache, a recording into the current folder",
+        ))
         .arg(Arg::new("file").num_args(0..=1).value_name("file"))
 }
 
-/// Writes the archive. What cannot be packed is named, and the rest is packed.
+/// Packs or unpacks.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
+    let on = |name| flag(matches, name) == Some(true);
+    match (on("all"), on("unpack")) {
+        (true, true) => Err(CliError::usage("--all and --unpack exclude each other")),
+        (false, true) => run_unpack(matches, context),
+        (all, false) => run_pack(matches, context, all),
+    }
+}
+
+/// Writes the archive. What cannot be packed is named, and the rest is packed.
+fn run_pack(matches: &ArgMatches, context: &Context, all: bool) -> Result<Exit, CliError> {
     let file = matches
         .get_one::<String>("file")
         .map_or(DEFAULT, String::as_str);
@@ -58,16 +75,27 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         let message = format!("{program} archive: no build-ids found");
         return Err(CliError::message(1, message).hint(why));
     }
-    let name = format!("{file}.tar.bz2");
     let time = u64::try_from(input.changed).unwrap_or_default();
-    let missing = write(Path::new(&name), time, &objects, context)
+    let name = match all {
+        true => name_of_all()?,
+        false => format!("{file}.tar.bz2"),
+    };
+    let whole = |output: &mut dyn Write| match all {
+        true => pack_all(output, Path::new(file), (time, &objects), context),
+        false => pack(output, (time, &objects), context),
+    };
+    let missing = write(Path::new(&name), whole)
         .map_err(|error| anyhow::Error::new(error).context(name.clone()))?;
     for object in &missing {
         context.warn(format_args!("{object}: neither cached nor installed"));
     }
     let program = context.program;
     let mut out = context.stdout();
-    writeln!(out, "Now please run:\n\n$ tar xvf {name} -C ~/.debug\n")?;
+    let unpacking = match all {
+        true => format!("{program} archive --unpack {name}"),
+        false => format!("tar xvf {name} -C ~/.debug"),
+    };
+    writeln!(out, "Now please run:\n\n$ {unpacking}\n")?;
     writeln!(out, "wherever you need to run '{program} report' on.")?;
     out.flush()?;
     Ok(match missing.is_empty() {
@@ -79,17 +107,15 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
 /// Writes the archive under this name, whole or not at all. Gives what is not in it.
 fn write(
     name: &Path,
-    time: u64,
-    objects: &[Object],
-    context: &Context,
+    pack: impl FnOnce(&mut dyn Write) -> std::io::Result<Vec<String>>,
 ) -> std::io::Result<Vec<String>> {
     let mut temporary = name.as_os_str().to_owned();
     temporary.push(format!(".{}.tmp", std::process::id()));
     let temporary = PathBuf::from(temporary);
     let written = File::create(&temporary).and_then(|file| {
-        let mut archive = Archive::new(BufWriter::new(file), time);
-        let missing = pack(&mut archive, objects, context)?;
-        archive.finish()?.flush()?;
+        let mut output = BufWriter::new(file);
+        let missing = pack(&mut output)?;
+        output.flush()?;
         fs::rename(&temporary, name)?;
         Ok(missing)
     });
@@ -99,11 +125,35 @@ fn write(
     written
 }
 
-fn pack(
-    archive: &mut Archive<BufWriter<File>>,
-    objects: &[Object],
+/// `perf.all-HOST-20261121-093000.tar.bz2`, in the time of this machine.
+fn name_of_all() -> std::io::Result<String> {
+    let now = i64::try_from(unix_time()).unwrap_or_default();
+    let stamp = stamp(now.saturating_add(utc_offset(now)));
+    Ok(format!("perf.all-{}-{stamp}.tar.bz2", uname()?.nodename))
+}
+
+/// The recording, and the archive of its objects inside.
+fn pack_all(
+    output: &mut dyn Write,
+    recording: &Path,
+    (time, objects): (u64, &[Object]),
     context: &Context,
 ) -> std::io::Result<Vec<String>> {
+    let mut inner = Spool::new(context);
+    let missing = pack(&mut inner, (time, objects), context)?;
+    let mut archive = Archive::new(output, time);
+    archive.file(recording)?;
+    archive.bytes(unpack::SYMBOLS, &inner.finish()?)?;
+    archive.finish()?;
+    Ok(missing)
+}
+
+fn pack(
+    output: &mut dyn Write,
+    (time, objects): (u64, &[Object]),
+    context: &Context,
+) -> std::io::Result<Vec<String>> {
+    let mut archive = Archive::new(output, time);
     let cache = context.buildid_dir().map(Cache::new);
     let mut missing = Vec::new();
     for Object { name, id, .. } in objects {
@@ -124,7 +174,79 @@ fn pack(
             (None, None) => missing.push(format!("{hexadecimal} {name}")),
         }
     }
+    archive.finish()?;
     Ok(missing)
+}
+
+/// Unpacks one archive, and says what came of it.
+fn run_unpack(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
+    let program = context.program;
+    let name = match matches.get_one::<String>("file") {
+        Some(name) => PathBuf::from(name),
+        None => only_archive(context)?,
+    };
+    let file = File::open(&name).map_err(|error| {
+        let message = format!("failed to open {}", name.display());
+        anyhow::Error::new(error).context(message)
+    })?;
+    let cache = context.buildid_dir();
+    let cache = cache.filter(|cache| cache != Path::new("/dev/null"));
+    let cache = cache.ok_or_else(|| {
+        CliError::message(255, "there is no build-id cache to unpack into")
+            .hint("--buildid-dir DIR before the command names one; so do HOME and buildid.dir")
+    })?;
+    fs::create_dir_all(&cache)
+        .map_err(|error| anyhow::Error::new(error).context(cache.display().to_string()))?;
+    let unpacker = Unpacker {
+        cache: &cache,
+        here: Path::new("."),
+        force: flag(matches, "force") == Some(true),
+    };
+    let mut done = Unpacked::default();
+    let ended = unpacker.unpack(BufReader::new(file), &mut done);
+    for refused in &done.refused {
+        context.warn(format_args!("left out {refused}"));
+    }
+    let mut out = context.stdout();
+    for recording in &done.recordings {
+        let shown = recording.display();
+        writeln!(
+            out,
+            "unpacked {shown}: '{program} report -i {shown}' reads it"
+        )?;
+    }
+    let (objects, cache) = (done.objects, cache.display());
+    writeln!(out, "unpacked {objects} objects into {cache}")?;
+    out.flush()?;
+    if let Err(error) = ended {
+        let error = anyhow::Error::new(error).context(name.display().to_string());
+        return Err(CliError::failure(255, error).hint("what came before that was unpacked"));
+    }
+    Ok(match done.refused.is_empty() {
+        true => Exit::Ok,
+        false => Exit::Failure(1),
+    })
+}
+
+/// The one file in the current folder that is called like an archive.
+fn only_archive(context: &Context) -> Result<PathBuf, CliError> {
+    let names = fs::read_dir(".")?.flatten().map(|entry| entry.file_name());
+    let names = names.filter_map(|name| name.into_string().ok());
+    let is_archive = |name: &String| name.starts_with("perf") && name.ends_with(".tar.bz2");
+    let mut found: Vec<String> = names.filter(is_archive).collect();
+    found.sort();
+    match &found[..] {
+        [name] => Ok(PathBuf::from(name)),
+        _ => {
+            let program = context.program;
+            let listed = match found.is_empty() {
+                true => "no perf*.tar.bz2 is in this folder".to_owned(),
+                false => format!("there are several: {}", found.join(", ")),
+            };
+            let message = format!("{program} archive --unpack: {listed}");
+            Err(CliError::message(1, message).hint("a file name says which one is meant"))
+        }
+    }
 }
 
 /// The file at this path, if it is of this build.

@@ -95,6 +95,23 @@ impl<W: Write> Archive<W> {
         Ok(())
     }
 
+    /// Adds a file of this machine under its path.
+    pub(super) fn file(&mut self, path: &Path) -> io::Result<()> {
+        let mut file = File::open(path)?;
+        let parts = path.components();
+        let names = parts.filter(|part| matches!(part, Component::Normal(_)));
+        self.tar.append_file(names.collect::<PathBuf>(), &mut file)
+    }
+
+    /// Adds a file with these bytes.
+    pub(super) fn bytes(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let mut header = Header::new_gnu();
+        header.set_mode(0o644);
+        header.set_size(bytes.len() as u64);
+        header.set_mtime(self.time);
+        self.tar.append_data(&mut header, name, bytes)
+    }
+
     /// Writes what is left and gives the output back.
     pub(super) fn finish(self) -> io::Result<W> {
         self.tar.into_inner()?.finish()

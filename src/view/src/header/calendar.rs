@@ -77,9 +77,19 @@ pub(crate) fn iso(seconds: i64) -> String {
     )
 }
 
+/// For names of files: `20261121-075331`. `seconds` since 1970, in the time that is meant.
+pub fn stamp(seconds: i64) -> String {
+    iso(seconds).replace(['-', ':'], "").replace(' ', "-")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stamp_has_no_blanks() {
+        assert_eq!(stamp(1_000_000_000), "20010909-014640");
+    }
 
     #[test]
     fn known_moments() {
