@@ -223,8 +223,18 @@ fn read_kernel_image(
         load_symbols(&source, &mut builder)
     };
     let mut debug = None;
+    let mut lines_moved_by = |distance| {
+        debug = Some(DebugSource {
+            object: request.path.to_owned(),
+            kind: request.kind,
+            build_id: request.build_id.copied(),
+            path: path.clone(),
+            bytes: bytes.clone(),
+            addresses: AddressMap::Shift(distance),
+        });
+    };
     let read = if image.kind == ET_REL {
-        // Lines of a module would take the relocation of its debug sections.
+        lines_moved_by(request.map_start);
         read(Adjust::ModuleText(request.map_start))
     } else {
         let moved = request.relocation.map_or(Some(0), |(name, recorded)| {
@@ -232,14 +242,7 @@ fn read_kernel_image(
         });
         match moved {
             Some(distance) => {
-                debug = Some(DebugSource {
-                    object: request.path.to_owned(),
-                    kind: request.kind,
-                    build_id: request.build_id.copied(),
-                    path: path.clone(),
-                    bytes: bytes.clone(),
-                    addresses: AddressMap::Shift(distance),
-                });
+                lines_moved_by(distance);
                 read(Adjust::Shift(distance))
             }
             None => Err("it lacks the symbol that tells where the kernel was loaded".to_owned()),

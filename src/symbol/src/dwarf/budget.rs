@@ -5,12 +5,15 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
 use super::unit::ReadUnit;
 
-/// A limit for what all objects together keep of their units. What was not used for longest is forgotten first, and read
-/// again when it is wanted again.
+/// A limit for what all objects together keep: sections that had to be unpacked, which stay, and units. Of these, what was
+/// not used for longest is forgotten first, and read again when it is wanted again; but a quarter of the limit is theirs,
+/// whatever the sections take.
 #[derive(Debug)]
 pub struct Budget {
     limit: usize,
     used: AtomicUsize,
+    /// The part of it that can't be given back: unpacked sections.
+    fixed: AtomicUsize,
     clock: AtomicU64,
     holders: Mutex<Vec<Weak<Slots>>>,
 }
@@ -25,6 +28,7 @@ impl Budget {
         Arc::new(Self {
             limit,
             used: AtomicUsize::new(0),
+            fixed: AtomicUsize::new(0),
             clock: AtomicU64::new(0),
             holders: Mutex::default(),
         })
@@ -48,9 +52,12 @@ impl Budget {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Beyond the limit, forgets units until a quarter of it is free again.
+    /// Beyond the limit, forgets units until a quarter of what they may take is free again.
     fn enforce(&self) {
-        if self.used() <= self.limit {
+        let fixed = self.fixed.load(Ordering::Relaxed);
+        let room = self.limit.saturating_sub(fixed).max(self.limit / 4);
+        let taken = || self.used().saturating_sub(fixed);
+        if taken() <= room {
             return;
         }
         let mut holders = self.holders.lock().unwrap_or_else(PoisonError::into_inner);
@@ -60,7 +67,7 @@ impl Budget {
         slots.retain(|slot| slot.bytes.load(Ordering::Relaxed) > 0);
         slots.sort_by_key(|slot| slot.last_use.load(Ordering::Relaxed));
         for slot in slots {
-            if self.used() <= self.limit - self.limit / 4 {
+            if taken() <= room - room / 4 {
                 break;
             }
             self.refund(slot.forget());
@@ -72,6 +79,8 @@ impl Budget {
 #[derive(Debug)]
 pub(super) struct Slots {
     budget: Arc<Budget>,
+    /// What the object takes besides.
+    fixed: usize,
     slots: Box<[Slot]>,
 }
 
@@ -84,9 +93,13 @@ struct Slot {
 }
 
 impl Slots {
-    pub(super) fn new(budget: &Arc<Budget>, count: usize) -> Arc<Self> {
+    /// Places for `count` units of an object that takes `fixed` bytes besides.
+    pub(super) fn new(budget: &Arc<Budget>, count: usize, fixed: usize) -> Arc<Self> {
+        budget.charge(fixed);
+        budget.fixed.fetch_add(fixed, Ordering::Relaxed);
         let slots = Arc::new(Self {
             budget: budget.clone(),
+            fixed,
             slots: (0..count).map(|_| Slot::default()).collect(),
         });
         let mut holders = budget
@@ -143,6 +156,7 @@ impl Drop for Slots {
             .slots
             .iter()
             .map(|slot| slot.bytes.load(Ordering::Relaxed));
-        self.budget.refund(bytes.sum());
+        self.budget.refund(bytes.sum::<usize>() + self.fixed);
+        self.budget.fixed.fetch_sub(self.fixed, Ordering::Relaxed);
     }
 }

@@ -15,6 +15,7 @@ mod interner;
 mod name;
 mod open;
 mod ranges;
+mod relocate;
 mod rows;
 mod sections;
 mod source;
@@ -120,12 +121,6 @@ impl Lines {
     #[must_use]
     pub fn path(&self) -> &std::path::Path {
         &self.object.main.path
-    }
-
-    /// Bytes of memory that can't be given back while this object is in use: sections that had to be unpacked.
-    #[must_use]
-    pub fn fixed_bytes(&self) -> usize {
-        self.object.size()
     }
 
     /// What went less than well so far.

@@ -35,7 +35,7 @@ impl Lines {
             findings.damage = Some(Finding::Damaged { path, reason });
         }
         Some(Self {
-            units: Slots::new(budget, object.index.len()),
+            units: Slots::new(budget, object.index.len(), object.size()),
             object,
             addresses: source.addresses.clone(),
             functions: Interner::default(),
@@ -69,7 +69,7 @@ fn find_main(
     if let Some(file) = take(&source.path, source.bytes.clone()) {
         return Some(file);
     }
-    if source.kind != ObjectKind::User {
+    if !matches!(source.kind, ObjectKind::User | ObjectKind::KernelModule) {
         return None;
     }
     // Without a build-id, nothing says that another file belongs to this one.

@@ -7,11 +7,13 @@ use std::sync::Arc;
 
 use gimli::{Dwarf, DwarfPackage, EndianSlice, RunTimeEndian, SectionId};
 use object::elf::{
-    CompressionHeader32, CompressionHeader64, ELFCOMPRESS_ZLIB, ELFCOMPRESS_ZSTD, SHF_COMPRESSED,
+    CompressionHeader32, CompressionHeader64, ELFCOMPRESS_ZLIB, ELFCOMPRESS_ZSTD, ET_REL,
+    SHF_COMPRESSED,
 };
 use object::read::elf::CompressionHeader;
 use object::{CompressedData, CompressionFormat, Endianness};
 
+use super::relocate::Relocatable;
 use crate::elf::{Image, Section};
 use crate::files::FileBytes;
 
@@ -60,6 +62,18 @@ enum Part {
     Unpacked(Vec<u8>),
 }
 
+impl Part {
+    /// The same with what `file` lacks because it was not linked.
+    fn completed(self, file: &Relocatable<'_>, name: &str, bytes: &[u8]) -> Self {
+        let mut content = match self {
+            Self::Unpacked(content) => content,
+            Self::InFile(range) => bytes.get(range).unwrap_or_default().to_vec(),
+        };
+        file.complete(name, &mut content);
+        Self::Unpacked(content)
+    }
+}
+
 /// A file with debug information.
 #[derive(Debug)]
 pub(super) struct DebugFile {
@@ -76,6 +90,8 @@ impl DebugFile {
     pub(super) fn parse(path: &Path, bytes: FileBytes, flavour: Flavour) -> Result<Self, String> {
         let image = Image::parse(&bytes)?;
         let mut parts = Vec::new();
+        let relocatable = (image.kind == ET_REL).then(|| Relocatable::parse(&bytes));
+        let relocatable = relocatable.flatten();
         let packaged = PACKAGED.iter().filter(|_| flavour == Flavour::Split);
         for &id in WANTED.iter().chain(packaged) {
             let name = match flavour {
@@ -84,6 +100,10 @@ impl DebugFile {
             };
             let Some(name) = name else { continue };
             if let Some(part) = find(&image, name)? {
+                let part = match &relocatable {
+                    Some(file) => part.completed(file, name, &bytes),
+                    None => part,
+                };
                 parts.push((id, part));
             }
         }

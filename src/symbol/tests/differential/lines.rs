@@ -68,9 +68,10 @@ fn addresses(object: &Path, loaded: &Loaded) -> Vec<(u64, u64)> {
 
 /// What addr2line says. It is asked everything twice: asked for the first time about a function without a linkage name,
 /// binutils 2.40 gives it the name of the symbol around it.
-fn theirs(object: &Path, addresses: &[(u64, u64)]) -> Option<Vec<Vec<Frame>>> {
+fn theirs(object: &Path, flags: &[&str], addresses: &[(u64, u64)]) -> Option<Vec<Vec<Frame>>> {
     let mut command = Command::new("addr2line");
-    command.args(["-a", "-i", "-f", "-e"]).arg(object);
+    command.args(flags).args(["-a", "-i", "-f", "-e"]);
+    command.arg(object);
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -132,10 +133,15 @@ fn is_first_file(ours: &[Frame], theirs: &[Frame]) -> bool {
 /// Compares all frames of an object, of which `dwarf` has the debug information.
 fn compare(object: &Path, dwarf: &Path) {
     let loaded = loaded(object);
-    let budget = Budget::new(Budget::DEFAULT_BYTES);
-    let lines = open(&loaded, &budget).expect("debug information");
     let addresses = addresses(object, &loaded);
-    let Some(theirs) = theirs(dwarf, &addresses) else {
+    compare_at(&loaded, &addresses, dwarf, &[]);
+}
+
+/// Compares the frames at `addresses`, which are given as in the table and as in the file.
+fn compare_at(loaded: &Loaded, addresses: &[(u64, u64)], dwarf: &Path, flags: &[&str]) {
+    let budget = Budget::new(Budget::DEFAULT_BYTES);
+    let lines = open(loaded, &budget).expect("debug information");
+    let Some(theirs) = theirs(dwarf, flags, addresses) else {
         eprintln!("skipped: no addr2line");
         return;
     };
@@ -149,7 +155,7 @@ fn compare(object: &Path, dwarf: &Path) {
             different.push(format!("{in_file:#x}: ours {ours:?}, theirs {theirs:?}"));
         }
     }
-    let what = object.display();
+    let what = dwarf.display();
     assert_eq!(lines.findings(), [], "{what}");
     assert!(
         inlined > 100 && frames > 1000,
@@ -298,6 +304,64 @@ fn programs_in_rust() {
     );
     if run("rustc", &["--edition=2024", "-O", "-g", "-o", to, from]) {
         compare(&object, &object);
+    }
+}
+
+/// What several programs have in common is in a file of its own, to which `.gnu_debugaltlink` leads.
+#[test]
+fn debug_information_that_is_shared() {
+    let dir = scratch("lines-shared");
+    for version in ["-gdwarf-4", "-gdwarf-5"] {
+        let programs = ["one", "two"].map(|name| build(&dir, name, &["-g", version]));
+        let [Some(one), Some(two)] = programs else {
+            return;
+        };
+        let whole = dir.join("whole");
+        std::fs::copy(&one, &whole).expect("a copy");
+        let common = dir.join("common");
+        let paths = [&common, &one, &two].map(|path| path.to_str().expect("a path"));
+        if !run("dwz", &["-m", paths[0], paths[1], paths[2]]) {
+            return;
+        }
+        assert!(common.exists(), "{version}: something is shared");
+        compare(&one, &whole);
+        std::fs::remove_file(&common).expect("the common part is removed");
+        let loaded = loaded(&one);
+        let lines = open(&loaded, &Budget::new(Budget::DEFAULT_BYTES)).expect("lines");
+        for (address, _) in addresses(&one, &loaded) {
+            ours(&lines, address);
+        }
+    }
+}
+
+#[test]
+fn modules_that_no_linker_has_seen() {
+    const LOADED_AT: u64 = 0xffff_ffff_c012_3000;
+    let dir = scratch("lines-module");
+    for flags in [
+        &["-g", "-gdwarf-5"][..],
+        &["-g", "-gdwarf-4", "-Wa,--compress-debug-sections=zlib"],
+    ] {
+        let flags = [flags, &["-c"]].concat();
+        let Some(object) = build(&dir, "module.ko", &flags) else {
+            return;
+        };
+        let mut paths = SearchPaths::new(None);
+        paths.demangle = false;
+        let loaded = load(
+            &Disk,
+            &paths,
+            &ObjectRequest {
+                map_start: LOADED_AT,
+                ..ObjectRequest::new(&object, ObjectKind::KernelModule)
+            },
+        );
+        let functions = loaded.table.iter().filter(|(_, symbol)| symbol.is_function);
+        let inside = functions.flat_map(|(_, symbol)| (symbol.start..symbol.end).step_by(7));
+        let addresses: Vec<_> = inside
+            .map(|address| (address, address - LOADED_AT))
+            .collect();
+        compare_at(&loaded, &addresses, &object, &["-j", ".text"]);
     }
 }
 
