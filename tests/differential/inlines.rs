@@ -88,7 +88,11 @@ fn compare(tools: &Tools, recording: &str) -> (usize, usize, Vec<String>) {
     assert_eq!(ours.len(), theirs.len(), "{recording}: as many samples");
     let mut different = Vec::new();
     for (ours, theirs) in ours.iter().zip(&theirs) {
-        if ours.len() == theirs.len() {
+        let alike = match ours.len() == theirs.len() {
+            true => Some(&theirs[..]),
+            false => followed(ours, theirs),
+        };
+        if let Some(theirs) = alike {
             different.extend(differing(ours, theirs));
         } else {
             let frames = ours
@@ -99,6 +103,19 @@ fn compare(tools: &Tools, recording: &str) -> (usize, usize, Vec<String>) {
     }
     let inlined = ours.iter().flatten().filter(|frame| frame.inlined);
     (ours.iter().flatten().count(), inlined.count(), different)
+}
+
+/// The frames that perf follows for certain, if these are the inner ones of ours. In code without unwind information, such
+/// as `_init` and `_fini`, it goes by a frame pointer that may be none, to an end in the middle of nowhere.
+fn followed<'t>(ours: &[Frame], theirs: &'t [Frame]) -> Option<&'t [Frame]> {
+    let (last, inner) = theirs.split_last()?;
+    let theirs = match last.symbol.as_str() {
+        "[unknown]" => inner,
+        _ => theirs,
+    };
+    let mut pairs = ours.iter().zip(theirs);
+    let are_inner = pairs.all(|(ours, theirs)| ours.address == theirs.address);
+    (theirs.len() <= ours.len() && are_inner).then_some(theirs)
 }
 
 /// The frames of a sample that both tools give as many frames, as far as these differ without a known reason.
