@@ -1,7 +1,7 @@
 //! User stacks that are unwound out of copies, for the commands that show callchains.
 
 use rperf_perfdata::{Described, EventDesc};
-use rperf_resolve::{StackOptions, StackSummary};
+use rperf_resolve::{LEAF_REGISTERS, StackOptions, StackSummary};
 use rperf_wire::SampleType;
 
 use super::context::Context;
@@ -9,11 +9,15 @@ use super::context::Context;
 /// The widest copy of a stack that the kernel makes.
 const WIDEST: u32 = 65_528;
 
-/// Whether samples carry copies of stacks besides callchains.
+/// Whether samples carry what completes their callchains: copies of stacks, or the link register of 64-bit Arm.
 pub(crate) fn has_copies(events: &[EventDesc]) -> bool {
-    let wanted = SampleType::CALLCHAIN | SampleType::REGS_USER | SampleType::STACK_USER;
-    let mut events = events.iter();
-    events.any(|event| event.attr.sample_type.contains(wanted))
+    let wanted = SampleType::CALLCHAIN | SampleType::REGS_USER;
+    let mut attrs = events.iter().map(|event| &event.attr);
+    attrs.any(|attr| {
+        let has_stack = attr.sample_type.contains(SampleType::STACK_USER);
+        let has_link = attr.sample_regs_user == LEAF_REGISTERS;
+        attr.sample_type.contains(wanted) && (has_stack || has_link)
+    })
 }
 
 /// How the user stacks of `recording` are unwound. `limit` is how many frames are kept of the kernel and of user space;

@@ -18,6 +18,7 @@ mod evlist;
 mod handmade;
 mod jobs;
 mod kallsyms;
+mod leaf;
 mod record;
 mod record_groups;
 mod record_options;

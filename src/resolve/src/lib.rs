@@ -11,6 +11,7 @@ mod code;
 mod frame;
 mod inline;
 mod jit;
+mod leaf;
 mod object;
 mod resolver;
 mod shown;
@@ -21,6 +22,7 @@ pub use code::Code;
 pub use frame::{Frame, Level, Place, SymbolId};
 pub use inline::{Call, SourceLine};
 pub use jit::add_jit_functions;
+pub use leaf::LEAF_REGISTERS;
 pub use resolver::{Finding, Known, Resolver};
 pub use user_stacks::{
     CutStacks, StackOptions, StackScratch, StackSummary, UnwoundFold, UserStacks,

@@ -9,7 +9,7 @@ use rperf_unwind::{
     AddressSpace, Arch, Cause, Code, Ending, ModuleId, Outcome, Registers, Snapshot, Stack,
     Unwinder,
 };
-use rperf_wire::{CpuMode, Endian, PERF_CONTEXT_USER, U64s};
+use rperf_wire::{CpuMode, Endian, PERF_CONTEXT_USER, RegsAbi, U64s};
 use rustc_hash::FxHashMap;
 
 use crate::chain;
@@ -102,6 +102,18 @@ pub struct StackScratch {
     chain: Vec<u8>,
 }
 
+impl StackScratch {
+    pub(crate) fn unwinder(&mut self) -> &mut Unwinder {
+        &mut self.unwinder
+    }
+
+    /// Room for a callchain.
+    pub(crate) fn empty_chain(&mut self) -> &mut Vec<u8> {
+        self.chain.clear();
+        &mut self.chain
+    }
+}
+
 impl<'r, 'w> UserStacks<'r, 'w> {
     /// User stacks in the processes and objects of `resolver`.
     #[must_use]
@@ -155,6 +167,9 @@ impl<'r, 'w> UserStacks<'r, 'w> {
     ) -> Option<U64s<'s>> {
         let limit = self.options.limit?;
         let recorded = sample.wire.callchain?;
+        if sample.wire.stack_user.is_none() {
+            return self.without_copy(sample, limit, scratch);
+        }
         let has_user_frames = self.unwind(sample, limit, scratch);
         if !has_user_frames && recorded.len() <= limit {
             return None;
@@ -175,6 +190,19 @@ impl<'r, 'w> UserStacks<'r, 'w> {
         Some(U64s::new(chain, self.options.endian))
     }
 
+    pub(crate) fn resolver(&self) -> &'r Resolver<'w> {
+        self.resolver
+    }
+
+    pub(crate) fn endian(&self) -> Endian {
+        self.options.endian
+    }
+
+    /// The architecture of a task whose registers have this width.
+    pub(crate) fn arch_of(&self, abi: RegsAbi) -> Option<Arch> {
+        Arch::of_task(&self.options.machine, abi)
+    }
+
     /// Puts the user frames of `sample` into the scratch; `false` where there are none.
     fn unwind(&self, sample: &Sample<'_>, limit: usize, scratch: &mut StackScratch) -> bool {
         scratch.addresses.clear();
@@ -187,8 +215,7 @@ impl<'r, 'w> UserStacks<'r, 'w> {
             return false;
         }
         self.found.stacks.fetch_add(1, Ordering::Relaxed);
-        let arch = Arch::of_task(&self.options.machine, registers.abi);
-        let Some(arch) = arch else {
+        let Some(arch) = self.arch_of(registers.abi) else {
             self.cut(Cause::UnknownArch, None);
             return false;
         };
@@ -235,14 +262,14 @@ impl<'r, 'w> UserStacks<'r, 'w> {
 }
 
 /// The user space of one sample.
-struct Space<'r, 'w> {
+pub(crate) struct Space<'r, 'w> {
     resolver: &'r Resolver<'w>,
     at: Place,
     epoch: u64,
 }
 
 impl<'r, 'w> Space<'r, 'w> {
-    fn new(resolver: &'r Resolver<'w>, sample: &Sample<'_>) -> Self {
+    pub(crate) fn new(resolver: &'r Resolver<'w>, sample: &Sample<'_>) -> Self {
         let at = Place {
             machine: sample.machine(),
             pid: sample.pid,

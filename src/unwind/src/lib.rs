@@ -24,6 +24,7 @@ mod arch;
 mod compile;
 mod expression;
 mod frames;
+mod leaf;
 mod machine;
 mod machine_code;
 mod object_file;
@@ -36,6 +37,7 @@ mod step;
 mod unwinder;
 
 pub use arch::Arch;
+pub use leaf::Leaf;
 pub use object_file::{Error, Object};
 pub use outcome::{Cause, Ending, Outcome};
 pub use registers::Registers;

@@ -25,6 +25,14 @@ pub(crate) enum Unreadable {
 }
 
 impl Stack<'_> {
+    /// Nothing was copied.
+    pub(crate) const EMPTY: Self = Self {
+        start: 0,
+        bytes: &[],
+        is_full: false,
+        endian: Endian::Little,
+    };
+
     /// The word of `size` bytes (1 to 8) at `address`.
     #[inline]
     pub(crate) fn read(&self, address: u64, size: u8) -> Result<u64, Unreadable> {

@@ -1,10 +1,10 @@
 //! Single stacks with a point each.
 
 use rperf_symbol::FileBytes;
-use rperf_unwind::{Arch, Cause, Ending, Error, ModuleId, Object};
+use rperf_unwind::{Arch, Cause, Ending, Error, Leaf, ModuleId, Object, Unwinder};
 
 use super::elf::{CODE, Section};
-use super::program::{Loaded, Program, START, Shape, unwind};
+use super::program::{Loaded, Program, START, Shape, start, unwind};
 
 const SECTIONS: [Section; 4] = [
     Section::Searched,
@@ -74,6 +74,30 @@ fn a_stack_that_was_copied_too_short_is_cut_there() {
     );
     assert!(!frames.is_empty() && frames.len() < sampled.frames.len());
     assert!(sampled.frames.starts_with(&frames));
+}
+
+#[test]
+fn the_caller_of_a_leaf_is_in_the_link_register() {
+    let shapes = [
+        Shape::Leaf,
+        Shape::Frames { words: 6 },
+        Shape::Unsaid { words: 2 },
+    ];
+    let caller = |arch, function| {
+        let program = Program::new(arch, Section::Searched, &shapes);
+        let object = Object::parse(FileBytes::from(program.file), None).unwrap();
+        let leaf = Leaf {
+            arch,
+            ip: START + start(function) + 8,
+            link: START + start(1) + 0x20,
+        };
+        Unwinder::new().caller_of_leaf(leaf, &Loaded::new(Ok(&object)))
+    };
+    let expected = START + start(1) + 0x1f;
+    assert_eq!(caller(Arch::Aarch64, 0), Some(expected));
+    assert_eq!(caller(Arch::Aarch64, 1), None, "it has a frame");
+    assert_eq!(caller(Arch::Aarch64, 2), None, "nobody knows");
+    assert_eq!(caller(Arch::X86_64, 0), None, "there is no such register");
 }
 
 #[test]

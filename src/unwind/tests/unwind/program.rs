@@ -27,6 +27,8 @@ pub(crate) enum Shape {
     Saves { words: u8 },
     /// Realigns its stack and finds its frame through memory.
     Realigns,
+    /// Does nothing to it: the return address stays in its register.
+    Leaf,
     /// Sets up a frame pointer, but says nothing of it.
     Unsaid { words: u8 },
 }
@@ -52,7 +54,7 @@ pub(crate) struct Sampled {
     pub(crate) frames: Vec<u64>,
 }
 
-fn start(function: usize) -> u64 {
+pub(crate) fn start(function: usize) -> u64 {
     CODE.start + (function as u64 + 1) * SPACING
 }
 
@@ -141,6 +143,7 @@ fn instructions(arch: Arch, shape: Shape) -> Option<Vec<u8>> {
             let saved = [0x10, n.frame_pointer, 2, base, 0];
             [&cfa[..], &return_address, &saved].concat()
         }
+        Shape::Leaf => cfa(n.stack_pointer, 0).to_vec(),
         Shape::Unsaid { .. } => return None,
     })
 }
@@ -175,8 +178,12 @@ impl Memory {
     fn enter(&mut self, state: &mut Sampled, shape: Shape, depth: u64) {
         let word = self.word;
         let cfa = state.stack_pointer;
+        if shape == Shape::Leaf {
+            return;
+        }
         self.set(cfa - word, state.ip);
         state.stack_pointer = match shape {
+            Shape::Leaf => cfa,
             Shape::Moves { words } => cfa - u64::from(words) * word,
             Shape::Frames { words } | Shape::Unsaid { words } => {
                 self.set(cfa - 2 * word, state.frame_pointer);
