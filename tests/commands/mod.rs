@@ -16,6 +16,7 @@ mod debuginfod;
 mod dump;
 mod evlist;
 mod handmade;
+mod jit;
 mod jobs;
 mod kallsyms;
 mod leaf;

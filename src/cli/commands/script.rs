@@ -25,6 +25,7 @@ use crate::cli::filter::CPU_HINT;
 use crate::cli::findings::conclude;
 use crate::cli::input::{Input, Opened};
 use crate::cli::stacks::warn_of_cut;
+use crate::cli::symbols::replay;
 
 pub(super) use self::args::command;
 use self::plan::Plan;
@@ -65,7 +66,7 @@ fn whole(
         return Ok(());
     }
     let plan = Plan::new(context, &input.path, data.described(), settings)?;
-    let replay = Replay::open(&data)?;
+    let replay = replay(&data)?;
     let join = Join::new(settings.clock, settings.nanoseconds);
     let paths = settings.search_paths(context, data.features());
     let resolver = Resolver::new(replay.world(), &DiskFiles, paths).with_vdso(settings.vdso());
