@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Runs two commands in turns and prints medians beside each other.
 
-usage: compare.py [-n ROUNDS] [--row JOB [--limit SECONDS]] [--stop SECONDS] [--memory GB]
+usage: compare.py [-n ROUNDS] [--row JOB [--limit SECONDS | --walls]] [--stop SECONDS] [--memory GB]
                   [--kept FILE] NAME COMMAND NAME COMMAND
 
 Each command runs in a shell with its output sent to /dev/null. Figures are of the whole process tree:
 wall and CPU (user + system) seconds, peak resident and peak anonymous memory (RssAnon, sampled every
 5 ms from /proc of the main process). With --row one line of a table: CPU, wall and anonymous memory of
-either, how often the second's CPU goes into the first's, and the second's wall as a multiple of the limit.
+either, how often the second's CPU goes into the first's, and the second's wall as a multiple of the limit;
+with --walls the wall times and how many times the first's the second's is.
 A command that runs longer than --stop is ended and shown as such; one of more than 20 s has one round only.
 With --kept the first command's figures are taken from FILE if they stand there, and put there if not.
 """
@@ -100,6 +101,7 @@ def main():
     arguments.add_argument("--stop", type=float, default=180, help="seconds after which a command is ended")
     arguments.add_argument("--kept", metavar="FILE", help="figures of the first command")
     arguments.add_argument("words", nargs="+", metavar=("NAME COMMAND"))
+    arguments.add_argument("--walls", action="store_true", help="wall seconds alone in the row, and the second in the first's")
     arguments.add_argument("--memory", type=float, help="GB of address space that a command may have")
     options = arguments.parse_args()
     if len(options.words) not in (2, 4):
@@ -111,6 +113,9 @@ def main():
         medians[pairs[0][0]] = kept(options.kept, pairs[0], options.n, bounds)
     medians |= measure([pair for pair in pairs if pair[0] not in medians], options.n, bounds)
     first, second = (medians[name] for name, _ in (pairs[0], pairs[-1]))
+    if options.row and options.walls:
+        print(f"| {options.row} | {first[0]:.2f} s | {second[0]:.2f} s | {second[0] / first[0]:.2f} |", flush=True)
+        return
     if options.row:
         cells = " | ".join(cell(medians[name]) for name, _ in pairs)
         limit = f"{second[0] / options.limit:.0f}" if options.limit else ""

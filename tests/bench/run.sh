@@ -62,8 +62,8 @@ copied() {
 # text NAME WORDS: into a file and through a pipe, beside cat of the same text.
 text() {
     $rperf $2 2>/dev/null >text
-    compare --row "$1, into a file" "cat" "cat text >copy" rperf "$rperf $2 >copy"
-    compare --row "$1, into a pipe" "cat" "sh -c 'cat text | cat'" rperf "sh -c '$rperf $2 | cat'"
+    compare --walls --row "$1, into a file" "cat" "cat text >copy" rperf "$rperf $2 >copy"
+    compare --walls --row "$1, into a pipe" "cat" "sh -c 'cat text | cat'" rperf "sh -c '$rperf $2 | cat'"
     rm -f text copy
 }
 
@@ -71,7 +71,7 @@ recorded() {
     compare --row "$1" perf "perf record -q $2 -o r.data sleep 5" rperf "$rperf record -q $2 -o r.data sleep 5"
     for each in perf "$rperf"; do
         "$each" record -q $2 -o r.data sleep 5 >/dev/null 2>&1
-        echo "  lost by ${each##*/}: $(perf report --stats -i r.data 2>/dev/null | awk '/LOST/ { found += $3 } END { print found + 0 }') records of losses"
+        echo "  lost by ${each##*/}: $(perf report --stats -i r.data 2>/dev/null | awk '/LOST/ { found += $3 } END { print found + 0 }') LOST records"
     done
 }
 
@@ -115,11 +115,15 @@ measure() {
 echo "$(date -u +%F), $(nproc) cores, load average $(cut -d' ' -f1 /proc/loadavg), $(perf --version)"
 echo
 for part in $parts; do
-    echo "| $part | perf: CPU, wall, anonymous | rperf | CPU, times less | wall, times the walk over headers |"
-    echo "| --- | --- | --- | --- | --- |"
+    case $part in
+    text) echo "| $part | cat of the same text, wall | rperf, wall | times |" ;;
+    *) echo "| $part | perf: CPU, wall, anonymous | rperf | CPU, times less | wall, times the walk over headers |" ;;
+    esac
+    case $part in text) echo "| --- | --- | --- | --- |" ;; *) echo "| --- | --- | --- | --- | --- |" ;; esac
     measure "$part"
     echo
 done
 for file in *.data; do
+    case $file in pipe.data | zstd.data | r.data) continue ;; esac
     echo "$file: $(stat -Lc %s "$file") bytes; summed, walked (s), records: $(./limit "$file" | cut -d' ' -f1-3)"
 done
