@@ -1,6 +1,6 @@
 // A C++ load in two threads: template comparators under std::sort, regular expressions, maps of strings, virtual
 // calls, a recursive-descent reader of random documents and an interpreter of random expressions, whose nodes are
-// dozens of template instances. The last two walk other call paths with every tree: hundreds of thousands of distinct ones.
+// dozens of template instances. The last two walk other call paths with every tree: tens of thousands of distinct ones.
 // Build: g++ -O2 -g -fno-omit-frame-pointer -pthread load.cpp -o load;  run: ./load SECONDS
 #include <algorithm>
 #include <chrono>
