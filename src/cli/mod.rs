@@ -8,6 +8,7 @@ mod commands;
 mod config;
 mod context;
 mod debuginfod;
+mod dump;
 mod error;
 mod files;
 mod filter;

@@ -48,6 +48,7 @@ fn recordings_are_dumped_alike() {
             };
             let text = beside.assert_same(&["script", "-D", "-i", &file]);
             assert!(text.contains("PERF_RECORD_SAMPLE"), "{file} has samples");
+            beside.assert_same(&["report", "-D", "-i", &file]);
         }
     }
 }
@@ -85,6 +86,7 @@ fn dumped(name: &str, bytes: &[u8]) -> String {
     if let Some(beside) = Beside::find(name) {
         fs::write(beside.path().join("perf.data"), bytes).expect("a file");
         beside.assert_same(&["script", "-D"]);
+        beside.assert_same(&["report", "-D"]);
     }
     outcome.stdout
 }

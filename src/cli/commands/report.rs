@@ -18,12 +18,14 @@ use rperf_lines::Payloads;
 use rperf_perfdata::{Finding, PerfData};
 use rperf_replay::{EventIndex, Replay};
 use rperf_resolve::{Resolver, StackSummary, UserStacks};
+use rperf_view::dump::Dump;
 use rperf_view::report::{
     Event, Stats, write_banner, write_event, write_lost, write_stats, write_tip, write_values,
 };
-use rperf_wire::SampleType;
+use rperf_wire::{RecordKind, SampleType};
 
 use crate::cli::context::Context;
+use crate::cli::dump;
 use crate::cli::error::{CliError, Exit};
 use crate::cli::files::DiskFiles;
 use crate::cli::filter::Wanted;
@@ -41,6 +43,15 @@ use self::choice::Chosen;
 use self::groups::Table;
 use self::settings::{Plan, Settings};
 
+/// Kinds of records that only counting makes use of.
+const OF_STAT: &[RecordKind] = &[
+    RecordKind::THREAD_MAP,
+    RecordKind::CPU_MAP,
+    RecordKind::STAT_CONFIG,
+    RecordKind::STAT,
+    RecordKind::STAT_ROUND,
+];
+
 /// Prints the report.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
     refuse_word(matches, context)?;
@@ -55,8 +66,12 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     }
     let replay = replay(&data)?;
     let diagnostics = replay.diagnostics();
-    if flag(matches, "stats") == Some(true) {
+    let dumps = dump::is_wanted(matches);
+    if dumps || flag(matches, "stats") == Some(true) {
         context.paginate("report")?;
+        if dumps {
+            print_dump(matches, context, &input, &replay)?;
+        }
         print_stats(context, &replay)?;
         conclude(&input.path, &diagnostics, context)?;
         return Ok(exit_of(&data));
@@ -102,6 +117,25 @@ fn exit_of(data: &PerfData<'_>) -> Exit {
         true => Exit::Failure(255),
         false => Exit::Ok,
     }
+}
+
+/// Prints every record as it stands in the file, behind what stands before a report.
+fn print_dump(
+    matches: &ArgMatches,
+    context: &Context,
+    input: &Input,
+    replay: &Replay<'_>,
+) -> Result<(), CliError> {
+    if flag(matches, "header") == Some(true) {
+        let full = flag(matches, "show-info") == Some(true);
+        print_header(context, input, replay.data(), full)?;
+    } else if flag(matches, "quiet") != Some(true) {
+        write_banner(&mut context.stdout())?;
+    }
+    let path = input.path.to_string_lossy();
+    let records = Dump::new(replay.data().described(), &path).passing_over(OF_STAT);
+    dump::write(&mut context.stdout(), replay, records, |_, _, _| Ok(()))?;
+    Ok(())
 }
 
 /// Prints how many records of each kind there are.

@@ -33,6 +33,8 @@ pub struct Dump<'a> {
     architecture: Architecture,
     /// Events that are known so far; a stream tells them one by one.
     known: usize,
+    /// Kinds that the command does nothing with.
+    passed_over: &'static [RecordKind],
     /// All fields of their samples.
     sample_type: SampleType,
     scratch: Vec<u8>,
@@ -68,6 +70,7 @@ impl<'a> Dump<'a> {
             path: if recording.is_pipe { "pipe" } else { path },
             architecture: Architecture::from_machine(&machine),
             known: 0,
+            passed_over: &[],
             sample_type: SampleType::default(),
             scratch: Vec::new(),
         };
@@ -75,6 +78,13 @@ impl<'a> Dump<'a> {
             dump.learn(recording.events.len());
         }
         dump
+    }
+
+    /// Says behind records of these kinds, as perf does, that the command does nothing with them.
+    #[must_use]
+    pub fn passing_over(mut self, kinds: &'static [RecordKind]) -> Self {
+        self.passed_over = kinds;
+        self
     }
 
     /// Whether perf would sort the records by time: without times behind all of them it can't, and says so.
@@ -132,6 +142,9 @@ impl<'a> Dump<'a> {
                 kernel::write(out, &raw, trailer, self.event_of(trailer))?;
             }
             Content::User => user::write(out, record, self.endian())?,
+        }
+        if self.passed_over.contains(&kind) {
+            out.write_all(user::UNHANDLED.as_bytes())?;
         }
         if kind == RecordKind::HEADER_ATTR {
             self.learn(self.known + 1);

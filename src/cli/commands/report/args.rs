@@ -45,7 +45,9 @@ fn input_and_layout() -> Vec<Arg> {
         switch("quiet")
             .short('q')
             .help("print the rows alone, and no warnings"),
-        not_yet("dump-raw-trace", "").short('D'),
+        switch("dump-raw-trace")
+            .short('D')
+            .help("print every record: where it stands, its bytes and its fields; then what --stats prints"),
         switch("stats").help("count the records of each kind and the samples of each event, and nothing more"),
         not_yet("tasks", ""),
         not_yet("mmaps", ""),

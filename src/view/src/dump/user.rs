@@ -11,7 +11,7 @@ use rperf_wire::{
 use super::Alternate;
 
 /// What perf says of kinds that `script` does nothing with.
-const UNHANDLED: &str = ": unhandled!\n";
+pub(super) const UNHANDLED: &str = ": unhandled!\n";
 
 /// Writes what follows the name of a record. Some kinds end no line, as in perf.
 pub(super) fn write(out: &mut dyn Write, record: &RecordAt<'_>, endian: Endian) -> io::Result<()> {
