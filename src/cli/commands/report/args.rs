@@ -2,8 +2,8 @@
 
 use clap::{Arg, Command};
 
-use crate::cli::{debuginfod, jobs};
 use crate::cli::options::{not_yet, number, optional, switch, value};
+use crate::cli::{debuginfod, jobs};
 
 const ABOUT: &str = "\
 Reads a recording and shows which code its samples hit: one line per program, library and function, largest share first, \
