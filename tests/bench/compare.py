@@ -13,11 +13,13 @@ A command that runs longer than --stop is ended and shown as such; one of more t
 With --kept the first command's figures are taken from FILE if they stand there, and put there if not.
 """
 import argparse
+import errno
 import json
 import os
 import signal
 import statistics
 import subprocess
+import tempfile
 import time
 
 
@@ -42,8 +44,9 @@ class Bounds:
 
 def run(command, bounds):
     start = time.monotonic()
+    said = tempfile.TemporaryFile()
     child = subprocess.Popen(
-        ["sh", "-c", f"{bounds.prefix}exec {command}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        ["sh", "-c", f"{bounds.prefix}exec {command}"], stdout=subprocess.DEVNULL, stderr=said, start_new_session=True
     )
     # Where memory runs out, it is the measured command that ends.
     with open(f"/proc/{child.pid}/oom_score_adj", "w", encoding="utf-8") as score:
@@ -59,7 +62,10 @@ def run(command, bounds):
         time.sleep(0.005)
     child.returncode = os.waitstatus_to_exitcode(status)
     wall = time.monotonic() - start
-    return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, peak / 1024, child.returncode
+    said.seek(0)
+    # perf 6.1 exits with 0 then.
+    code = errno.ENOMEM if b"Cannot allocate memory" in said.read(1 << 20) else child.returncode
+    return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, peak / 1024, code
 
 
 def measure(pairs, rounds, bounds):
@@ -90,6 +96,8 @@ def cell(figures):
     wall, cpu, _, anonymous, status = figures
     if status == -signal.SIGKILL:
         return f"> {wall:.0f} s, {anonymous:.0f} MB by then"
+    if status == errno.ENOMEM:
+        return f"out of memory at {anonymous:.0f} MB, after {wall:.0f} s"
     return f"{cpu:.2f} s, {wall:.2f} s, {anonymous:.0f} MB" + (f" (status {status:.0f})" if status else "")
 
 
@@ -119,7 +127,7 @@ def main():
     if options.row:
         cells = " | ".join(cell(medians[name]) for name, _ in pairs)
         limit = f"{second[0] / options.limit:.0f}" if options.limit else ""
-        more = ">" if first[4] == -signal.SIGKILL else ""
+        more = ">" if first[4] in (-signal.SIGKILL, errno.ENOMEM) else ""
         ratio = f" | {more}{first[1] / max(second[1], 1e-9):.1f} | {limit}" if len(pairs) > 1 else ""
         print(f"| {options.row} | {cells}{ratio} |", flush=True)
         return
