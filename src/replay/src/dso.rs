@@ -47,6 +47,8 @@ pub struct Dso {
     pub code_len: u64,
     /// The first process that mapped it; 0 where none is known.
     pub pid: u32,
+    /// Some of the others, the last one among them: they may live longer, or see other files.
+    pub other_pids: Vec<u32>,
     /// Whether [`crate::World::add_functions`] told what is in it: its mappings say which function they are.
     pub has_functions: bool,
 }
@@ -64,7 +66,19 @@ impl Dso {
             map_start: 0,
             code_len: 0,
             pid: 0,
+            other_pids: Vec::new(),
             has_functions: false,
+        }
+    }
+
+    /// Process `pid` maps it, too. Few are kept: one that lives will do.
+    pub(crate) fn mapped_by(&mut self, pid: u32) {
+        const KEPT: usize = 7;
+        if self.pid == 0 {
+            self.pid = pid;
+        } else if self.pid != pid && !self.other_pids.contains(&pid) {
+            self.other_pids.truncate(KEPT - 1);
+            self.other_pids.push(pid);
         }
     }
 
@@ -125,5 +139,20 @@ impl Mapping {
         } else {
             ip.wrapping_sub(self.start).wrapping_add(self.pgoff)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_and_the_last_of_many_processes_are_kept() {
+        let mut dso = Dso::new(Machine::Host, DsoKind::User, "/bin/sh");
+        for pid in [5, 5, 6, 7, 6].into_iter().chain(100..200) {
+            dso.mapped_by(pid);
+        }
+        assert_eq!((dso.pid, dso.other_pids.len()), (5, 7));
+        assert_eq!(dso.other_pids.last(), Some(&199));
     }
 }

@@ -146,6 +146,7 @@ impl Sources<'_> {
             relocation: relocation.map(|(symbol, address)| (symbol.as_str(), *address)),
             map_start: dso.map_start,
             pid: pid(dso),
+            other_pids: other_pids(dso),
             jit_dump: jit_dump.as_deref(),
             by_number: dso.has_functions,
             ..ObjectRequest::new(path, kind)
@@ -170,6 +171,7 @@ impl Sources<'_> {
             build_id: build_id.as_ref(),
             image: self.vdso.filter(|_| dso.kind == DsoKind::Vdso),
             pid: pid(dso),
+            other_pids: other_pids(dso),
             ..ObjectRequest::new(Path::new(&dso.long_name), kind)
         };
         Some(rperf_symbol::images(self.files, self.paths, &request))
@@ -192,6 +194,14 @@ pub(crate) fn map_file(pid: u32) -> PathBuf {
 /// A process of this machine that mapped `dso`.
 pub(crate) fn pid(dso: &Dso) -> Option<u32> {
     (dso.machine == Machine::Host && dso.pid != 0).then_some(dso.pid)
+}
+
+/// Others of them.
+fn other_pids(dso: &Dso) -> &[u32] {
+    match dso.machine {
+        Machine::Host => &dso.other_pids,
+        _ => &[],
+    }
 }
 
 /// Code that a KSYMBOL record announced: one symbol, as if a list of one line named it.

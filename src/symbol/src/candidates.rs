@@ -52,8 +52,10 @@ pub(crate) fn of_user_object(
             .to_str()
             .and_then(|path| path.strip_suffix(" (deleted)"));
         found.extend(undeleted.map(|path| paths.under_symfs(Path::new(path))));
-        let pid = request.pid.filter(|_| paths.symfs.is_none());
-        found.extend(pid.map(|pid| seen_by(pid, undeleted.map_or(path, Path::new))));
+        let others = request.other_pids.iter().copied();
+        let pids = request.pid.into_iter().chain(others);
+        let pids = pids.filter(|_| paths.symfs.is_none());
+        found.extend(pids.map(|pid| seen_by(pid, undeleted.map_or(path, Path::new))));
     }
     found
 }

@@ -45,6 +45,8 @@ pub struct ObjectRequest<'a> {
     pub map_start: u64,
     /// A process that mapped it: while it lives, `/proc/PID/root` shows the files that it sees.
     pub pid: Option<u32>,
+    /// Others that did: they are asked if it is gone.
+    pub other_pids: &'a [u32],
     /// For [`ObjectKind::PerfMap`]: the `jit-PID.dump` of the process, if it mapped one.
     pub jit_dump: Option<&'a Path>,
     /// Whether functions of the dump are known by number, not by address: see [`crate::jit_dump::JitDump::functions`].
@@ -63,6 +65,7 @@ impl<'a> ObjectRequest<'a> {
             relocation: None,
             map_start: 0,
             pid: None,
+            other_pids: &[],
             jit_dump: None,
             by_number: false,
         }

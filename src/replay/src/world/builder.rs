@@ -164,10 +164,8 @@ impl WorldBuilder {
         .name();
         let dsos = &mut self.world.dsos;
         let dso = dsos.user(machine, named.kind, &named.name, mapped.build_id);
-        if let Some(dso) = dsos.get_mut(dso)
-            && dso.pid == 0
-        {
-            dso.pid = pid;
+        if let Some(dso) = dsos.get_mut(dso) {
+            dso.mapped_by(pid);
         }
         let vdso = named.kind == DsoKind::Vdso;
         let space = self.process(order, machine, pid);

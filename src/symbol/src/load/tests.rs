@@ -371,6 +371,15 @@ fn what_a_process_in_another_namespace_sees() {
     assert!(!loaded.table.is_empty());
     let loaded = load(&files, &paths(), &request(Path::new("/bin/app (deleted)")));
     assert_eq!(loaded.source, Path::new("/proc/77/root/bin/app"));
+    // The first process is gone, or sees another file; one of the others does not.
+    let gone = ObjectRequest {
+        pid: Some(76),
+        other_pids: &[75, 77],
+        ..request(Path::new("/bin/app"))
+    };
+    files.insert("/proc/75/root/bin/app", other.build());
+    let loaded = load(&files, &paths(), &gone);
+    assert_eq!(loaded.source, Path::new("/proc/77/root/bin/app"));
     // Without a build-id that is recorded, it can't be told whether it is the same file.
     let unknown = ObjectRequest {
         pid: Some(77),
