@@ -203,11 +203,11 @@ mod tests {
     fn progress_is_one_short_line() {
         let mut progress = Progress {
             object: Path::new("/usr/lib/libc.so.6"),
-            server: "https://one.example",
+            server: "https://one",
             received: 3_140_000,
             total: Some(12_000_000),
         };
-        let expected = "debuginfod: libc.so.6 from https://one.example: 3.1 of 12.0 MB";
+        let expected = "debuginfod: libc.so.6 from https://one: 3.1 of 12.0 MB";
         assert_eq!(line(&progress), expected);
         progress.total = None;
         assert!(line(&progress).ends_with(": 3.1 MB"));

@@ -67,7 +67,7 @@ impl HttpServer {
         })
     }
 
-    /// Its address, `http://127.0.0.1:PORT`.
+    /// Its address: that of the loopback interface, with its port.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
