@@ -1,0 +1,313 @@
+//! Where a memory access found its data: `union perf_mem_data_src` of linux/perf_event.h in words.
+
+use std::fmt;
+
+/// `union perf_mem_data_src`, as a little-endian machine has it. Displayed as script shows it: the number in hexadecimal
+/// and what it says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct DataSource(pub u64);
+
+impl fmt::Display for DataSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&text(self.0))
+    }
+}
+
+/// The parts one by one, each as its bits and in words.
+impl DataSource {
+    /// The levels of memory that it was looked for in, `mem_lvl`.
+    #[must_use]
+    pub fn level_bits(self) -> u64 {
+        LEVEL.field(self.0)
+    }
+
+    /// Where it was found: `L1 hit`.
+    #[must_use]
+    pub fn level(self) -> String {
+        let mut text = String::new();
+        level(self.0, &mut text);
+        text
+    }
+
+    /// What other caches had to say, `mem_snoop`.
+    #[must_use]
+    pub fn snoop_bits(self) -> u64 {
+        SNOOP.field(self.0)
+    }
+
+    /// The same in words: `HitM`.
+    #[must_use]
+    pub fn snoop(self) -> String {
+        let mut text = String::new();
+        snoop(self.0, &mut text);
+        text
+    }
+
+    /// How the address was translated, `mem_dtlb`.
+    #[must_use]
+    pub fn tlb_bits(self) -> u64 {
+        TLB.field(self.0)
+    }
+
+    /// The same in words: `L1 or L2 hit`.
+    #[must_use]
+    pub fn tlb(self) -> String {
+        let mut text = String::new();
+        tlb(self.0, &mut text);
+        text
+    }
+
+    /// Whether the bus was locked, `mem_lock`.
+    #[must_use]
+    pub fn lock_bits(self) -> u64 {
+        LOCK.field(self.0)
+    }
+
+    /// The same in a word: `Yes`, `No`, `N/A`.
+    #[must_use]
+    pub fn lock(self) -> &'static str {
+        LOCK.first(self.0)
+    }
+
+    /// What a load had to wait for, `mem_blk`.
+    #[must_use]
+    pub fn blocked_bits(self) -> u64 {
+        BLOCKED.field(self.0)
+    }
+
+    /// The same in words, a blank before each: ` Data`.
+    #[must_use]
+    pub fn blocked(self) -> String {
+        let mut text = String::new();
+        blocked(self.0, &mut text);
+        text
+    }
+}
+
+/// Bytes that perf has for the number and the words; it cuts what is longer.
+const LONGEST: usize = 99;
+
+/// A bit-field: its first bit, and what its bits are called from the lowest on.
+struct Bits(u32, &'static [&'static str]);
+
+const OPERATION: Bits = Bits(0, &["N/A", "LOAD", "STORE", "PFETCH", "EXEC"]);
+const LEVEL: Bits = Bits(
+    5,
+    &[
+        "N/A",
+        "hit",
+        "miss",
+        "L1",
+        "LFB/MAB",
+        "L2",
+        "L3",
+        "Local RAM",
+        "Remote RAM (1 hop)",
+        "Remote RAM (2 hops)",
+        "Remote Cache (1 hop)",
+        "Remote Cache (2 hops)",
+        "I/O",
+        "Uncached",
+    ],
+);
+const SNOOP: Bits = Bits(19, &["N/A", "None", "Hit", "Miss", "HitM"]);
+const LOCK: Bits = Bits(24, &["N/A", "Yes"]);
+const TLB: Bits = Bits(26, &["N/A", "hit", "miss", "L1", "L2", "Walker", "Fault"]);
+const SNOOP_MORE: Bits = Bits(38, &["Fwd", "Peer"]);
+const BLOCKED: Bits = Bits(40, &["N/A", "Data", "Addr"]);
+/// Of [`LEVEL`] and [`TLB`], the bits that follow the others.
+const HIT: usize = 1;
+const MISS: usize = 2;
+const REMOTE: u32 = 37;
+
+/// By number; those between are levels of cache.
+fn level_name(number: u64) -> Option<&'static str> {
+    Some(match number {
+        0x9 => "CXL",
+        0xa => "I/O",
+        0xb => "Any cache",
+        0xc => "LFB/MAB",
+        0xd => "RAM",
+        0xe => "PMEM",
+        0xf => "N/A",
+        _ => return None,
+    })
+}
+
+/// How far away it was, by number.
+fn distance(number: u64) -> &'static str {
+    match number {
+        1 => "core, same node",
+        2 => "node, same socket",
+        3 => "socket, same board",
+        4 => "board",
+        // What perf's C library prints for a name that is missing.
+        _ => "(null)",
+    }
+}
+
+impl Bits {
+    fn field(&self, source: u64) -> u64 {
+        source >> self.0 & ((1 << self.1.len()) - 1)
+    }
+
+    fn has(&self, source: u64, bit: usize) -> bool {
+        self.field(source) >> bit & 1 == 1
+    }
+
+    /// Names of the bits that are set.
+    fn set(&self, source: u64) -> impl Iterator<Item = &'static str> {
+        let field = self.field(source);
+        let bits = self.1.iter().enumerate();
+        bits.filter(move |(bit, _)| field >> bit & 1 == 1)
+            .map(|(_, name)| *name)
+    }
+
+    /// The name of the lowest bit that is set.
+    fn first(&self, source: u64) -> &'static str {
+        self.set(source).next().unwrap_or("No")
+    }
+
+    /// Names of the bits that tell places, not whether it was there.
+    fn places(&self, source: u64) -> impl Iterator<Item = &'static str> {
+        self.set(source)
+            .filter(|name| !matches!(*name, "hit" | "miss"))
+    }
+
+    /// Whether it was there.
+    fn outcome(&self, source: u64, text: &mut String) {
+        for (bit, name) in [(HIT, " hit"), (MISS, " miss")] {
+            if self.has(source, bit) {
+                text.push_str(name);
+            }
+        }
+    }
+}
+
+/// Appends `a or b`; `false` where there is nothing to append.
+fn join(names: impl Iterator<Item = &'static str>, text: &mut String) -> bool {
+    let mut some = false;
+    for name in names {
+        if some {
+            text.push_str(" or ");
+        }
+        text.push_str(name);
+        some = true;
+    }
+    some
+}
+
+/// The same, and `N/A` for nothing.
+fn join_some(names: impl Iterator<Item = &'static str>, text: &mut String) {
+    if !join(names, text) {
+        text.push_str("N/A");
+    }
+}
+
+fn text(source: u64) -> String {
+    let mut text = format!("{source:16x} |OP {}|LVL ", OPERATION.first(source));
+    level(source, &mut text);
+    text.push_str("|SNP ");
+    snoop(source, &mut text);
+    text.push_str("|TLB ");
+    tlb(source, &mut text);
+    text.push_str("|LCK ");
+    text.push_str(LOCK.first(source));
+    text.push_str("|BLK ");
+    blocked(source, &mut text);
+    text.truncate(LONGEST);
+    text
+}
+
+fn snoop(source: u64, text: &mut String) {
+    join_some(SNOOP.set(source).chain(SNOOP_MORE.set(source)), text);
+}
+
+fn tlb(source: u64, text: &mut String) {
+    join_some(TLB.places(source), text);
+    TLB.outcome(source, text);
+}
+
+fn blocked(source: u64, text: &mut String) {
+    let blocked = BLOCKED.set(source).skip_while(|_| BLOCKED.has(source, 0));
+    let before = text.len();
+    for name in blocked {
+        text.push(' ');
+        text.push_str(name);
+    }
+    if text.len() == before {
+        text.push_str(" N/A");
+    }
+}
+
+/// The level of memory, which processors tell in one of three ways.
+fn level(source: u64, text: &mut String) {
+    let before = text.len();
+    if source >> REMOTE & 1 == 1 {
+        text.push_str("Remote ");
+    }
+    let (number, hops) = (source >> 33 & 0xf, source >> 43 & 7);
+    let listed = hops == 0 && join(LEVEL.places(source), text);
+    if hops != 0 {
+        text.push_str(distance(hops));
+        text.push(' ');
+    }
+    if number != 0 {
+        if listed {
+            text.push_str(" or ");
+        }
+        match level_name(number) {
+            Some(name) => text.push_str(name),
+            None => text.push_str(&format!("L{number}")),
+        }
+    }
+    if text.len() == before {
+        text.push_str("N/A");
+    }
+    LEVEL.outcome(source, text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_real_accesses() {
+        for (source, words) in [
+            (
+                0x6810_0142,
+                "|OP LOAD|LVL L1 hit|SNP None|TLB L1 or L2 hit|LCK No|BLK  N/A",
+            ),
+            (
+                1 << 40 | 1 << 24 | 1 << 20 | 1 << 8 | 1 << 7 | 8,
+                "|OP PFETCH|LVL L1 miss|SNP None|TLB N/A|LCK N/A|BLK  N/A",
+            ),
+            (
+                2 << 43 | 1 << 37 | 0xd << 33,
+                "|OP No|LVL Remote node, same socket RAM|SNP N/A|TLB N/A|LCK No|BLK  N/A",
+            ),
+            (
+                3 << 41,
+                "|OP No|LVL N/A|SNP N/A|TLB N/A|LCK No|BLK  Data Addr",
+            ),
+        ] {
+            assert!(text(source).contains(words), "{source:x}: {}", text(source));
+        }
+    }
+
+    #[test]
+    fn every_number_has_words_of_bounded_length() {
+        let mut source: u64 = 1;
+        for _ in 0..10_000 {
+            source = source
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            let text = text(source);
+            assert!(
+                text.is_ascii() && (30..=LONGEST).contains(&text.len()),
+                "{text}"
+            );
+            assert!(text.starts_with(&format!("{source:16x} |OP ")), "{text}");
+        }
+    }
+}
