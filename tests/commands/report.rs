@@ -117,6 +117,50 @@ fn an_unknown_key_is_named_with_those_there_are() {
 }
 
 #[test]
+fn keys_of_what_is_not_counted_are_refused() {
+    let bytes = recording();
+    for (words, message) in [
+        (
+            &["-s", "mem"][..],
+            "Invalid --sort key: `mem'\nhint: it is of memory accesses",
+        ),
+        (
+            &["-s", "cycles"],
+            "Invalid --sort key: `cycles'\nhint: it is of branches",
+        ),
+        (&["--time-quantum", "5"], "--time-quantum takes a number"),
+    ] {
+        let outcome = report(&bytes, words);
+        assert_eq!(
+            (outcome.status, outcome.stdout.as_str()),
+            (129, ""),
+            "{words:?}"
+        );
+        assert!(outcome.stderr.starts_with(message), "{outcome:?}");
+    }
+    let outcome = report(&bytes, &["-b"]);
+    let message = "Selected -b but no branch data.\n";
+    assert_eq!(outcome.status, 255, "{outcome:?}");
+    assert!(outcome.stderr.starts_with(message), "{outcome:?}");
+}
+
+#[test]
+fn tasks_stand_below_those_that_started_them() {
+    let outcome = report(&recording(), &["--tasks"]);
+    let expected = "\
+#      pid      tid     ppid  comm
+         0        0       -1 |swapper
+        10       10       -1 |a longer name
+        10       11       10 | first
+";
+    assert_eq!(
+        (outcome.status, outcome.stdout.as_str()),
+        (0, expected),
+        "{outcome:?}"
+    );
+}
+
+#[test]
 fn no_samples_is_an_error_that_names_the_events() {
     let mut file = Recording::new();
     file.comm(0, (1, 1), "init", 0);

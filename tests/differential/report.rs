@@ -24,6 +24,24 @@ const MORE: &[&[&str]] = &[
     &["-s", "pid"],
     &["-s", "cpu,dso,comm", "-n"],
     &["-s", "sym,dso", "--no-children"],
+    &["-s", "socket,time", "--no-children", "-g", "none"],
+    &[
+        "-s",
+        "time,dso",
+        "--time-quantum",
+        "20ms",
+        "--ns",
+        "--no-children",
+        "-g",
+        "none",
+    ],
+    &[
+        "-F",
+        "overhead,sym,symbol_size,weight",
+        "--no-children",
+        "-g",
+        "none",
+    ],
     &["-g", "callee"],
     &["-g", "caller,2", "--no-children"],
     &["-g", "0"],
@@ -71,6 +89,9 @@ const MORE: &[&[&str]] = &[
     &["--header-only", "-I"],
 ];
 
+/// What prints lists, compared as they are, over the same recording.
+const LISTS: &[&[&str]] = &[&["--tasks"], &["--mmaps"]];
+
 const THOROUGH: &str = "frames, with";
 
 /// What is asked for over the recordings that begin like [`SEVERAL`].
@@ -110,9 +131,14 @@ fn report_prints_the_same_rows_and_graphs() {
     for recording in RECORDINGS {
         let compare = |file: &str| {
             let lines = lines_for(recording).into_iter();
-            lines
+            let mut found: Vec<String> = lines
                 .filter_map(|words| compare_report(&tools, file, words))
-                .collect()
+                .collect();
+            if recording.name.starts_with(THOROUGH) {
+                let lists = LISTS.iter();
+                found.extend(lists.filter_map(|words| compare_list(&tools, file, words)));
+            }
+            found
         };
         differences.extend(recording.differences(&tools, &workloads, Tool::Perf, compare));
     }
@@ -131,6 +157,13 @@ fn lines_for(recording: &Recording) -> Vec<&'static [&'static str]> {
         false => &[],
     };
     REPORT.iter().chain(more).copied().collect()
+}
+
+fn compare_list(tools: &Tools, file: &str, words: &[&str]) -> Option<String> {
+    let line = [&["report", "-i", file], words].concat();
+    let [perf, rperf] = tools.outcomes(&line, b"");
+    let found = difference(&perf.stdout, &rperf.stdout)?;
+    Some(format!("{}\n{found}", line.join(" ")))
 }
 
 pub(super) fn compare_report(tools: &Tools, file: &str, words: &[&str]) -> Option<String> {

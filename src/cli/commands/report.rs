@@ -5,7 +5,9 @@ mod call_graph;
 mod choice;
 mod columns;
 mod groups;
+mod mode;
 mod settings;
+mod tasks;
 
 use std::io::{self, Write};
 use std::mem;
@@ -13,14 +15,15 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use clap::ArgMatches;
-use rperf_hist::{Histogram, PayloadText, Samples, Select, Source};
+use rperf_hist::{BranchCounts, Histogram, PayloadText, Samples, Select, Source};
 use rperf_lines::Payloads;
-use rperf_perfdata::{Finding, PerfData};
+use rperf_perfdata::{Described, Finding, PerfData};
 use rperf_replay::{EventIndex, Replay};
 use rperf_resolve::{Resolver, StackSummary, UserStacks};
 use rperf_view::dump::Dump;
 use rperf_view::report::{
-    Event, Stats, write_banner, write_event, write_lost, write_stats, write_tip, write_values,
+    Event, Stats, write_banner, write_branch_counts, write_event, write_lost, write_stats,
+    write_tasks, write_tip, write_values,
 };
 use rperf_wire::{RecordKind, SampleType};
 
@@ -42,6 +45,7 @@ pub(super) use self::args::command;
 use self::choice::Chosen;
 use self::groups::Table;
 use self::settings::{Plan, Settings};
+use self::tasks::Tasks;
 
 /// Kinds of records that only counting makes use of.
 const OF_STAT: &[RecordKind] = &[
@@ -76,6 +80,15 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         conclude(&input.path, &diagnostics, context)?;
         return Ok(exit_of(&data));
     }
+    let with_memory = flag(matches, "mmaps") == Some(true);
+    if with_memory || flag(matches, "tasks") == Some(true) {
+        context.paginate("report")?;
+        let tasks = Tasks::read(&replay, &data, with_memory);
+        write_tasks(&mut context.stdout(), &tasks.list())?;
+        context.stdout().flush()?;
+        conclude(&input.path, &diagnostics, context)?;
+        return Ok(exit_of(&data));
+    }
     if replay.sample_counts().iter().sum::<u64>() == 0 {
         conclude(&input.path, &diagnostics, context)?;
         return Err(no_samples(&input, &data));
@@ -92,7 +105,11 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         symbols: &settings.symbols,
         jobs: settings.jobs,
     };
-    let (histograms, stacks) = count(context, &input.path, &replay, &question)?;
+    let Counts {
+        histograms,
+        branches,
+        stacks,
+    } = count(context, &input.path, &replay, &question)?;
     if histograms.iter().all(is_empty) {
         conclude(&input.path, &diagnostics, context)?;
         return Err(none_left(&input));
@@ -105,6 +122,9 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     }
     let lost = diagnostics.lost_samples;
     print(context, &question, &histograms, lost, &settings)?;
+    let out = &mut context.stdout();
+    write_branch_counts(out, &branches)?;
+    out.flush()?;
     warn_of_cut(context, &stacks, data.events());
     conclude(&input.path, &replay.diagnostics(), context)?;
     Ok(exit_of(&data))
@@ -197,13 +217,20 @@ struct Question<'q> {
     jobs: NonZeroUsize,
 }
 
+/// What was counted.
+struct Counts {
+    histograms: Vec<Histogram>,
+    branches: BranchCounts,
+    stacks: StackSummary,
+}
+
 /// Counts the samples of every event, and the user stacks that were unwound for it.
 fn count(
     context: &Context,
     path: &Path,
     replay: &Replay<'_>,
     question: &Question<'_>,
-) -> Result<(Vec<Histogram>, StackSummary), CliError> {
+) -> Result<Counts, CliError> {
     let data = replay.data();
     let events = data.events();
     let mut options = question.plan.options.clone();
@@ -246,14 +273,27 @@ fn count(
             .iter()
             .map(|table| table.events.clone())
             .collect(),
+        sockets: sockets(data.described()),
         payloads: &Told {
             payloads: &payloads,
             resolver: &resolver,
         },
     };
+    let branches = samples.branch_counts().clone();
     let histograms = samples.histograms(&options, &source, &resolver, threads);
     warn_of_symbols(context, &resolver);
-    Ok((histograms, stacks.summary()))
+    Ok(Counts {
+        histograms,
+        branches,
+        stacks: stacks.summary(),
+    })
+}
+
+/// The socket of each processor, if the recording tells.
+fn sockets(recording: Described<'_>) -> Vec<i32> {
+    let topology = recording.features.cpu_topology();
+    let places = topology.map(|topology| topology.cpus).unwrap_or_default();
+    places.iter().map(|place| place.socket).collect()
 }
 
 /// The joint between what tracepoints tell and the rows of a report.
@@ -300,6 +340,7 @@ fn print(
             name: &table.name,
             plural: table.plural,
             times: question.times,
+            costs_by: question.plan.costs_by.as_deref(),
             histogram,
         };
         write_event(out, event, &question.plan.layout, settings.quiet)?;

@@ -208,6 +208,7 @@ impl Entry {
             context: &layout.contexts[self.first.context as usize],
             site: &layout.sites[self.first.site as usize],
             level: self.first.level,
+            samples: self.weights.samples,
         }
     }
 }
@@ -242,6 +243,7 @@ fn number<'s>(
             context,
             site,
             level: Level::User,
+            samples: 0,
         };
         let parts = keys.iter().map(|key| (key.identity)(&subject, names));
         let next = numbers.len() as u32;

@@ -130,7 +130,7 @@ mod tests {
     fn beginnings_of_names_are_enough() {
         assert_eq!(parsed("comm,dso,symbol"), ["comm", "dso", "symbol"]);
         assert_eq!(parsed("sym,C"), ["symbol", "comm"]);
-        assert_eq!(parsed("p,t,cp"), ["pid", "tid", "cpu"]);
+        assert_eq!(parsed("p,t,cp,tid"), ["pid", "transaction", "cpu", "tid"]);
         assert_eq!(parsed("dso,DSO,,d"), ["dso"]);
         assert_eq!(parsed("srcl,srcfile"), ["srcline", "srcfile"]);
         assert_eq!(parsed("o,per,sa"), ["overhead", "period", "sample"]);

@@ -1,11 +1,13 @@
 //! The fold over all samples: equal stacks become one before anything is looked up.
 
 use rperf_replay::{CommId, Epoch, Fold, Recent, Sample, World, hash};
-use rperf_wire::{Endian, Misc};
+use rperf_wire::{BranchEntry, Endian, Misc};
 
+use crate::branch_counts::BranchCounts;
+use crate::facts::{self, RawFacts};
 use crate::histogram::Sum;
 use crate::keys::{Key, Reads, Thread};
-use crate::options::Options;
+use crate::options::{Counted, Options};
 use crate::select::{Choice, Select};
 use crate::slices::SliceMap;
 use crate::stacks::{Interner, Weight};
@@ -16,6 +18,9 @@ use crate::stacks::{Interner, Weight};
 /// name its own.
 pub struct Samples<'s> {
     wanted: Wanted,
+    counted: Counted,
+    facts: facts::Wanted,
+    branch_counts: BranchCounts,
     pub(crate) select: Option<&'s dyn Select>,
     /// By event, the samples that belong to no row but to what shares are of.
     pub(crate) filtered: Vec<Sum>,
@@ -32,6 +37,7 @@ pub struct Samples<'s> {
 #[derive(Debug, Default)]
 pub(crate) struct RawStacks {
     heads: Interner<Head>,
+    facts: Interner<RawFacts>,
     /// By [`RawKey`].
     weights: SliceMap<u8, Weight>,
 }
@@ -55,7 +61,8 @@ impl Wanted {
             thread: reads(Reads::Thread),
             cpu: reads(Reads::Cpu),
             payload: reads(Reads::Payload),
-            chain: options.children || options.graph.is_some(),
+            chain: options.counted != Counted::Branches
+                && (options.children || options.graph.is_some()),
         }
     }
 }
@@ -66,6 +73,9 @@ impl<'s> Samples<'s> {
     pub fn new(options: &Options, select: Option<&'s dyn Select>) -> Self {
         Self {
             wanted: Wanted::new(options),
+            counted: options.counted,
+            facts: facts::Wanted::new(options, &options.keys()),
+            branch_counts: BranchCounts::default(),
             select,
             filtered: Vec::new(),
             recent: Recent::default(),
@@ -74,6 +84,12 @@ impl<'s> Samples<'s> {
             own: RawStacks::default(),
             later: Vec::new(),
         }
+    }
+
+    /// The branches by kind, where branches are counted.
+    #[must_use]
+    pub fn branch_counts(&self) -> &BranchCounts {
+        &self.branch_counts
     }
 
     /// What each worker has folded.
@@ -88,46 +104,60 @@ impl<'s> Samples<'s> {
         if self.filtered.len() <= event {
             self.filtered.resize(event + 1, Sum::default());
         }
-        self.filtered[event].add(Sum {
-            period: sample.period,
-            samples: 1,
-        });
+        let sum = match self.counted {
+            Counted::Branches => {
+                let branches = sample.wire.branch_stack;
+                let count = branches.map_or(0, |branches| branches.len() as u64);
+                Sum {
+                    period: count,
+                    samples: count,
+                }
+            }
+            _ => Sum {
+                period: self.period(sample),
+                samples: 1,
+            },
+        };
+        self.filtered[event].add(sum);
     }
 
-    fn head(&mut self, world: &World, sample: &Sample<'_>) -> u32 {
-        let head = Head::new(self.wanted, &mut self.recent, world, sample);
-        match self.last {
-            Some((last, number)) if last == head => number,
-            _ => {
-                let number = self.own.heads.number(head);
-                self.last = Some((head, number));
-                number
-            }
+    /// The events that a sample stands for, or what its access cost.
+    fn period(&self, sample: &Sample<'_>) -> u64 {
+        match self.counted {
+            Counted::Accesses => self.facts.weight(sample).whole.max(1),
+            _ => sample.period,
         }
     }
-}
 
-impl Fold for Samples<'_> {
-    fn sample(&mut self, world: &World, sample: &Sample<'_>) {
-        if let Some(select) = self.select {
-            match select.sample(world, sample) {
-                Choice::Counted => {}
-                Choice::Filtered => return self.filter(sample),
-                Choice::Ignored => return,
-            }
+    /// Counts each branch of a sample. The newest first.
+    fn branches(&mut self, world: &World, sample: &Sample<'_>) {
+        let Some(branches) = sample.wire.branch_stack else {
+            return;
+        };
+        for branch in branches.iter() {
+            self.branch_counts.add(&branch);
+            let hit = Hit {
+                ip: branch.to,
+                period: 1,
+                branch: Some(branch),
+            };
+            self.count(world, sample, hit);
         }
+    }
+
+    fn count(&mut self, world: &World, sample: &Sample<'_>, hit: Hit) {
         let payload = sample.wire.raw.filter(|_| self.wanted.payload);
         let chain = sample.wire.callchain.filter(|_| self.wanted.chain);
         let key = RawKey {
-            head: self.head(world, sample),
-            ip: sample.wire.ip.unwrap_or_default(),
+            head: self.head(world, sample, hit.branch),
+            ip: hit.ip,
             payload: payload.unwrap_or_default(),
             chain: chain.map_or(&[], |chain| chain.as_bytes()),
         };
         self.scratch.clear();
         key.write(&mut self.scratch);
         let weight = Weight {
-            period: sample.period,
+            period: hit.period,
             samples: 1,
             first: sample.order,
             thread: Thread {
@@ -140,12 +170,57 @@ impl Fold for Samples<'_> {
         weights.upsert(hash, &self.scratch, weight, Weight::add);
     }
 
+    fn head(&mut self, world: &World, sample: &Sample<'_>, branch: Option<BranchEntry>) -> u32 {
+        let mut head = Head::new(self.wanted, &mut self.recent, world, sample);
+        if self.facts.any() {
+            let facts = self.facts.facts(world, sample, branch);
+            head.facts = Some(self.own.facts.number(facts));
+        }
+        match self.last {
+            Some((last, number)) if last == head => number,
+            _ => {
+                let number = self.own.heads.number(head);
+                self.last = Some((head, number));
+                number
+            }
+        }
+    }
+}
+
+/// What is counted of a sample.
+struct Hit {
+    ip: u64,
+    period: u64,
+    branch: Option<BranchEntry>,
+}
+
+impl Fold for Samples<'_> {
+    fn sample(&mut self, world: &World, sample: &Sample<'_>) {
+        if let Some(select) = self.select {
+            match select.sample(world, sample) {
+                Choice::Counted => {}
+                Choice::Filtered => return self.filter(sample),
+                Choice::Ignored => return,
+            }
+        }
+        if self.counted == Counted::Branches {
+            return self.branches(world, sample);
+        }
+        let hit = Hit {
+            ip: sample.wire.ip.unwrap_or_default(),
+            period: self.period(sample),
+            branch: None,
+        };
+        self.count(world, sample, hit);
+    }
+
     fn merge(&mut self, later: Self) {
         let most = self.filtered.len().max(later.filtered.len());
         self.filtered.resize(most, Sum::default());
         for (sum, more) in self.filtered.iter_mut().zip(&later.filtered) {
             sum.add(*more);
         }
+        self.branch_counts.merge(&later.branch_counts);
         self.later.extend(later.into_parts());
     }
 }
@@ -157,6 +232,11 @@ impl RawStacks {
             let key = RawKey::read(key)?;
             Some((self.heads.get(key.head)?, key, weight))
         })
+    }
+
+    /// What keys read besides of samples with that head.
+    pub(crate) fn facts(&self, head: &Head) -> Option<&RawFacts> {
+        self.facts.get(head.facts?)
     }
 }
 
@@ -170,6 +250,8 @@ pub(crate) struct Head {
     pub(crate) comm: Option<CommId>,
     pub(crate) thread: Thread,
     pub(crate) cpu: u32,
+    /// Number of the facts, where any are read.
+    facts: Option<u32>,
 }
 
 impl Head {
@@ -188,6 +270,7 @@ impl Head {
                 Thread::default()
             },
             cpu: if wanted.cpu { sample.cpu } else { 0 },
+            facts: None,
         }
     }
 }

@@ -2,20 +2,32 @@
 //!
 //! To add a key: a file beside the others with its [`Key`], and one line in [`KEYS`].
 
+mod branch;
+mod cgroup;
 mod comm;
 mod cpu;
 mod dso;
+mod memory;
+mod size;
+mod socket;
 mod source;
 mod symbol;
 mod thread;
+mod time;
 mod trace;
+mod transaction;
+mod weight;
 
+use std::cmp::Reverse;
 use std::fmt;
 
 use rperf_replay::{CommId, DsoId};
 use rperf_resolve::{Level, SymbolId};
 
+pub(crate) use crate::facts::Fact;
+use crate::facts::{Cacheline, FactsId};
 use crate::names::Names;
+use crate::options::Counted;
 use crate::payloads::PayloadId;
 
 /// All sort keys. A word that several names begin with means the first of them.
@@ -25,10 +37,45 @@ pub(crate) static KEYS: &[&Key] = &[
     &dso::DSO,
     &symbol::SYMBOL,
     &cpu::CPU,
-    &thread::TID,
-    &trace::TRACE,
+    &socket::SOCKET,
     &source::SRCLINE,
     &source::SRCFILE,
+    &weight::LOCAL_WEIGHT,
+    &weight::WEIGHT,
+    &transaction::TRANSACTION,
+    &trace::TRACE,
+    &size::SYMBOL_SIZE,
+    &size::DSO_SIZE,
+    &cgroup::CGROUP,
+    &cgroup::CGROUP_ID,
+    &time::TIME,
+    &size::CODE_PAGE_SIZE,
+    &thread::TID,
+    &weight::LOCAL_INS_LAT,
+    &weight::INS_LAT,
+    &branch::DSO_FROM,
+    &branch::DSO_TO,
+    &branch::SYMBOL_FROM,
+    &branch::SYMBOL_TO,
+    &branch::MISPREDICT,
+    &branch::ABORT,
+    &branch::IN_TX,
+    &branch::CYCLES,
+    &branch::SRCLINE_FROM,
+    &branch::SRCLINE_TO,
+    &branch::ADDR_FROM,
+    &branch::ADDR_TO,
+    &memory::SYMBOL_DADDR,
+    &memory::DSO_DADDR,
+    &memory::LOCKED,
+    &memory::TLB,
+    &memory::MEM,
+    &memory::SNOOP,
+    &memory::DCACHELINE,
+    &memory::SYMBOL_IADDR,
+    &memory::PHYS_DADDR,
+    &memory::DATA_PAGE_SIZE,
+    &memory::BLOCKED,
 ];
 
 /// One sort key and its column.
@@ -39,8 +86,8 @@ pub struct Key {
     pub title: &'static str,
     /// The column's least width, in characters, in a table with an unresolved row.
     pub unresolved_width: usize,
-    /// Whether its cells are filled up with blanks in the last column too.
-    pub pads: bool,
+    /// How its cells are filled up with blanks.
+    pub pads: Pads,
     /// Which part of a sample it looks at.
     pub(crate) reads: Reads,
     /// What makes two samples belong to one row.
@@ -51,11 +98,63 @@ pub struct Key {
     pub(crate) text: fn(&Subject<'_>, &dyn Names) -> String,
 }
 
+/// Where blanks are put to make cells as wide as their column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pads {
+    /// Behind a cell, but not in the last column.
+    Never,
+    /// Behind a cell, in the last column too.
+    Always,
+    /// In front of it: numbers.
+    Before,
+}
+
 impl Key {
+    /// A key of that name and title whose rows are ordered by what makes them.
+    const fn plain(
+        (name, title): (&'static str, &'static str),
+        reads: Reads,
+        pads: Pads,
+        what: for<'n> fn(&Subject<'_>, &'n dyn Names) -> Part<'n>,
+        text: fn(&Subject<'_>, &dyn Names) -> String,
+    ) -> Self {
+        Self {
+            name,
+            title,
+            unresolved_width: 0,
+            pads,
+            reads,
+            identity: what,
+            rank: what,
+            text,
+        }
+    }
+
+    /// What has to be counted for it to have anything to show.
+    #[must_use]
+    pub fn needs(&self) -> Option<Counted> {
+        match self.reads {
+            Reads::Fact(Fact::Branch) => Some(Counted::Branches),
+            Reads::Fact(Fact::Access) => Some(Counted::Accesses),
+            _ => None,
+        }
+    }
+
+    /// Whether its cells show the size of mappings.
+    pub(crate) fn shows_map_size(&self) -> bool {
+        self == &size::DSO_SIZE
+    }
+
     /// Whether its cells show lines or files of source.
     #[must_use]
     pub fn shows_source(&self) -> bool {
-        self == &source::SRCLINE || self == &source::SRCFILE
+        [
+            &source::SRCLINE,
+            &source::SRCFILE,
+            &branch::SRCLINE_FROM,
+            &branch::SRCLINE_TO,
+        ]
+        .contains(&self)
     }
 
     /// Whether its cells show what tracepoints tell.
@@ -90,6 +189,8 @@ pub(crate) enum Reads {
     Cpu,
     /// What a tracepoint tells.
     Payload,
+    /// One of the facts.
+    Fact(Fact),
     /// The code at one frame.
     Site,
 }
@@ -103,6 +204,8 @@ pub(crate) struct Context {
     pub(crate) cpu: u32,
     /// What the tracepoint told; `None` for other events.
     pub(crate) payload: Option<PayloadId>,
+    /// Whatever else keys read.
+    pub(crate) facts: Option<FactsId>,
 }
 
 /// A thread.
@@ -123,6 +226,8 @@ pub(crate) struct Site {
     pub(crate) line: Line,
     /// Kernel or user space; `None` without a mapping, which leaves it open.
     pub(crate) level: Option<Level>,
+    /// Bytes of the mapping, where they are asked for.
+    pub(crate) map_size: Option<u64>,
 }
 
 /// Where in the source a frame is.
@@ -143,11 +248,41 @@ pub(crate) struct Subject<'a> {
     pub(crate) context: &'a Context,
     pub(crate) site: &'a Site,
     pub(crate) level: Level,
+    /// Samples of the row.
+    pub(crate) samples: u64,
+}
+
+/// An address in brackets, as C's `%#.16x` writes it: no 0x before a zero.
+fn address_text(level: char, address: u64) -> String {
+    match address {
+        0 => format!("[{level}] {:016x}", 0),
+        address => format!("[{level}] {address:#018x}"),
+    }
+}
+
+/// A function with that address in terms of its object, or a variable with the place in it; else the address `ip`.
+fn code_text(level: char, symbol: Option<(SymbolId, u64)>, ip: u64, names: &dyn Names) -> String {
+    let Some((symbol, address)) = symbol else {
+        return address_text(level, ip);
+    };
+    let name = names.symbol(symbol);
+    if names.is_data(symbol) {
+        let offset = address.wrapping_sub(names.range(symbol).0);
+        return format!("[{level}] {name}+{offset:#x}");
+    }
+    if names.is_inlined(symbol) {
+        return format!("[{level}] {name} (inlined)");
+    }
+    format!("[{level}] {name}")
 }
 
 /// One key's view of a subject, comparable. Variants of one key stand in the order of rows: what is not known comes last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Part<'n> {
+    /// Not known, and before all that is.
+    First,
+    /// By bytes, backwards.
+    Descending(Reverse<&'n str>),
     /// By bytes.
     Text(&'n str),
     /// A function of an object.
@@ -160,6 +295,10 @@ pub(crate) enum Part<'n> {
     Inlined { name: &'n str, start: i64, end: i64 },
     /// Numbers, and addresses as signed numbers: the kernel's come first.
     Number(i64),
+    /// Two numbers.
+    Pair(u64, u64),
+    /// A cache line.
+    Cacheline(Cacheline),
     /// Not known.
     Absent,
 }

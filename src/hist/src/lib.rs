@@ -10,8 +10,10 @@
 //! **Invariants.** The result does not depend on the number of threads: rows are ordered by weights, names, addresses
 //! and the earliest sample, never by numbers given out on the way. Strings appear in [`Histogram`] alone.
 
+mod branch_counts;
 mod entries;
 mod error;
+mod facts;
 mod fields;
 mod fold;
 mod graphs;
@@ -34,12 +36,14 @@ mod tests;
 mod trail;
 mod tree;
 
+pub use branch_counts::BranchCounts;
 pub use error::Error;
+pub use facts::has_weight_parts;
 pub use fields::{Field, Number, names as field_names, parse as parse_fields};
 pub use fold::Samples;
 pub use histogram::{Branch, Histogram, Row, Sum, Weights};
-pub use keys::Key;
-pub use options::{Direction, GraphForm, GraphOptions, Options};
+pub use keys::{Key, Pads};
+pub use options::{Counted, Direction, GraphForm, GraphOptions, Options};
 pub use payloads::PayloadText;
 pub use resolve::Source;
 pub use select::{Choice, Select};

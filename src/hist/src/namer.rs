@@ -4,9 +4,10 @@ use rperf_replay::{EventIndex, Machine};
 use rperf_resolve::{Place, Resolver};
 use rperf_wire::{Endian, U64s};
 
+use crate::facts::{self, Pool, RawFacts};
 use crate::fold::{Head, RawKey};
 use crate::keys::Context;
-use crate::options::{Direction, Options};
+use crate::options::{Counted, Direction, Options};
 use crate::payloads::{PayloadId, PayloadText, Payloads};
 use crate::resolve::Source;
 use crate::select::Choice;
@@ -19,6 +20,9 @@ pub(crate) struct Namer<'a, 'w> {
     sites: Sites<'a, 'w>,
     payload_text: &'a dyn PayloadText,
     payloads: &'a Payloads,
+    facts: &'a Pool,
+    resolver: &'a Resolver<'w>,
+    counts_branches: bool,
     text: Vec<u8>,
     max_stack: usize,
     order: Direction,
@@ -38,13 +42,17 @@ impl<'a, 'w> Namer<'a, 'w> {
         sites: Sites<'a, 'w>,
         options: &Options,
         source: &Source<'a>,
-        payloads: &'a Payloads,
+        (payloads, facts): (&'a Payloads, &'a Pool),
     ) -> Self {
         let events = empty(source);
+        let resolver = sites.resolver();
         Self {
             sites,
             payload_text: source.payloads,
             payloads,
+            facts,
+            resolver,
+            counts_branches: options.counted == Counted::Branches,
             text: Vec::new(),
             max_stack: options.max_stack,
             order: options.order,
@@ -58,7 +66,13 @@ impl<'a, 'w> Namer<'a, 'w> {
     }
 
     /// Names the frames of samples that hold `head` and `key`.
-    pub(crate) fn add(&mut self, head: &Head, key: &RawKey<'_>, weight: &Weight) {
+    pub(crate) fn add(
+        &mut self,
+        head: &Head,
+        facts: Option<&RawFacts>,
+        key: &RawKey<'_>,
+        weight: &Weight,
+    ) {
         let payload = self.payload(head.event, key.payload);
         let event = head.event as usize;
         let (Some(stacks), Some(known)) = (self.events.get_mut(event), self.known.get_mut(event))
@@ -79,7 +93,19 @@ impl<'a, 'w> Namer<'a, 'w> {
             epoch: head.epoch,
             inlines: self.inlines.get(event) == Some(&true),
         };
-        let (leaf, choice) = finder.leaf(mode, key.ip);
+        let (leaf, choice) = match self.counts_branches {
+            true => finder.target(key.ip),
+            false => finder.leaf(mode, key.ip),
+        };
+        let facts = facts.map(|raw| {
+            let finder = facts::Finder {
+                sites: finder.sites,
+                resolver: self.resolver,
+                at: finder.at,
+                mode,
+            };
+            self.facts.number(finder.facts(raw, key.ip))
+        });
         match choice {
             Choice::Counted => {}
             Choice::Filtered => return stacks.filtered.add(weight.sum()),
@@ -108,6 +134,7 @@ impl<'a, 'w> Namer<'a, 'w> {
             thread: head.thread,
             cpu: head.cpu,
             payload,
+            facts,
         });
         let key = StackKey {
             context,

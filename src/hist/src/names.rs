@@ -3,7 +3,8 @@
 use rperf_replay::{CommId, DsoId};
 use rperf_resolve::SymbolId;
 
-use crate::keys::Thread;
+use crate::facts::Facts;
+use crate::keys::{Subject, Thread};
 use crate::payloads::PayloadId;
 
 /// Names of a recording.
@@ -29,6 +30,16 @@ pub(crate) trait Names: Sync {
     fn payload(&self, payload: PayloadId) -> &str;
     /// The place of that among all that tracepoints told, by bytes.
     fn payload_rank(&self, payload: PayloadId) -> u32;
+    /// What else is known of a sample.
+    fn facts(&self, subject: &Subject<'_>) -> &Facts;
+    /// The path of a cgroup.
+    fn cgroup(&self, id: u64) -> Option<&str>;
+    /// The socket of a processor, -1 where that is not known.
+    fn socket(&self, cpu: u32) -> i32;
+    /// Whether times are shown to the nanosecond.
+    fn shows_nanoseconds(&self) -> bool;
+    /// Whether that symbol is a variable.
+    fn is_data(&self, symbol: SymbolId) -> bool;
     /// Start and end of a function, in its object's own terms.
     fn range(&self, symbol: SymbolId) -> (u64, u64);
 }

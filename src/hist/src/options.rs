@@ -6,6 +6,8 @@ use crate::keys::Key;
 /// What is counted, and how it is laid out.
 #[derive(Debug, Clone)]
 pub struct Options {
+    /// What is counted.
+    pub counted: Counted,
     /// What is shown of a row.
     pub columns: Vec<Field>,
     /// What rows are ordered by. Its keys tell them apart.
@@ -24,6 +26,24 @@ pub struct Options {
     pub symbol_filter: Option<String>,
     /// Whether shares are of the samples that count instead of all.
     pub relative: bool,
+    /// What the key `time` takes for one moment, in nanoseconds.
+    pub time_quantum: u64,
+    /// Whether it shows nanoseconds.
+    pub nanoseconds: bool,
+    /// By event, whether weights have parts (`PERF_SAMPLE_WEIGHT_STRUCT`).
+    pub weight_parts: Vec<bool>,
+}
+
+/// What makes the rows of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Counted {
+    /// Samples, with the events that they stand for.
+    #[default]
+    Samples,
+    /// The branches that samples came with, one by one.
+    Branches,
+    /// Samples of memory accesses, with what they cost.
+    Accesses,
 }
 
 impl Options {
@@ -67,6 +87,11 @@ impl Options {
     /// Whether keys show lines of source.
     pub(crate) fn keys_show_lines(&self) -> bool {
         self.keys().iter().any(|key| key.shows_source())
+    }
+
+    /// Whether keys show the size of mappings.
+    pub(crate) fn keys_show_map_sizes(&self) -> bool {
+        self.keys().iter().any(|key| key.shows_map_size())
     }
 }
 

@@ -6,9 +6,10 @@ use rperf_replay::{CommId, DsoId, Order};
 use rperf_resolve::{Resolver, SymbolId};
 use rperf_wire::Endian;
 
+use crate::facts::{Facts, Pool};
 use crate::fold::Samples;
 use crate::histogram::Histogram;
-use crate::keys::Thread;
+use crate::keys::{Subject, Thread};
 use crate::namer::Namer;
 use crate::names::Names;
 use crate::options::Options;
@@ -29,6 +30,8 @@ pub struct Source<'a> {
     pub inlines: Vec<bool>,
     /// The events that reports are made of: one, or those of a group, its leader first.
     pub groups: Vec<Vec<usize>>,
+    /// The sockets of its processors, where they are known.
+    pub sockets: Vec<i32>,
     /// What its tracepoints tell.
     pub payloads: &'a dyn PayloadText,
 }
@@ -45,16 +48,17 @@ impl Samples<'_> {
     ) -> Vec<Histogram> {
         let payloads = Payloads::default();
         let lines = Payloads::default();
+        let facts = Pool::default();
         let select = self.select;
         let make = || {
             let sites = Sites::new(resolver, options, &lines).choosing(select);
-            Namer::new(sites, options, source, &payloads)
+            Namer::new(sites, options, source, (&payloads, &facts))
         };
         let filtered = self.filtered.clone();
         let parts = parallel::map(self.into_parts(), threads, |part| {
             let mut namer = make();
             for (head, key, weight) in part.iter() {
-                namer.add(head, &key, weight);
+                namer.add(head, part.facts(head), &key, weight);
             }
             namer.events
         });
@@ -74,6 +78,10 @@ impl Samples<'_> {
             resolver,
             payloads: payloads.finish(),
             lines: lines.finish(),
+            facts: facts.finish(),
+            no_facts: Facts::default(),
+            sockets: &source.sockets,
+            nanoseconds: options.nanoseconds,
         };
         let reports = source.groups.iter().map(|group| {
             let taken = group
@@ -103,6 +111,11 @@ struct Recording<'a, 'w> {
     resolver: &'a Resolver<'w>,
     payloads: Texts,
     lines: Texts,
+    facts: Vec<Facts>,
+    /// What is known of other samples.
+    no_facts: Facts,
+    sockets: &'a [i32],
+    nanoseconds: bool,
 }
 
 impl Names for Recording<'_, '_> {
@@ -141,6 +154,29 @@ impl Names for Recording<'_, '_> {
 
     fn payload_rank(&self, payload: PayloadId) -> u32 {
         self.payloads.rank(payload)
+    }
+
+    fn facts(&self, subject: &Subject<'_>) -> &Facts {
+        let facts = subject.context.facts;
+        let facts = facts.and_then(|facts| self.facts.get(facts.0 as usize));
+        facts.unwrap_or(&self.no_facts)
+    }
+
+    fn cgroup(&self, id: u64) -> Option<&str> {
+        self.resolver.world().cgroup(id)
+    }
+
+    fn socket(&self, cpu: u32) -> i32 {
+        self.sockets.get(cpu as usize).copied().unwrap_or(-1)
+    }
+
+    fn shows_nanoseconds(&self) -> bool {
+        self.nanoseconds
+    }
+
+    fn is_data(&self, symbol: SymbolId) -> bool {
+        let symbol = self.resolver.symbol(symbol);
+        symbol.is_some_and(|symbol| !symbol.is_function)
     }
 
     fn range(&self, symbol: SymbolId) -> (u64, u64) {

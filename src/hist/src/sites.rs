@@ -5,6 +5,7 @@ use rperf_resolve::{Call, Frame, Place, Resolver, SourceLine};
 use rperf_wire::CpuMode;
 use rustc_hash::FxHashMap;
 
+use crate::facts::locate_anywhere;
 use crate::keys::{Line, Site};
 use crate::options::Options;
 use crate::payloads::Payloads;
@@ -16,6 +17,7 @@ pub(crate) struct Sites<'a, 'w> {
     resolver: &'a Resolver<'w>,
     lines: &'a Payloads,
     keys_show_lines: bool,
+    keys_show_map_sizes: bool,
     by_address: bool,
     by_line: bool,
     hide_unresolved: bool,
@@ -29,6 +31,7 @@ impl<'a, 'w> Sites<'a, 'w> {
             resolver,
             lines,
             keys_show_lines: options.keys_show_lines(),
+            keys_show_map_sizes: options.keys_show_map_sizes(),
             by_address: options.graph.is_some_and(|graph| graph.by_address),
             by_line: options.graph.is_some_and(|graph| graph.by_line),
             hide_unresolved: options.hide_unresolved,
@@ -41,6 +44,11 @@ impl<'a, 'w> Sites<'a, 'w> {
     pub(crate) fn choosing(mut self, select: Option<&'a dyn Select>) -> Self {
         self.select = select;
         self
+    }
+
+    /// What looks them up.
+    pub(crate) fn resolver(&self) -> &'a Resolver<'w> {
+        self.resolver
     }
 
     /// Whether samples that fell there count.
@@ -57,15 +65,14 @@ impl<'a, 'w> Sites<'a, 'w> {
     }
 
     /// The site that a sample fell on.
-    fn leaf(&self, frame: &Frame) -> Site {
+    pub(crate) fn leaf(&self, frame: &Frame) -> Site {
         let place = match self.keys_show_lines {
             true => self.resolver.source_line(frame),
             false => None,
         };
-        let site = Site::new(frame, frame.address);
         Site {
             line: self.line(frame, place),
-            ..site
+            ..self.site(frame, frame.address)
         }
     }
 
@@ -87,7 +94,7 @@ impl<'a, 'w> Sites<'a, 'w> {
     }
 
     fn caller(&self, frame: &Frame, place: Option<SourceLine<'_>>) -> Site {
-        let mut site = Site::new(frame, frame.ip);
+        let mut site = self.site(frame, frame.ip);
         if self.keys_show_lines || self.by_address || self.by_line {
             site.line = self.line(frame, place);
         }
@@ -95,6 +102,20 @@ impl<'a, 'w> Sites<'a, 'w> {
             site.address = frame.address;
         }
         site
+    }
+
+    /// A function, or else `address`.
+    fn site(&self, frame: &Frame, address: u64) -> Site {
+        let mapping = frame.mapping.filter(|_| self.keys_show_map_sizes);
+        let mapping = mapping.map(|mapping| self.resolver.world().mapping(mapping));
+        Site {
+            dso: frame.dso,
+            symbol: frame.symbol,
+            address: if frame.symbol.is_some() { 0 } else { address },
+            line: Line::None,
+            level: frame.mapping.map(|_| frame.level),
+            map_size: mapping.map(|mapping| mapping.end.wrapping_sub(mapping.start)),
+        }
     }
 
     fn line(&self, frame: &Frame, place: Option<SourceLine<'_>>) -> Line {
@@ -120,19 +141,6 @@ impl<'a, 'w> Sites<'a, 'w> {
             (None, None) => return Line::None,
         };
         Line::Address(self.lines.number(text.as_bytes()))
-    }
-}
-
-impl Site {
-    /// A function, or else `address`.
-    fn new(frame: &Frame, address: u64) -> Self {
-        Self {
-            dso: frame.dso,
-            symbol: frame.symbol,
-            address: if frame.symbol.is_some() { 0 } else { address },
-            line: Line::None,
-            level: frame.mapping.map(|_| frame.level),
-        }
     }
 }
 
@@ -187,6 +195,14 @@ impl Finder<'_, '_, '_> {
             let frame = sites.resolver.locate(at, mode, ip);
             (numbers.number(sites.leaf(&frame)), sites.choice(&frame))
         })
+    }
+
+    /// The same for the target of a branch, which may be on any side of the border between kernel and user space.
+    pub(crate) fn target(&mut self, ip: u64) -> (u32, Choice) {
+        let frame = locate_anywhere(self.sites.resolver, self.at, ip);
+        // perf shows targets without a function by the address in the process.
+        let site = self.sites.caller(&frame, None);
+        (self.numbers.number(site), self.sites.choice(&frame))
     }
 
     /// Appends the numbers of the sites of a frame to `frames`.

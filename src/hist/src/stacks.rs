@@ -71,6 +71,11 @@ impl<T: Copy + Eq + Hash> Interner<T> {
         })
     }
 
+    /// All items, by number.
+    pub(crate) fn into_items(self) -> Vec<T> {
+        self.items
+    }
+
     /// The item of a number.
     pub(crate) fn get(&self, number: u32) -> Option<&T> {
         self.items.get(number as usize)

@@ -4,6 +4,7 @@ mod graph;
 mod percent;
 mod stats;
 mod table;
+mod tasks;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -11,4 +12,7 @@ mod text;
 pub use self::graph::BranchValue;
 pub use self::stats::{Stats, write_stats};
 pub use self::table::{Layout, write_rows, write_titles};
-pub use self::text::{Event, write_banner, write_event, write_lost, write_tip, write_values};
+pub use self::tasks::{Task, TaskMapping, write_tasks};
+pub use self::text::{
+    Event, write_banner, write_branch_counts, write_event, write_lost, write_tip, write_values,
+};

@@ -24,6 +24,12 @@ How call graphs are printed: any of these, separated by commas, in any order.
   address, srcline        tell calls apart by their address, or by their line in the source
   percent, period, count  mark branches with their share, their events or their samples";
 
+const KEYS_HELP: &str = "\
+what makes a line: comm, pid, tid, dso, symbol, srcline, srcfile, cpu, socket, time, cgroup, cgroup_id, trace (what tracepoints \
+tell), symbol_size, dso_size, code_page_size, weight, ins_lat, transaction; of branches: dso_from, dso_to, symbol_from, \
+symbol_to, addr_from, addr_to, srcline_from, srcline_to, mispredict, in_tx, abort, cycles; with --mem-mode: mem, tlb, snoop, \
+locked, blocked, symbol_daddr, symbol_iaddr, dso_daddr, phys_daddr, dcacheline, data_page_size";
+
 /// The command and its options.
 pub(in crate::cli::commands) fn command() -> Command {
     let command = Command::new("report").long_about(ABOUT);
@@ -49,8 +55,8 @@ fn input_and_layout() -> Vec<Arg> {
             .short('D')
             .help("print every record: where it stands, its bytes and its fields; then what --stats prints"),
         switch("stats").help("count the records of each kind and the samples of each event, and nothing more"),
-        not_yet("tasks", ""),
-        not_yet("mmaps", ""),
+        switch("tasks").help("print who ran and who started whom, and nothing more"),
+        switch("mmaps").help("the same with what was mapped at the end"),
         value("vmlinux", "file")
             .short('k')
             .help("the kernel's image, for its names"),
@@ -70,7 +76,7 @@ fn input_and_layout() -> Vec<Arg> {
         switch("header").help("print what is known of machine and recording before the report"),
         switch("header-only").help("print only what is known of machine and recording"),
         value("sort", "key[,key...]").short('s').help(
-            "what makes a line: comm, dso, symbol, pid, tid, cpu, trace (what tracepoints tell), srcline, srcfile",
+            KEYS_HELP,
         ),
         value("fields", "field[,field...]").short('F').help("the columns to show: overhead, overhead_children, overhead_sys, overhead_us, sample, period, and the keys of --sort; with + before them beside the usual ones"),
         switch("show-cpu-utilization").help("show the shares of kernel and user space"),
@@ -138,12 +144,14 @@ fn code() -> Vec<Arg> {
         switch("show-total-period").help("show the number of events of each line"),
         switch("group").help("show the events of a group beside each other (the default), or all events where there is no group"),
         not_yet("group-sort-idx", ""),
-        not_yet("branch-stack", "").short('b'),
+        switch("branch-stack").short('b').help(
+            "show the branches that samples came with (the default where there are any)",
+        ),
         not_yet("branch-history", ""),
         not_yet("objdump", ""),
         switch("demangle").help("print names as the source has them (the default)"),
         switch("demangle-kernel").help("the same for names of the kernel"),
-        not_yet("mem-mode", ""),
+        switch("mem-mode").help("show memory accesses by what they cost and where data was found"),
         not_yet("samples", ""),
     ]
 }
@@ -170,8 +178,9 @@ fn rest() -> Vec<Arg> {
             "show functions that were inlined in all callchains (the default in unwound ones)",
         ),
         not_yet("percent-type", ""),
-        not_yet("ns", ""),
-        not_yet("time-quantum", ""),
+        switch("ns").help("print times to the nanosecond"),
+        value("time-quantum", "time")
+            .help("what the key time takes for one moment: 10ms, 1s (default: 100ms)"),
         not_yet("switch-on", ""),
         not_yet("switch-off", ""),
         not_yet("show-on-off-events", ""),

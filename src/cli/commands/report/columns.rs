@@ -2,7 +2,7 @@
 
 use clap::ArgMatches;
 use rperf_events::by_distance;
-use rperf_hist::{Error, Field, Number, field_names, parse_fields};
+use rperf_hist::{Counted, Error, Field, Number, field_names, parse_fields};
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
@@ -163,6 +163,23 @@ fn unknown(option: &str, error: &Error) -> CliError {
     let cli = CliError::usage(format!("Unknown --{option} key: `{word}'"));
     let names = by_distance(word, field_names());
     cli.hint(format!("the keys are {}", names.join(", ")))
+}
+
+/// Refuses keys of what is not counted.
+pub(super) fn check<'f>(
+    fields: impl IntoIterator<Item = &'f Field>,
+    counted: Counted,
+) -> Result<(), CliError> {
+    let mut keys = fields.into_iter().filter_map(|field| field.key());
+    let strange = keys.find(|key| key.needs().is_some_and(|needed| needed != counted));
+    let Some(key) = strange else {
+        return Ok(());
+    };
+    let error = CliError::usage(format!("Invalid --sort key: `{}'", key.name));
+    Err(error.hint(match key.needs() {
+        Some(Counted::Branches) => "it is of branches, which 'record -b' records and -b shows",
+        _ => "it is of memory accesses, which --mem-mode shows",
+    }))
 }
 
 #[cfg(test)]

@@ -3,32 +3,33 @@
 use std::num::NonZeroUsize;
 
 use clap::ArgMatches;
-use rperf_hist::{Direction, GraphOptions, Options};
+use rperf_hist::{Counted, Direction, GraphOptions, Options, has_weight_parts};
 use rperf_perfdata::{Described, EventDesc};
 use rperf_view::report::Layout;
-use rperf_wire::{EventType, SampleType};
+use rperf_wire::SampleType;
 
 use super::call_graph::{self, CallGraph};
-use super::columns::{Columns, Resolved};
+use super::columns::{self, Columns, Resolved};
 use super::groups::{Table, tables};
+use super::mode::{Mode, time_quantum, usual_keys};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::jobs::jobs;
 use crate::cli::options::flag;
 use crate::cli::symbol_options::Symbols;
 
-/// The rows of a report where nothing else is said.
-const DEFAULT_SORT: &str = "comm,dso,symbol";
-
-/// The same in a recording of tracepoints alone.
-const TRACEPOINT_SORT: &str = "trace";
-
 /// Frames of a callchain that count, as many as kernels record by default.
 const MAX_STACK: usize = 127;
+
+/// What the key `time` takes for one moment, in nanoseconds.
+const TIME_QUANTUM: u64 = 100_000_000;
 
 /// The settings of one run.
 pub(super) struct Settings {
     columns: Columns,
+    mode: Mode,
+    time_quantum: u64,
+    nanoseconds: bool,
     /// `None` where nothing is said.
     children: Option<bool>,
     graph: CallGraph,
@@ -74,6 +75,9 @@ impl Settings {
                 skip_symbol: columns.begins_with_symbol(),
             },
             columns,
+            mode: Mode::new(matches),
+            time_quantum: text("time-quantum").map_or(Ok(TIME_QUANTUM), time_quantum)?,
+            nanoseconds: switch("ns") == Some(true),
             jobs: jobs(matches, context)?,
             children,
             graph,
@@ -106,6 +110,8 @@ impl Settings {
             let error = CliError::message(255, "-g was given, but the samples have no callchains");
             return Err(error.hint("callchains are recorded with 'record -g'"));
         }
+        let counted = self.mode.counted(recording)?;
+        let callchains = callchains && counted != Counted::Branches;
         // perf decides on this before the events of a pipe have come, and leaves callers out then.
         let children = self.children.unwrap_or(!recording.is_pipe) && callchains;
         let caller_first = children || (recording.is_pipe && self.children.is_none());
@@ -118,12 +124,19 @@ impl Settings {
             columns,
             order_by,
             values,
-        } = self.columns.resolve(usual_sort(recording), children)?;
+        } = self
+            .columns
+            .resolve(usual_keys(counted, recording), children)?;
+        columns::check(columns.iter().chain(&order_by), counted)?;
         let layout = Layout {
             own_is_self: children && !self.columns.is_exact(),
             ..self.layout.clone()
         };
+        let parts = events
+            .iter()
+            .map(|event| has_weight_parts(event.attr.sample_type));
         let options = Options {
+            counted,
             columns,
             order_by,
             children,
@@ -138,8 +151,12 @@ impl Settings {
             hide_unresolved: self.hide_unresolved,
             symbol_filter: self.symbol_filter.clone(),
             relative: self.relative,
+            time_quantum: self.time_quantum,
+            nanoseconds: self.nanoseconds,
+            weight_parts: parts.collect(),
         };
         Ok(Plan {
+            costs_by: self.mode.costs_by(counted).map(str::to_owned),
             options,
             layout,
             values,
@@ -162,19 +179,10 @@ impl Settings {
 pub(super) struct Plan {
     pub(super) options: Options,
     pub(super) layout: Layout,
+    /// The sort keys, where costs of memory accesses are counted.
+    pub(super) costs_by: Option<String>,
     /// Columns that are left out because they have one value, and that value.
     pub(super) values: Vec<(&'static str, String)>,
-}
-
-/// Tracepoints alone tell more by what they say than by where they are. In a pipe more events may follow.
-fn usual_sort(recording: Described<'_>) -> &'static str {
-    let is_tracepoint = |event: &EventDesc| event.attr.kind == EventType::TRACEPOINT;
-    let tracepoints = recording.events.iter().all(is_tracepoint);
-    if tracepoints && !recording.is_pipe {
-        TRACEPOINT_SORT
-    } else {
-        DEFAULT_SORT
-    }
 }
 
 fn widths(list: &str) -> Result<Vec<usize>, CliError> {

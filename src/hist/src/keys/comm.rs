@@ -1,13 +1,13 @@
 //! `comm`: the name of the task.
 
-use super::{Key, Part, Reads, Subject};
+use super::{Key, Pads, Part, Reads, Subject};
 use crate::names::Names;
 
 pub(super) static COMM: Key = Key {
     name: "comm",
     title: "Command",
     unresolved_width: 0,
-    pads: true,
+    pads: Pads::Always,
     reads: Reads::Comm,
     identity: |subject, names| Part::Text(name(subject, names)),
     rank: |subject, names| Part::Text(name(subject, names)),

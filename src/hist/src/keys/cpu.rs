@@ -1,12 +1,12 @@
 //! `cpu`: the processor.
 
-use super::{Key, Part, Reads, Subject};
+use super::{Key, Pads, Part, Reads, Subject};
 
 pub(super) static CPU: Key = Key {
     name: "cpu",
     title: "CPU",
     unresolved_width: 0,
-    pads: false,
+    pads: Pads::Never,
     reads: Reads::Cpu,
     identity: |subject, _| Part::Number(number(subject).into()),
     rank: |subject, _| Part::Number(number(subject).into()),

@@ -1,13 +1,13 @@
 //! `dso`: the object that the code belongs to, by its short name: objects of one name are one row.
 
-use super::{Key, Part, Reads, Subject};
+use super::{Key, Pads, Part, Reads, Subject};
 use crate::names::Names;
 
 pub(super) static DSO: Key = Key {
     name: "dso",
     title: "Shared Object",
     unresolved_width: 16,
-    pads: true,
+    pads: Pads::Always,
     reads: Reads::Site,
     identity: name,
     rank: name,

@@ -1,13 +1,13 @@
 //! `srcline` and `srcfile`: where in the source the code is.
 
-use super::{Key, Line, Part, Reads, Subject};
+use super::{Key, Line, Pads, Part, Reads, Subject};
 use crate::names::Names;
 
 pub(super) static SRCLINE: Key = Key {
     name: "srcline",
     title: "Source:Line",
     unresolved_width: 0,
-    pads: false,
+    pads: Pads::Never,
     reads: Reads::Site,
     identity: |subject, names| Part::Text(line(subject, names)),
     rank: |subject, names| Part::Text(line(subject, names)),
@@ -18,7 +18,7 @@ pub(super) static SRCFILE: Key = Key {
     name: "srcfile",
     title: "Source File",
     unresolved_width: 0,
-    pads: false,
+    pads: Pads::Never,
     reads: Reads::Site,
     identity: |subject, names| Part::Text(file(subject, names)),
     rank: |subject, names| Part::Text(file(subject, names)),

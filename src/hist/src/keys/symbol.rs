@@ -1,13 +1,13 @@
 //! `symbol`: the function, or the address where none is known.
 
-use super::{Key, Part, Reads, Subject};
+use super::{Key, Pads, Part, Reads, Subject};
 use crate::names::Names;
 
 pub(super) static SYMBOL: Key = Key {
     name: "symbol",
     title: "Symbol",
     unresolved_width: 22,
-    pads: false,
+    pads: Pads::Never,
     reads: Reads::Site,
     identity,
     rank: |subject, names| {

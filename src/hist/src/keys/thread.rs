@@ -1,7 +1,7 @@
 //! `pid` and `tid`: the thread, with the name it had last. perf 6.1 calls the thread's id pid; `tid` names the same
 //! rows for what they are.
 
-use super::{Key, Part, Reads, Subject};
+use super::{Key, Pads, Part, Reads, Subject};
 use crate::names::Names;
 
 pub(super) static PID: Key = key("pid", "    Pid:Command");
@@ -13,7 +13,7 @@ const fn key(name: &'static str, title: &'static str) -> Key {
         name,
         title,
         unresolved_width: 0,
-        pads: true,
+        pads: Pads::Always,
         reads: Reads::Thread,
         identity: number,
         rank: number,

@@ -1,13 +1,13 @@
 //! `trace`: what a tracepoint tells, as script prints it. Other events have nothing to tell.
 
-use super::{Key, Part, Reads, Subject};
+use super::{Key, Pads, Part, Reads, Subject};
 use crate::names::Names;
 
 pub(super) static TRACE: Key = Key {
     name: "trace",
     title: "Trace output",
     unresolved_width: 0,
-    pads: false,
+    pads: Pads::Never,
     reads: Reads::Payload,
     identity: rank,
     rank,

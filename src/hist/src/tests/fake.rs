@@ -4,7 +4,8 @@ use rperf_replay::{CommId, DsoId, Order};
 use rperf_resolve::{Level, SymbolId};
 use rperf_symbol::{SymbolIndex, SymbolTable, perf_map};
 
-use crate::keys::{Context, Site, Thread};
+use crate::facts::Facts;
+use crate::keys::{Context, Site, Subject, Thread};
 use crate::names::Names;
 use crate::payloads::PayloadId;
 
@@ -13,6 +14,7 @@ const DSOS: [&str; 4] = ["[kernel.kallsyms]", "libc.so.6", "app", "libc.so.6"];
 /// Names of everything below.
 pub(crate) struct Fake {
     table: SymbolTable,
+    facts: Facts,
 }
 
 impl Fake {
@@ -21,6 +23,7 @@ impl Fake {
         let map = b"100 10 main\n200 10 twin\n300 10 twin\n400 10 leaf\n";
         Self {
             table: perf_map::parse(map).table,
+            facts: Facts::default(),
         }
     }
 
@@ -95,6 +98,26 @@ impl Names for Fake {
         [1, 2, 0][payload.0 as usize % 3]
     }
 
+    fn facts(&self, _subject: &Subject<'_>) -> &Facts {
+        &self.facts
+    }
+
+    fn cgroup(&self, _id: u64) -> Option<&str> {
+        None
+    }
+
+    fn socket(&self, cpu: u32) -> i32 {
+        (cpu / 2).cast_signed()
+    }
+
+    fn shows_nanoseconds(&self) -> bool {
+        false
+    }
+
+    fn is_data(&self, _symbol: SymbolId) -> bool {
+        false
+    }
+
     fn range(&self, symbol: SymbolId) -> (u64, u64) {
         let symbol = self.table.get(symbol.index);
         symbol.map_or((0, 0), |symbol| (symbol.start, symbol.end))
@@ -119,5 +142,6 @@ pub(crate) fn context(comm: u32, tid: u32, cpu: u32) -> Context {
         thread: Thread { pid: 7, tid },
         cpu,
         payload: (cpu == 0).then_some(PayloadId(comm)),
+        facts: None,
     }
 }

@@ -98,6 +98,7 @@ fn find<'n>(
         context: &sample.context,
         site: &site,
         level,
+        samples: 0,
     };
     let keys = options.keys();
     let keys = || keys.iter();

@@ -10,7 +10,7 @@ use super::fake::{Fake, Sample, context};
 use super::oracle;
 use crate::fields::{Field, Number};
 use crate::keys::KEYS;
-use crate::options::{Direction, GraphForm, GraphOptions, Options};
+use crate::options::{Counted, Direction, GraphForm, GraphOptions, Options};
 use crate::rows::{self, Event};
 use crate::stacks::{Layout, StackKey, Stacks, Weight};
 use crate::{Histogram, Row, Sum, Weights};
@@ -89,6 +89,10 @@ fn options() -> impl Strategy<Value = Options> {
         hide_unresolved: false,
         symbol_filter: None,
         relative: false,
+        counted: Counted::Samples,
+        time_quantum: 1,
+        nanoseconds: false,
+        weight_parts: Vec::new(),
     })
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 
-use rperf_hist::{Field, GraphForm, Histogram, Number, Row};
+use rperf_hist::{Field, GraphForm, Histogram, Number, Pads, Row};
 
 use super::graph::{self, BranchValue};
 use super::percent::Percent;
@@ -50,10 +50,10 @@ struct Column {
 
 enum Kind {
     Number(Number),
-    /// A sort key: longer cells are cut if its width was given, and padded in the last column too if it `pads`.
+    /// A sort key: longer cells are cut if its width was given, shorter ones padded as it says.
     Key {
         cuts: bool,
-        pads: bool,
+        pads: Pads,
     },
 }
 
@@ -179,12 +179,15 @@ fn write_padded(line: &mut String, row: &Row, histogram: &Histogram, columns: &[
                 let cell = cells.next().map(String::as_str).unwrap_or_default();
                 let end = cell.char_indices().nth(column.width).filter(|_| cuts);
                 let cell = end.map_or(cell, |(end, _)| &cell[..end]);
-                let width = if pads || index != last {
-                    column.width
-                } else {
-                    0
+                let width = match pads {
+                    Pads::Never if index == last => 0,
+                    _ => column.width,
                 };
-                pad(line, width, cell, Side::Left);
+                let side = match pads {
+                    Pads::Before => Side::Right,
+                    _ => Side::Left,
+                };
+                pad(line, width, cell, side);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use rperf_hist::Histogram;
+use rperf_hist::{BranchCounts, Histogram};
 
 use super::percent::Rough;
 use super::table::{Layout, write_rows, write_titles};
@@ -16,6 +16,8 @@ pub struct Event<'a> {
     pub plural: bool,
     /// The stretches of time that were asked for.
     pub times: Option<&'a str>,
+    /// The sort keys, where costs of memory accesses are counted instead of events.
+    pub costs_by: Option<&'a str>,
     /// Its rows.
     pub histogram: &'a Histogram,
 }
@@ -57,11 +59,32 @@ pub fn write_event(
             write!(out, " (time slices: {times})")?;
         }
         out.write_all(b"\n")?;
-        writeln!(out, "# Event count (approx.): {}\n#", whole.period)?;
+        match event.costs_by {
+            Some(keys) => writeln!(
+                out,
+                "# Total weight : {}\n# Sort order   : {keys}\n#",
+                whole.period
+            )?,
+            None => writeln!(out, "# Event count (approx.): {}\n#", whole.period)?,
+        }
         write_titles(out, histogram, layout)?;
     }
     write_rows(out, histogram, layout)?;
     out.write_all(b"\n\n")
+}
+
+/// Writes how many branches of each kind there are, if their kinds are known.
+pub fn write_branch_counts(out: &mut dyn Write, counts: &BranchCounts) -> io::Result<()> {
+    let total = counts.total();
+    if total == 0 {
+        return Ok(());
+    }
+    out.write_all(b"\n#\n# Branch Statistics:\n#\n")?;
+    for (name, count) in counts.list() {
+        let share = count as f64 / total as f64 * 100.0;
+        writeln!(out, "{name:>8}: {share:5.1}%")?;
+    }
+    Ok(())
 }
 
 /// Writes the advice at the end.

@@ -1,0 +1,157 @@
+//! How many branches of each kind there are.
+
+use rperf_wire::BranchEntry;
+
+/// Branches by kind.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BranchCounts {
+    /// By `PERF_BR_*`.
+    kinds: [u64; 16],
+    /// By `PERF_BR_NEW_*`, of those whose kind is `PERF_BR_EXTEND_ABI`.
+    further: [u64; 16],
+    forward: u64,
+    backward: u64,
+    across_pages: u64,
+    across_large_pages: u64,
+}
+
+const UNKNOWN: usize = 0;
+const CONDITIONAL: usize = 1;
+const EXTENDED: usize = 15;
+
+/// Where the kinds stand in the flags of a branch.
+const KIND_AT: u32 = 20;
+const FURTHER_AT: u32 = 26;
+
+/// Sizes of pages.
+const PAGE: u64 = 4 << 10;
+const LARGE_PAGE: u64 = 2 << 20;
+
+const KINDS: [&str; 15] = [
+    "N/A",
+    "COND",
+    "UNCOND",
+    "IND",
+    "CALL",
+    "IND_CALL",
+    "RET",
+    "SYSCALL",
+    "SYSRET",
+    "COND_CALL",
+    "COND_RET",
+    "ERET",
+    "IRQ",
+    "SERROR",
+    "NO_TX",
+];
+
+const FURTHER: [&str; 8] = [
+    "FAULT_ALGN",
+    "FAULT_DATA",
+    "FAULT_INST",
+    "ARCH_1",
+    "ARCH_2",
+    "ARCH_3",
+    "ARCH_4",
+    "ARCH_5",
+];
+
+impl BranchCounts {
+    /// Counts a branch, unless nothing is known of it.
+    pub(crate) fn add(&mut self, branch: &BranchEntry) {
+        let field = |at: u32| (branch.flags >> at & 0xf) as usize;
+        let kind = field(KIND_AT);
+        if kind == UNKNOWN || branch.from == 0 {
+            return;
+        }
+        match kind {
+            EXTENDED => self.further[field(FURTHER_AT)] += 1,
+            kind => self.kinds[kind] += 1,
+        }
+        if kind == CONDITIONAL {
+            match branch.to > branch.from {
+                true => self.forward += 1,
+                false => self.backward += 1,
+            }
+        }
+        let crosses = |size: u64| branch.from / size != branch.to / size;
+        if crosses(LARGE_PAGE) {
+            self.across_large_pages += 1;
+        } else if crosses(PAGE) {
+            self.across_pages += 1;
+        }
+    }
+
+    /// Adds those of another part of the recording.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        let add = |own: &mut [u64], more: &[u64]| {
+            own.iter_mut()
+                .zip(more)
+                .for_each(|(own, more)| *own += more);
+        };
+        add(&mut self.kinds, &other.kinds);
+        add(&mut self.further, &other.further);
+        self.forward += other.forward;
+        self.backward += other.backward;
+        self.across_pages += other.across_pages;
+        self.across_large_pages += other.across_large_pages;
+    }
+
+    /// Branches whose kind is known.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.kinds.iter().chain(&self.further).sum()
+    }
+
+    /// What there is any of, in perf's words and order.
+    pub fn list(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let ways = [
+            ("COND_FWD", self.forward),
+            ("COND_BWD", self.backward),
+            ("CROSS_4K", self.across_pages),
+            ("CROSS_2M", self.across_large_pages),
+        ];
+        let kinds = KINDS.into_iter().zip(self.kinds);
+        let further = FURTHER.into_iter().zip(self.further);
+        let all = ways.into_iter().chain(kinds).chain(further);
+        all.filter(|(_, count)| *count > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditional_branches_count_by_their_way_too() {
+        let branch = |from, to, kind: u64| BranchEntry {
+            from,
+            to,
+            flags: kind << KIND_AT,
+        };
+        let mut counts = BranchCounts::default();
+        for branch in [
+            branch(0x1000, 0x1010, 1),
+            branch(0x1010, 0x1000, 1),
+            branch(0x1010, 0x2000, 4),
+            branch(0x1010, 0x40_0000, 6),
+            branch(0, 0x1000, 6),
+            branch(0x1000, 0x1000, 0),
+        ] {
+            counts.add(&branch);
+        }
+        let mut both = counts.clone();
+        both.merge(&counts);
+        assert_eq!(both.total(), 8);
+        let expected = [
+            ("COND_FWD", 1),
+            ("COND_BWD", 1),
+            ("CROSS_4K", 1),
+            ("CROSS_2M", 1),
+            ("COND", 2),
+            ("CALL", 1),
+            ("RET", 1),
+        ];
+        assert_eq!(counts.list().collect::<Vec<_>>(), expected);
+    }
+}

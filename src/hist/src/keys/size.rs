@@ -1,0 +1,58 @@
+//! `symbol_size`, `dso_size`, `code_page_size`: bytes of a function, of a mapping, of a page.
+
+use super::{Fact, Key, Pads, Part, Reads, Subject};
+use crate::names::Names;
+
+pub(super) static SYMBOL_SIZE: Key = Key::plain(
+    ("symbol_size", "Symbol size"),
+    Reads::Site,
+    Pads::Before,
+    |subject, names| {
+        Part::Number(
+            symbol_size(subject, names)
+                .unwrap_or_default()
+                .cast_signed(),
+        )
+    },
+    |subject, names| shown(symbol_size(subject, names)),
+);
+
+pub(super) static DSO_SIZE: Key = Key::plain(
+    ("dso_size", "DSO size"),
+    Reads::Site,
+    Pads::Before,
+    |subject, _| Part::Number(subject.site.map_size.unwrap_or_default().cast_signed()),
+    |subject, _| shown(subject.site.map_size),
+);
+
+pub(super) static CODE_PAGE_SIZE: Key = Key::plain(
+    ("code_page_size", "Code Page Size"),
+    Reads::Fact(Fact::CodePage),
+    Pads::Always,
+    |subject, names| Part::Number(names.facts(subject).code_page.cast_signed()),
+    |subject, names| page_text(names.facts(subject).code_page),
+);
+
+fn symbol_size(subject: &Subject<'_>, names: &dyn Names) -> Option<u64> {
+    let (start, end) = names.range(subject.site.symbol?);
+    Some(end.wrapping_sub(start))
+}
+
+fn shown(size: Option<u64>) -> String {
+    size.map_or_else(|| "unknown".to_owned(), |size| size.to_string())
+}
+
+/// The size of a page: `4K`.
+pub(super) fn page_text(bytes: u64) -> String {
+    if bytes == 0 {
+        return "N/A".to_owned();
+    }
+    let (mut number, mut units) = (bytes, ["B", "K", "M", "G", "T"].iter());
+    let mut unit = units.next();
+    while number >= 1024 {
+        let Some(next) = units.next() else { break };
+        number /= 1024;
+        unit = Some(next);
+    }
+    format!("{number}{}", unit.unwrap_or(&"B"))
+}

@@ -1,0 +1,62 @@
+//! `transaction`: what became of a hardware transaction, `PERF_TXN_*` of linux/perf_event.h.
+
+use super::{Fact, Key, Pads, Part, Reads};
+
+pub(super) static TRANSACTION: Key = Key::plain(
+    ("transaction", "Transaction                "),
+    Reads::Fact(Fact::Transaction),
+    Pads::Always,
+    |subject, names| {
+        let transaction = names.facts(subject).transaction;
+        Part::Number(transaction.cast_signed().wrapping_neg())
+    },
+    |subject, names| text(names.facts(subject).transaction),
+);
+
+/// Names of the bits, from the lowest on.
+const BITS: [&str; 8] = [
+    "EL",
+    "TX",
+    "SYNC",
+    "ASYNC",
+    "RETRY",
+    "CON",
+    "CAP-WRITE",
+    "CAP-READ",
+];
+
+/// Synchronous and asynchronous aborts.
+const ABORTS: u64 = 1 << 2 | 1 << 3;
+
+/// Where the program's own code of the abort begins.
+const CODE: u32 = 32;
+
+fn text(transaction: u64) -> String {
+    let mut text = String::new();
+    for (bit, name) in BITS.iter().enumerate() {
+        if transaction >> bit & 1 == 1 {
+            text.push_str(name);
+            text.push(' ');
+        }
+    }
+    if transaction != 0 && transaction & ABORTS == 0 {
+        text.push_str("NEITHER ");
+    }
+    let code = transaction >> CODE;
+    if code != 0 {
+        text.push_str(&format!(":{code:x}"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_have_names_and_aborts_a_code() {
+        assert_eq!(text(0), "");
+        assert_eq!(text(0b10), "TX NEITHER ");
+        assert_eq!(text(0b110 | 0xff << 32), "TX SYNC :ff");
+    }
+}
