@@ -86,7 +86,6 @@ fn dumped(name: &str, bytes: &[u8]) -> String {
     if let Some(beside) = Beside::find(name) {
         fs::write(beside.path().join("perf.data"), bytes).expect("a file");
         beside.assert_same(&["script", "-D"]);
-        beside.assert_same(&["report", "-D"]);
     }
     outcome.stdout
 }
