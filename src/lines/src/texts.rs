@@ -1,8 +1,6 @@
 //! Text that was rendered already. A recording shows the same few thousand frames, and the same callers of them, millions
 //! of times.
 
-use rustc_hash::FxHashMap;
-
 /// What a text depends on, all of it.
 #[derive(Debug, Clone, Copy)]
 pub struct TextKey<'a> {
@@ -13,29 +11,38 @@ pub struct TextKey<'a> {
 }
 
 /// Bytes after which everything is forgotten, so that a recording with ever new texts doesn't fill the memory.
-const LIMIT: usize = 6 << 20;
+const LIMIT: usize = 512 << 10;
 
 /// Rendered texts by what they depend on; each thread has its own.
 #[derive(Debug, Default)]
 pub struct Texts {
-    /// By the key's hash; of two keys with one hash the later stays.
-    places: FxHashMap<u64, Place>,
-    /// Of each key its bytes, then its text.
+    /// Open addressing with linear probing; the length is a power of two.
+    slots: Vec<Slot>,
+    entries: Vec<Entry>,
+    /// Of each entry its key's words and bytes, then its text.
     bytes: Vec<u8>,
 }
 
-/// Where a key's bytes and its text lie.
-#[derive(Debug, Clone, Copy)]
-struct Place {
-    words: [u64; 3],
-    start: usize,
-    text: usize,
-    end: usize,
+/// A part of a hash, and an entry's position plus one; 0 where the slot is free.
+#[derive(Debug, Clone, Copy, Default)]
+struct Slot {
+    hash: u32,
+    number: u32,
 }
+
+/// Where an entry and its text begin; both end with the next entry.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    start: u32,
+    text: u32,
+}
+
+/// Bytes of a key's words.
+const WORDS: usize = 24;
 
 impl TextKey<'_> {
     /// Multiplies and folds word by word: addresses differ in few bits, and all of them must count.
-    fn hash(&self) -> u64 {
+    fn hash(&self) -> u32 {
         const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
         let mix = |hash: u64, word: u64| {
             let wide = u128::from(hash ^ word) * u128::from(ODD);
@@ -45,8 +52,19 @@ impl TextKey<'_> {
         let (words, rest) = self.bytes.as_chunks::<8>();
         let words = words.iter().map(|word| u64::from_le_bytes(*word));
         let hash = words.fold(hash, mix);
-        rest.iter()
-            .fold(hash, |hash, byte| mix(hash, u64::from(*byte)))
+        let hash = rest
+            .iter()
+            .fold(hash, |hash, byte| mix(hash, u64::from(*byte)));
+        (hash >> 32) as u32
+    }
+
+    #[inline]
+    fn words_as_bytes(&self) -> [u8; WORDS] {
+        let mut bytes = [0; WORDS];
+        for (place, word) in bytes.as_chunks_mut().0.iter_mut().zip(self.words) {
+            *place = word.to_ne_bytes();
+        }
+        bytes
     }
 }
 
@@ -54,29 +72,88 @@ impl Texts {
     /// The text of `key`, if it was rendered.
     #[inline]
     pub fn get(&self, key: &TextKey<'_>) -> Option<&[u8]> {
-        let place = self.places.get(&key.hash())?;
-        let same =
-            place.words == key.words && self.bytes.get(place.start..place.text) == Some(key.bytes);
-        self.bytes.get(place.text..place.end).filter(|_| same)
+        let hash = key.hash();
+        let mut at = self.home(hash);
+        loop {
+            let slot = self.slots.get(at)?;
+            let entry = (slot.number as usize).checked_sub(1)?;
+            if slot.hash == hash
+                && let Some(text) = self.text_for(entry, key)
+            {
+                return Some(text);
+            }
+            at = (at + 1) & (self.slots.len() - 1);
+        }
     }
 
-    /// Keeps `text` for `key`.
+    /// The text of an entry that has this key.
+    #[inline]
+    fn text_for(&self, number: usize, key: &TextKey<'_>) -> Option<&[u8]> {
+        let entry = self.entries.get(number)?;
+        let end = self.entries.get(number + 1);
+        let end = end.map_or(self.bytes.len(), |next| next.start as usize);
+        let (start, text) = (entry.start as usize, entry.text as usize);
+        let (words, bytes) = self.bytes.get(start..text)?.split_at_checked(WORDS)?;
+        (bytes == key.bytes && words == key.words_as_bytes())
+            .then(|| self.bytes.get(text..end))
+            .flatten()
+    }
+
+    /// Keeps `text` for `key`, which has none yet.
     #[cold]
     pub fn insert(&mut self, key: &TextKey<'_>, text: &[u8]) {
-        if self.bytes.len() > LIMIT {
-            self.places.clear();
+        let more = WORDS + key.bytes.len() + text.len();
+        if self.bytes.len() + more > LIMIT {
+            self.slots.fill(Slot::default());
+            self.entries.clear();
             self.bytes.clear();
         }
-        let start = self.bytes.len();
+        if more > LIMIT {
+            return;
+        }
+        // At most three of four slots are taken.
+        if self.entries.len() >= self.slots.len() / 4 * 3 {
+            self.grow();
+        }
+        // Both are within the limit.
+        let start = self.bytes.len() as u32;
+        self.bytes.extend_from_slice(&key.words_as_bytes());
         self.bytes.extend_from_slice(key.bytes);
-        let place = Place {
-            words: key.words,
+        self.entries.push(Entry {
             start,
-            text: self.bytes.len(),
-            end: self.bytes.len() + text.len(),
-        };
+            text: self.bytes.len() as u32,
+        });
         self.bytes.extend_from_slice(text);
-        self.places.insert(key.hash(), place);
+        let slot = Slot {
+            hash: key.hash(),
+            number: self.entries.len() as u32,
+        };
+        self.place(slot);
+    }
+
+    fn home(&self, hash: u32) -> usize {
+        hash as usize & self.slots.len().wrapping_sub(1)
+    }
+
+    /// Puts `slot` into the next free place.
+    fn place(&mut self, slot: Slot) {
+        let mut at = self.home(slot.hash);
+        while let Some(taken) = self.slots.get_mut(at) {
+            if taken.number == 0 {
+                *taken = slot;
+                return;
+            }
+            at = (at + 1) & (self.slots.len() - 1);
+        }
+    }
+
+    fn grow(&mut self) {
+        const LEAST: usize = 64;
+        let size = LEAST.max(self.slots.len() * 2);
+        let old = std::mem::replace(&mut self.slots, vec![Slot::default(); size]);
+        for slot in old.into_iter().filter(|slot| slot.number != 0) {
+            self.place(slot);
+        }
     }
 }
 
@@ -109,11 +186,31 @@ mod tests {
     fn one_hash_is_not_one_key() {
         let mut texts = Texts::default();
         texts.insert(&key(1, b"chain"), b"first");
-        let place = *texts.places.values().next().unwrap();
-        texts.places.insert(key(7, b"chain").hash(), place);
-        texts.places.insert(key(1, b"niahc").hash(), place);
-        assert_eq!(texts.get(&key(7, b"chain")), None);
-        assert_eq!(texts.get(&key(1, b"niahc")), None);
+        let other = key(7, b"chain");
+        texts.place(Slot {
+            hash: other.hash(),
+            number: 1,
+        });
+        assert_eq!(texts.get(&other), None);
+        texts.insert(&other, b"second");
+        assert_eq!(texts.get(&other), Some(&b"second"[..]));
+    }
+
+    #[test]
+    fn it_finds_what_a_map_finds() {
+        let mut texts = Texts::default();
+        let mut expected = std::collections::HashMap::new();
+        for number in 0..5000_u64 {
+            let (word, bytes) = (number * number % 4001, number.to_le_bytes());
+            let key = key(word, &bytes[..(number % 3) as usize]);
+            let known = expected.get(&(word, key.bytes.to_vec()));
+            assert_eq!(texts.get(&key), known.map(Vec::as_slice));
+            if known.is_none() {
+                let text = format!("text {number}").into_bytes();
+                texts.insert(&key, &text);
+                expected.insert((word, key.bytes.to_vec()), text);
+            }
+        }
     }
 
     #[test]
@@ -124,7 +221,9 @@ mod tests {
             texts.insert(&key(word, b""), &long);
             assert_eq!(texts.get(&key(word, b"")), Some(&long[..]));
         }
-        assert!(texts.bytes.len() <= LIMIT + 2 * long.len());
+        assert!(texts.bytes.len() <= LIMIT);
+        assert_eq!(texts.get(&key(0, b"")), None);
+        texts.insert(&key(0, b""), &long.repeat(5));
         assert_eq!(texts.get(&key(0, b"")), None);
     }
 }
