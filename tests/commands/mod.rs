@@ -21,6 +21,7 @@ mod jobs;
 mod kallsyms;
 mod leaf;
 mod record;
+mod record_events;
 mod record_groups;
 mod record_options;
 mod record_pipe;

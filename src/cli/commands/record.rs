@@ -7,6 +7,7 @@ mod events;
 mod explain;
 mod masks;
 mod output;
+mod pmus;
 mod rate;
 mod request;
 mod ring_size;

@@ -4,13 +4,37 @@ use std::fmt::Debug;
 use std::io;
 use std::path::Path;
 
+use crate::glob::{is_pattern, matches};
+
 /// What was found on the machine; nothing where nothing could be read.
 #[derive(Debug, Clone)]
 pub struct Catalogue<'a> {
     /// PMUs by name and `perf_event_attr::type`, from `/sys/bus/event_source/devices`.
     pub pmus: Vec<(String, u32)>,
+    /// What else the machine knows by name, asked only when it is needed.
+    pub machine: &'a dyn Machine,
     /// The tracepoints, asked only when one is named.
     pub tracepoints: &'a dyn Tracepoints,
+}
+
+/// What PMUs offer beside their numbers, and where the kernel's symbols are.
+///
+/// Texts come as their files hold them, without the newline; `None` stands for no such file.
+pub trait Machine: Debug {
+    /// `format/NAME` of a PMU: the bits that a term sets (`config:0-7,32-35`).
+    fn format(&self, pmu: &str, term: &str) -> Option<String>;
+
+    /// `events/NAME` of a PMU: the terms that the name stands for (`event=0xcd,umask=0x1`).
+    fn event(&self, pmu: &str, name: &str) -> Option<String>;
+
+    /// The names of all terms of a PMU, sorted.
+    fn formats(&self, pmu: &str) -> Vec<String>;
+
+    /// The names of all events of a PMU, sorted.
+    fn events(&self, pmu: &str) -> Vec<String>;
+
+    /// The address of a symbol of the running kernel.
+    fn kernel_symbol(&self, name: &str) -> Option<u64>;
 }
 
 /// The `events` folder of tracefs: systems, and in each of them events. Lists are in the folder's own
@@ -41,11 +65,33 @@ pub trait Tracepoints: Debug {
     fn id(&self, system: &str, name: &str) -> io::Result<u64>;
 }
 
-/// A machine without tracefs.
+/// A machine of which nothing is known.
 #[derive(Debug)]
-struct NoTracepoints;
+struct Unknown;
 
-impl Tracepoints for NoTracepoints {
+impl Machine for Unknown {
+    fn format(&self, _pmu: &str, _term: &str) -> Option<String> {
+        None
+    }
+
+    fn event(&self, _pmu: &str, _name: &str) -> Option<String> {
+        None
+    }
+
+    fn formats(&self, _pmu: &str) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn events(&self, _pmu: &str) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn kernel_symbol(&self, _name: &str) -> Option<u64> {
+        None
+    }
+}
+
+impl Tracepoints for Unknown {
     fn folder(&self) -> &Path {
         Path::new("/sys/kernel/tracing/events")
     }
@@ -67,16 +113,35 @@ impl Default for Catalogue<'_> {
     fn default() -> Self {
         Self {
             pmus: Vec::new(),
-            tracepoints: &NoTracepoints,
+            machine: &Unknown,
+            tracepoints: &Unknown,
         }
     }
 }
 
 impl Catalogue<'_> {
-    /// Whether there is a PMU of this name.
-    #[must_use]
-    pub fn has_pmu(&self, name: &str) -> bool {
-        self.pmus.iter().any(|(pmu, _)| pmu == name)
+    /// The PMUs that a word means: that of this name, else all whose names begin so (`uncore_` may be left out) or
+    /// that a pattern covers.
+    pub(crate) fn pmus_of(&self, word: &str) -> Vec<&(String, u32)> {
+        if let Some(pmu) = self.pmus.iter().find(|(name, _)| name == word) {
+            return vec![pmu];
+        }
+        let pattern = is_pattern(word);
+        let covers = |name: &str| match pattern {
+            true => matches(word, name),
+            false => {
+                let bare = name.strip_prefix("uncore_").unwrap_or(name);
+                !word.is_empty() && (is_instance(name, word) || is_instance(bare, word))
+            }
+        };
+        let covered = self.pmus.iter().filter(|(name, _)| covers(name));
+        covered.collect()
+    }
+
+    /// The PMUs that have an event of this name.
+    pub(crate) fn pmus_with(&self, event: &str) -> Vec<&(String, u32)> {
+        let has = |pmu: &str| self.machine.event(pmu, event).is_some();
+        self.pmus.iter().filter(|(pmu, _)| has(pmu)).collect()
     }
 
     /// All tracepoints as `system:name`; none where they can't be read.
@@ -88,4 +153,12 @@ impl Catalogue<'_> {
         }
         all
     }
+}
+
+/// Whether a PMU's name is `word` and the number of one of several such units.
+fn is_instance(name: &str, word: &str) -> bool {
+    let number = name
+        .strip_prefix(word)
+        .map(|rest| rest.strip_prefix('_').unwrap_or(rest));
+    number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
 }

@@ -16,6 +16,9 @@ pub const USER_REGISTERS: Option<u64> = if cfg!(target_arch = "x86_64") {
     None
 };
 
+/// `PERF_REG_ARM64_LR` as a mask.
+const LINK_REGISTER: u64 = 1 << 30;
+
 /// What the load of a memory access is told in: three parts in one word, which only x86 fills.
 const WEIGHT: SampleType = if cfg!(target_arch = "x86_64") {
     SampleType::WEIGHT_STRUCT
@@ -209,11 +212,16 @@ impl Details {
         }
     }
 
-    /// Registers besides those that stacks are unwound from; the side-band has none.
-    pub(crate) fn registers(&self, attr: &mut Attr) {
-        if self.user_regs != 0 {
+    /// Registers besides those that stacks are unwound from; the side-band has none. On arm64 frame pointers don't lead
+    /// to the caller of a leaf function: the link register does.
+    pub(crate) fn registers(&self, call_graph: CallGraph, attr: &mut Attr) {
+        let mut user_regs = self.user_regs;
+        if cfg!(target_arch = "aarch64") && call_graph == CallGraph::FramePointers {
+            user_regs |= LINK_REGISTER;
+        }
+        if user_regs != 0 {
             attr.sample_type |= SampleType::REGS_USER;
-            attr.sample_regs_user |= self.user_regs;
+            attr.sample_regs_user |= user_regs;
         }
         if self.intr_regs != 0 {
             attr.sample_type |= SampleType::REGS_INTR;

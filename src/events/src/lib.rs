@@ -3,6 +3,9 @@
 //! A pure parser. What depends on the machine (PMUs, tracepoints) comes in as a [`Catalogue`]; what
 //! depends on the command comes in as [`RecordOptions`]. No file is opened and no environment read.
 
+mod branch_filter;
+mod breakpoint;
+mod cache_event;
 mod catalogue;
 mod details;
 mod error;
@@ -12,18 +15,25 @@ mod group;
 mod modifier;
 mod names;
 mod nearest;
+mod number;
+mod own;
 mod parse;
+mod pmu_event;
+mod pmu_format;
 mod record_attr;
 mod select;
 mod spec;
+mod terms;
 pub mod tracepoint;
 
-pub use catalogue::{Catalogue, Tracepoints};
+pub use branch_filter::{UnknownBranches, branch_filter, branch_names};
+pub use catalogue::{Catalogue, Machine, Tracepoints};
 pub use details::{CallGraph, Details, Side, StackSize, USER_REGISTERS};
 pub use error::{Fault, ParseError};
 pub use filter::{Filter, FilterError};
 pub use group::Group;
 pub use nearest::{by_distance, nearest};
+pub use own::{Own, Rate};
 pub use parse::parse;
 pub use record_attr::{
     DEFAULT_FREQUENCY, RecordEvent, RecordOptions, Sampling, Target, record_events,

@@ -1,6 +1,6 @@
 //! Events that every kernel knows by name.
 
-use rperf_wire::{CACHE_NAMES, EventType, HARDWARE_NAMES, SOFTWARE_NAMES};
+use rperf_wire::{EventType, HARDWARE_NAMES, SOFTWARE_NAMES};
 
 /// Second names (EV-01, EV-02 of perf's lists), each with the name that it stands for.
 const ALIASES: [(&str, &str); 7] = [
@@ -41,21 +41,10 @@ pub(crate) fn all_names() -> impl Iterator<Item = &'static str> {
         .chain(aliases)
 }
 
-/// Whether it is a cache event such as `L1-dcache-load-misses`.
-pub(crate) fn is_cache_event(name: &str) -> bool {
-    let rest = CACHE_NAMES
-        .iter()
-        .find_map(|cache| name.strip_prefix(cache)?.strip_prefix('-'));
-    rest.is_some_and(|rest| {
-        ["load", "store", "prefetch"]
-            .iter()
-            .any(|op| rest.starts_with(op))
-    })
-}
-
-/// Whether it is a raw code: `r` and hexadecimal digits.
-pub(crate) fn is_raw_code(name: &str) -> bool {
-    name.strip_prefix('r').is_some_and(|digits| {
-        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
-    })
+/// The number of a raw code, `r` and hexadecimal digits; `None` where the name is something else, and inside where the
+/// number is too long.
+pub(crate) fn raw_code(name: &str) -> Option<Option<u64>> {
+    let digits = name.strip_prefix('r')?;
+    let is_hex = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_hex.then(|| u64::from_str_radix(digits, 16).ok())
 }

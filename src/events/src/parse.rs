@@ -4,18 +4,22 @@ use std::ops::Range;
 
 use rperf_wire::{Attr, EventType};
 
+use crate::breakpoint::Breakpoint;
+use crate::cache_event::{self, CacheEvent};
 use crate::group::group;
 use crate::modifier::Modifiers;
-use crate::names::{TOOL_NAMES, all_names, is_cache_event, is_raw_code, known_event};
+use crate::names::{TOOL_NAMES, all_names, known_event, raw_code};
+use crate::number::number;
+use crate::pmu_event::{BadTerm, PmuEvent};
 use crate::select::{Missing, select};
+use crate::terms::Slashed;
 use crate::{Catalogue, EventSpec, Fault, ParseError, TracepointName, nearest};
 
 /// Parses a list such as `cycles:u,{cs,page-faults}:S,sched:sched_process_*`. Order and duplicates are kept, a pattern
 /// gives one event for each tracepoint that it covers, and all faults of the text are found in one go.
 ///
 /// # Errors
-/// [`ParseError`] with every word that is no event, and every kind of event that is known but not
-/// available yet: PMU terms, raw codes, cache events and breakpoints.
+/// [`ParseError`] with every word that is no event.
 pub fn parse(text: &str, catalogue: &Catalogue<'_>) -> Result<Vec<EventSpec>, ParseError> {
     let mut events = Vec::new();
     let mut faults = Vec::new();
@@ -84,23 +88,163 @@ impl Word<'_> {
             Some((name, letters)) => (name, Some(letters)),
             None => (self.text, None),
         };
-        if let Some((kind, config)) = known_event(name) {
-            let attr = Attr {
-                kind,
-                config,
-                ..Attr::default()
-            };
+        if self.text.starts_with(Breakpoint::PREFIX) {
+            return self.breakpoint(catalogue);
+        }
+        if self.text.contains('/') {
+            return self.slashed(catalogue);
+        }
+        if let Some(attr) = self.plain(name)? {
             let event = EventSpec::new(self.text.to_owned(), attr);
             let modifiers = self.modifiers(name.len(), letters)?;
             return Ok(vec![self.modified(event, &modifiers)]);
         }
-        if let Some(reason) = self.refusal(name, catalogue) {
+        if let Some(reason) = refusal(name) {
             return Err(self.fault(0, reason));
+        }
+        let pmus = catalogue.pmus_with(name);
+        if !pmus.is_empty() {
+            let modifiers = self.modifiers(name.len(), letters)?;
+            let event = |pmu| self.of_pmu(PmuEvent::named(pmu, name, &[], catalogue), &modifiers);
+            return pmus.into_iter().map(event).collect();
+        }
+        if let Some(attr) = numbered(name, letters) {
+            return Ok(vec![self.numbered_event(attr)?]);
         }
         match letters {
             Some(event) if !name.is_empty() => self.tracepoints(name, event, catalogue),
             _ => Err(self.fault(0, unknown(self.text, catalogue))),
         }
+    }
+
+    /// The attr of an event that needs nothing of the machine; `None` where the name is another's.
+    fn plain(&self, name: &str) -> Result<Option<Attr>, Fault> {
+        if let Some((kind, config)) = known_event(name) {
+            return Ok(Some(Attr {
+                kind,
+                config,
+                ..Attr::default()
+            }));
+        }
+        match CacheEvent::parse(name) {
+            Some(CacheEvent::Known(config)) => return Ok(Some(cache_event::attr(config))),
+            Some(CacheEvent::Impossible(cache)) => {
+                let names = cache_event::names_of(cache).join(", ");
+                let reason = format!("there is no cache event `{name}': that cache has {names}");
+                return Err(self.fault(0, reason));
+            }
+            None => {}
+        }
+        let Some(code) = raw_code(name) else {
+            return Ok(None);
+        };
+        let config = code
+            .ok_or_else(|| self.fault(0, format!("a raw code has at most 16 digits: `{name}'")))?;
+        Ok(Some(Attr {
+            kind: EventType::RAW,
+            config,
+            ..Attr::default()
+        }))
+    }
+
+    /// `type:config` in numbers, with modifiers.
+    fn numbered_event(&self, attr: Attr) -> Result<EventSpec, Fault> {
+        let mut parts = self.text.splitn(3, ':');
+        let colon = parts
+            .by_ref()
+            .take(2)
+            .map(|part| part.len() + 1)
+            .sum::<usize>();
+        let modifiers = self.modifiers(colon.saturating_sub(1), parts.next())?;
+        let event = EventSpec::new(self.text.to_owned(), attr);
+        Ok(self.modified(event, &modifiers))
+    }
+
+    fn breakpoint(&self, catalogue: &Catalogue<'_>) -> Result<Vec<EventSpec>, Fault> {
+        let parsed = Breakpoint::parse(self.text, catalogue);
+        let Breakpoint { attr, modifiers } =
+            parsed.map_err(|wrong| self.fault(wrong.offset, wrong.reason))?;
+        let modifiers = match modifiers {
+            Some((offset, letters)) => self.modifiers(offset - 1, Some(letters))?,
+            None => Modifiers::default(),
+        };
+        let event = EventSpec::new(self.text.to_owned(), attr);
+        Ok(vec![self.modified(event, &modifiers)])
+    }
+
+    /// `pmu/terms/modifiers` and `event/terms/modifiers`.
+    fn slashed(&self, catalogue: &Catalogue<'_>) -> Result<Vec<EventSpec>, Fault> {
+        let open = self.text.find('/').unwrap_or_default();
+        let parts = Slashed::split(self.text);
+        let parts =
+            parts.ok_or_else(|| self.fault(open, "this slash has no partner".to_owned()))?;
+        let terms = parts.terms(self.text);
+        let letters = self
+            .text
+            .get(parts.modifiers.clone())
+            .filter(|text| !text.is_empty());
+        let modifiers = self.modifiers(parts.modifiers.start - 1, letters)?;
+        let name = self.text.get(..parts.open).unwrap_or_default();
+        if let Some(attr) = self.plain(name)? {
+            return Ok(vec![
+                self.of_pmu(PmuEvent::general(attr, &terms), &modifiers)?,
+            ]);
+        }
+        let mut pmus = catalogue.pmus_of(name);
+        if !pmus.is_empty() {
+            let event = |pmu| self.of_pmu(PmuEvent::of(pmu, &terms, catalogue), &modifiers);
+            return pmus.into_iter().map(event).collect();
+        }
+        pmus = catalogue.pmus_with(name);
+        if !pmus.is_empty() {
+            let event =
+                |pmu| self.of_pmu(PmuEvent::named(pmu, name, &terms, catalogue), &modifiers);
+            return pmus.into_iter().map(event).collect();
+        }
+        if !name.contains(':') {
+            return Err(self.fault(0, no_pmu(name, catalogue)));
+        }
+        let inner = Word {
+            text: name,
+            position: self.position.start..self.position.start + name.len(),
+        };
+        let events = inner.events(catalogue)?.into_iter();
+        let with_terms = |event: EventSpec| {
+            let changed = PmuEvent::general(event.attr.clone(), &terms);
+            let changed = self.of_pmu(changed, &modifiers)?;
+            let name = match terms.iter().any(|term| term.key == "name") {
+                true => changed.name,
+                false => format!(
+                    "{}{}",
+                    event.name,
+                    self.text.get(parts.open..).unwrap_or_default()
+                ),
+            };
+            Ok(EventSpec {
+                name,
+                tracepoint: event.tracepoint,
+                ..changed
+            })
+        };
+        events.map(with_terms).collect()
+    }
+
+    /// The event that its terms made, under the name that is typed or given.
+    fn of_pmu(
+        &self,
+        made: Result<PmuEvent, BadTerm>,
+        modifiers: &Modifiers,
+    ) -> Result<EventSpec, Fault> {
+        let made = made.map_err(|bad| Fault {
+            hint: bad.hint,
+            ..self.fault(bad.offset, bad.reason)
+        })?;
+        let name = made.name.unwrap_or_else(|| self.text.to_owned());
+        let event = EventSpec {
+            own: made.own,
+            ..EventSpec::new(name, made.attr)
+        };
+        Ok(self.modified(event, modifiers))
     }
 
     /// The tracepoints of `system:event`, where `event` may have modifiers.
@@ -171,27 +315,6 @@ impl Word<'_> {
         Modifiers::parse(letters).map_err(|bad| self.fault(colon + 1 + bad.offset, bad.reason))
     }
 
-    /// Why a word that is not one of the known names cannot be used, unless it may be a tracepoint.
-    fn refusal(&self, name: &str, catalogue: &Catalogue<'_>) -> Option<String> {
-        let word = self.text;
-        let later = |what: &str| Some(format!("{what} are not available yet: `{word}'"));
-        if word.starts_with("mem:") {
-            return later("breakpoints");
-        }
-        if let Some((pmu, _)) = word.split_once('/') {
-            return Some(slashed(pmu, word, catalogue));
-        }
-        if is_raw_code(name) {
-            return later("raw event codes");
-        }
-        if is_cache_event(name) {
-            return later("cache events");
-        }
-        TOOL_NAMES
-            .contains(&name)
-            .then(|| format!("`{name}' is a clock of the counting commands and cannot be sampled"))
-    }
-
     /// A fault from `offset` in the word to its end.
     pub(crate) fn fault(&self, offset: usize, reason: String) -> Fault {
         let start = (self.position.start + offset).min(self.position.end);
@@ -203,16 +326,29 @@ impl Word<'_> {
     }
 }
 
-/// `pmu/terms/` and `event/terms/`.
-fn slashed(pmu: &str, word: &str, catalogue: &Catalogue<'_>) -> String {
-    if catalogue.has_pmu(pmu) || known_event(pmu).is_some() {
-        return format!("event terms between slashes are not available yet: `{word}'");
-    }
+/// Why a known word cannot be sampled.
+fn refusal(name: &str) -> Option<String> {
+    TOOL_NAMES
+        .contains(&name)
+        .then(|| format!("`{name}' is a clock of the counting commands and cannot be sampled"))
+}
+
+/// The attr of `type:config`.
+fn numbered(kind: &str, rest: Option<&str>) -> Option<Attr> {
+    let config = rest?.split(':').next()?;
+    Some(Attr {
+        kind: EventType(u32::try_from(number(kind)?).ok()?),
+        config: number(config)?,
+        ..Attr::default()
+    })
+}
+
+fn no_pmu(pmu: &str, catalogue: &Catalogue<'_>) -> String {
     let advice = if pmu == "cpu" {
         "there is no hardware PMU here, try cpu-clock".to_owned()
     } else {
         let pmus = catalogue.pmus.iter().map(|(name, _)| name.as_str());
-        match nearest(pmu, pmus) {
+        match nearest(pmu, pmus).or_else(|| nearest(pmu, all_names())) {
             Some(near) => format!("did you mean `{near}'?"),
             None => "missing kernel support?".to_owned(),
         }
@@ -238,7 +374,10 @@ fn unknown(word: &str, catalogue: &Catalogue<'_>) -> String {
         );
     }
     let name = word.split_once(':').map_or(word, |(name, _)| name);
-    match nearest(&name.to_lowercase(), all_names()) {
+    let lower = name.to_lowercase();
+    let caches = cache_event::all_names();
+    let near = nearest(&lower, all_names());
+    match near.or_else(|| nearest(name, caches.iter().map(String::as_str))) {
         Some(near) => format!("unknown event `{word}', did you mean `{near}'?"),
         None => format!("unknown event `{word}'"),
     }
@@ -247,3 +386,7 @@ fn unknown(word: &str, catalogue: &Catalogue<'_>) -> String {
 #[cfg(test)]
 #[path = "parse_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "parse_terms_tests.rs"]
+mod terms_tests;

@@ -130,11 +130,11 @@ fn record_attr(spec: &EventSpec, tracking: bool, options: &RecordOptions) -> Att
     }
     set_rate(&mut attr, options.sampling);
     set_flags(&mut attr, tracking, options);
-    options
-        .details
-        .apply(options.call_graph, tracking, &mut attr);
+    let call_graph = spec.own.call_graph(options.call_graph);
+    options.details.apply(call_graph, tracking, &mut attr);
+    spec.own.apply(&mut attr);
     if !spec.is_dummy() {
-        options.details.registers(&mut attr);
+        options.details.registers(call_graph, &mut attr);
     }
     attr
 }

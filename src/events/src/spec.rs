@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::Group;
+use crate::{Group, Own};
 use rperf_wire::{Attr, AttrFlags, EventType, event_name};
 
 /// `PERF_COUNT_HW_CPU_CYCLES`.
@@ -37,6 +37,8 @@ pub struct EventSpec {
     pub position: Range<usize>,
     /// Its place in tracefs, for tracepoints.
     pub tracepoint: Option<TracepointName>,
+    /// What its terms set for it alone.
+    pub own: Own,
     /// `--filter`, as the kernel takes it: samples are only taken where it holds.
     pub filter: Option<String>,
 }
@@ -64,6 +66,7 @@ impl EventSpec {
             group: Group::None,
             position: 0..0,
             tracepoint: None,
+            own: Own::default(),
             filter: None,
         }
     }

@@ -47,8 +47,8 @@ impl Tracepoints for Tracefs {
 
 fn machine() -> Catalogue<'static> {
     Catalogue {
-        pmus: Vec::new(),
         tracepoints: &Tracefs,
+        ..Catalogue::default()
     }
 }
 
@@ -181,6 +181,7 @@ fn cases() -> Vec<Case> {
         Workload,
     ));
     cases.push(case("cs:S", "", Workload));
+    cases.extend(terms());
     cases.extend(stack_copies());
     cases.extend(details());
     cases.extend(groups());
@@ -191,6 +192,28 @@ fn cases() -> Vec<Case> {
         cases.extend(tracepoints());
     }
     cases
+}
+
+fn terms() -> Vec<Case> {
+    use Target::{Cpus, Workload};
+    // Perf's names of breakpoints swallow what follows, so that they stand alone.
+    vec![
+        case(
+            "cs/period=5/u,cs/freq=100,name=often/,cpu-clock/max-stack=2/,cs/time=0/,cs/no-inherit/,cs/inherit=0/,\
+             cs/config1=5,config2=7/,cpu-clock/period=1000,freq=100/,1:3:u",
+            "",
+            Workload,
+        ),
+        case("cs/period=5/,cs/freq=7/,cs", "-F 99", Workload),
+        case("cs/period=5/,cs/freq=7/,cs", "-c 99 -a", Cpus),
+        case("cs/call-graph=fp/,cs", "", Workload),
+        case("cs/call-graph=no/,cs,cs/max-stack=9/", "-g", Workload),
+        case("cs/call-graph=dwarf,stack-size=4096/u", "", Workload),
+        case("{cs/period=1/,cpu-clock}:S", "", Workload),
+        case("mem:0x404000", "", Workload),
+        case("mem:0x404000:rw:u", "-a", Cpus),
+        case("mem:0x404000:x", "-F 99 -d", Workload),
+    ]
 }
 
 fn stack_copies() -> Vec<Case> {

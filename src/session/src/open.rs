@@ -95,7 +95,7 @@ impl Opener<'_> {
     }
 
     fn adapted(&self, mut event: RecordEvent) -> RecordEvent {
-        event.attr.sample_max_stack = self.max_stack;
+        event.attr.sample_max_stack = event.spec.own.max_stack.unwrap_or(self.max_stack);
         self.leave_out(&mut event.attr);
         event
     }

@@ -42,6 +42,16 @@ impl Proc {
         Ok(find_text(BufReader::with_capacity(1 << 16, file)))
     }
 
+    /// The address of a symbol of the kernel, the first of that name; `None` where there is none, or addresses are
+    /// hidden from the caller.
+    ///
+    /// # Errors
+    /// What opening and reading the file report.
+    pub fn kernel_symbol(&self, name: &str) -> io::Result<Option<u64>> {
+        let file = File::open(self.path("kallsyms"))?;
+        Ok(find_symbol(BufReader::with_capacity(1 << 16, file), name))
+    }
+
     /// The loaded modules, with files from `library` (`/lib/modules/RELEASE`). Empty on kernels
     /// without modules and where addresses are hidden.
     ///
@@ -84,6 +94,22 @@ fn find_text(mut lines: impl BufRead) -> Option<KernelText> {
         if let (Some(start), Some(end)) = (text.or(stext), end) {
             let symbol = if text.is_some() { "_text" } else { "_stext" };
             return (start != 0 && start < end).then_some(KernelText { symbol, start, end });
+        }
+        line.clear();
+    }
+    None
+}
+
+/// A line is an address, a letter, the name, and for symbols of modules a tab with the module.
+fn find_symbol(mut lines: impl BufRead, name: &str) -> Option<u64> {
+    let mut line = Vec::new();
+    while lines
+        .read_until(b'\n', &mut line)
+        .is_ok_and(|size| size > 0)
+    {
+        let mut words = line.split(u8::is_ascii_whitespace);
+        if words.nth(2) == Some(name.as_bytes()) {
+            return address(&line).filter(|address| *address != 0);
         }
         line.clear();
     }
@@ -176,5 +202,13 @@ mod tests {
         assert_eq!(utf8.file, Some(library.join("nls-utf8.ko.xz")));
         assert_eq!((other.name.as_str(), &other.file), ("x", &None));
         fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn symbols_are_found_by_their_whole_name() {
+        let text = b"ffffffff81000000 T _text\nffffffffc0000000 d jiffies_x\t[mod]\nffffffff82000000 D jiffies\n0 D hidden\n";
+        let found = |name| find_symbol(&text[..], name);
+        assert_eq!(found("jiffies"), Some(0xffff_ffff_8200_0000));
+        assert_eq!([found("hidden"), found("jiff"), found("")], [None; 3]);
     }
 }

@@ -190,6 +190,35 @@ impl Sysfs {
         Ok(pmus)
     }
 
+    /// A file of a PMU's `format` or `events` folder without its newline; `None` where there is none of that name.
+    #[must_use]
+    pub fn pmu_file(&self, pmu: &str, folder: &str, name: &str) -> Option<String> {
+        // Names come from the command line and are one component of a path each.
+        let is_plain =
+            |word: &str| !word.is_empty() && !word.contains('/') && !word.starts_with('.');
+        let plain = is_plain(pmu) && is_plain(name);
+        plain.then(|| text(&self.pmu_folder(pmu, folder).join(name)))?
+    }
+
+    /// The names in a PMU's `format` or `events` folder, sorted, without those that only tell of another
+    /// (`NAME.unit`, `NAME.scale`).
+    #[must_use]
+    pub fn pmu_files(&self, pmu: &str, folder: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.pmu_folder(pmu, folder));
+        let names = entries.into_iter().flatten().flatten();
+        let names = names.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut names: Vec<String> = names.filter(|name| !name.contains('.')).collect();
+        names.sort_unstable();
+        names
+    }
+
+    fn pmu_folder(&self, pmu: &str, folder: &str) -> PathBuf {
+        self.root
+            .join("bus/event_source/devices")
+            .join(pmu)
+            .join(folder)
+    }
+
     /// Bytes per block of hot-pluggable memory and, per node, the blocks it has, ascending.
     ///
     /// # Errors
@@ -307,6 +336,9 @@ mod tests {
         );
         write("devices/system/node/node0/cpulist", "0-1\n");
         write("bus/event_source/devices/software/type", "1\n");
+        let pmu = "bus/event_source/devices/software";
+        write(&format!("{pmu}/events/tick"), "event=1\n");
+        write(&format!("{pmu}/events/tick.unit"), "s\n");
         let sysfs = Sysfs::new(&root);
         let groups = sysfs.cpu_groups().unwrap();
         assert_eq!(
@@ -330,6 +362,13 @@ mod tests {
         };
         assert_eq!(sysfs.nodes().unwrap(), [node]);
         assert_eq!(sysfs.pmu_types().unwrap(), [("software".to_owned(), 1)]);
+        assert_eq!(sysfs.pmu_files("software", "events"), ["tick"]);
+        let file = |name| sysfs.pmu_file("software", "events", name);
+        assert_eq!(file("tick").as_deref(), Some("event=1"));
+        assert_eq!(
+            [file("tock"), file("../type"), file("")],
+            [None, None, None]
+        );
         fs::remove_dir_all(root).unwrap();
     }
 }

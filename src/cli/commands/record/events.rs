@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 use clap::ArgMatches;
 use rperf_events::tracepoint::Format;
 use rperf_events::{Catalogue, EventSpec, Filter, ParseError, parse};
-use rperf_sys::{Sysfs, Tracefs};
+use rperf_sys::Tracefs;
 
+use super::pmus::MachinePmus;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
 use crate::cli::tracefs::MachineTracepoints;
 
-const SYSFS: &str = "/sys";
 /// perf's exit status for a filter that the kernel refuses.
 const FAILED: u8 = 255;
 
@@ -25,12 +25,14 @@ struct List {
 /// The events of all `-e` with their filters; `None` without any `-e`. All mistakes in names are told at once.
 pub(super) fn events(
     matches: &ArgMatches,
+    pmus: &MachinePmus,
     machine: &MachineTracepoints,
 ) -> Result<Option<Vec<EventSpec>>, CliError> {
     let given = matches.get_many::<String>("event");
     let indices = matches.indices_of("event").into_iter().flatten();
     let catalogue = Catalogue {
-        pmus: Sysfs::new(SYSFS).pmu_types().unwrap_or_default(),
+        pmus: pmus.types(),
+        machine: pmus,
         tracepoints: machine,
     };
     let mut lists = Vec::new();

@@ -1,7 +1,7 @@
 //! `--user-regs`, `-I`, `-b` and `-j`: sets of names.
 
 use clap::ArgMatches;
-use rperf_events::USER_REGISTERS;
+use rperf_events::{USER_REGISTERS, branch_filter, branch_names};
 use rperf_wire::BranchSampleType;
 
 use crate::cli::error::CliError;
@@ -52,29 +52,6 @@ fn unknown_register(name: &str, id: &str) -> CliError {
     CliError::usage(message).hint(format!("choose from {}", known.join(" ").to_lowercase()))
 }
 
-/// What `-j` calls the kinds of branches.
-const BRANCHES: [(&str, BranchSampleType); 17] = [
-    ("u", BranchSampleType::USER),
-    ("k", BranchSampleType::KERNEL),
-    ("hv", BranchSampleType::HV),
-    ("any", BranchSampleType::ANY),
-    ("any_call", BranchSampleType::ANY_CALL),
-    ("any_ret", BranchSampleType::ANY_RETURN),
-    ("ind_call", BranchSampleType::IND_CALL),
-    ("abort_tx", BranchSampleType::ABORT_TX),
-    ("in_tx", BranchSampleType::IN_TX),
-    ("no_tx", BranchSampleType::NO_TX),
-    ("cond", BranchSampleType::COND),
-    ("stack", BranchSampleType::CALL_STACK),
-    ("ind_jmp", BranchSampleType::IND_JUMP),
-    ("call", BranchSampleType::CALL),
-    ("save_type", BranchSampleType::TYPE_SAVE),
-    ("hw_index", BranchSampleType::HW_INDEX),
-    ("priv", BranchSampleType::PRIV_SAVE),
-];
-/// Those that only say whose branches.
-const LEVELS: u64 = BranchSampleType::USER.0 | BranchSampleType::KERNEL.0 | BranchSampleType::HV.0;
-
 /// The branches that samples are to hold.
 pub(super) fn branches(matches: &ArgMatches) -> Result<BranchSampleType, CliError> {
     let any = flag(matches, "branch-any") == Some(true);
@@ -89,19 +66,8 @@ pub(super) fn branches(matches: &ArgMatches) -> Result<BranchSampleType, CliErro
     if any {
         return Err(CliError::usage("-b means '-j any': give one of them"));
     }
-    let mut mask = BranchSampleType::default();
-    for name in names.split(',') {
-        let known = BRANCHES.iter().find(|(known, _)| *known == name);
-        let (_, bit) = known.ok_or_else(|| {
-            let names: Vec<&str> = BRANCHES.iter().map(|(name, _)| *name).collect();
-            CliError::usage(format!("unknown branch filter {name}"))
-                .hint(format!("choose from {}", names.join(",")))
-        })?;
-        mask |= *bit;
-    }
-    Ok(if mask.0 & !LEVELS == 0 {
-        mask | BranchSampleType::ANY
-    } else {
-        mask
+    branch_filter(names).map_err(|unknown| {
+        let names: Vec<&str> = branch_names().collect();
+        CliError::usage(unknown.to_string()).hint(format!("choose from {}", names.join(",")))
     })
 }

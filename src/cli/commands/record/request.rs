@@ -10,6 +10,7 @@ use rperf_sys::{CpuList, Program, Sysctl};
 
 use super::call_graph::Chains;
 use super::details::details;
+use super::pmus::MachinePmus;
 use super::{events, explain, output, rate, ring_size, timing, user};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
@@ -18,7 +19,6 @@ use crate::cli::tracefs::MachineTracepoints;
 
 /// Where the kernel's file systems are mounted.
 pub(super) const PROC: &str = "/proc";
-const SYSFS: &str = "/sys";
 
 /// What the command line asks for; says on stderr what it decides itself.
 pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, CliError> {
@@ -30,7 +30,8 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, 
     let has_workload = matches.contains_id("workload");
     let target = target(matches, context, has_workload)?;
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
-    let events = match events::events(matches, &machine)? {
+    let pmus = MachinePmus::find(context);
+    let events = match events::events(matches, &pmus, &machine)? {
         Some(events) => events,
         None => vec![usual_event(context, &target)],
     };
@@ -72,7 +73,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, 
         max_size: timing::max_size(matches)?,
         synthesized: synthesized(matches)?,
         proc: PROC.into(),
-        sysfs: SYSFS.into(),
+        sysfs: pmus.0.root().to_owned(),
         tracefs: machine.0,
     })
 }

@@ -1,0 +1,69 @@
+//! Kinds of branches, as `-j` and the term `branch_type` name them.
+
+use rperf_wire::BranchSampleType;
+
+const KINDS: [(&str, BranchSampleType); 17] = [
+    ("u", BranchSampleType::USER),
+    ("k", BranchSampleType::KERNEL),
+    ("hv", BranchSampleType::HV),
+    ("any", BranchSampleType::ANY),
+    ("any_call", BranchSampleType::ANY_CALL),
+    ("any_ret", BranchSampleType::ANY_RETURN),
+    ("ind_call", BranchSampleType::IND_CALL),
+    ("abort_tx", BranchSampleType::ABORT_TX),
+    ("in_tx", BranchSampleType::IN_TX),
+    ("no_tx", BranchSampleType::NO_TX),
+    ("cond", BranchSampleType::COND),
+    ("stack", BranchSampleType::CALL_STACK),
+    ("ind_jmp", BranchSampleType::IND_JUMP),
+    ("call", BranchSampleType::CALL),
+    ("save_type", BranchSampleType::TYPE_SAVE),
+    ("hw_index", BranchSampleType::HW_INDEX),
+    ("priv", BranchSampleType::PRIV_SAVE),
+];
+/// Those that only say whose branches.
+const LEVELS: u64 = BranchSampleType::USER.0 | BranchSampleType::KERNEL.0 | BranchSampleType::HV.0;
+
+/// A word that names no kind of branches.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown branch filter {0}")]
+pub struct UnknownBranches(pub String);
+
+/// The branches that a list of names means, all kinds where it only says whose.
+///
+/// # Errors
+/// [`UnknownBranches`] for the first word that is none of [`branch_names`].
+pub fn branch_filter(names: &str) -> Result<BranchSampleType, UnknownBranches> {
+    let mut mask = BranchSampleType::default();
+    for name in names.split(',') {
+        let known = KINDS.iter().find(|(known, _)| *known == name);
+        let (_, bit) = known.ok_or_else(|| UnknownBranches(name.to_owned()))?;
+        mask |= *bit;
+    }
+    Ok(match mask.0 & !LEVELS {
+        0 => mask | BranchSampleType::ANY,
+        _ => mask,
+    })
+}
+
+/// All names that [`branch_filter`] takes.
+pub fn branch_names() -> impl Iterator<Item = &'static str> {
+    KINDS.iter().map(|(name, _)| *name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_alone_mean_all_kinds() {
+        let any = BranchSampleType::ANY;
+        assert_eq!(branch_filter("u"), Ok(any | BranchSampleType::USER));
+        let calls = BranchSampleType::ANY_CALL | BranchSampleType::USER;
+        assert_eq!(branch_filter("any_call,u"), Ok(calls));
+        assert_eq!(
+            branch_filter("any,no"),
+            Err(UnknownBranches("no".to_owned()))
+        );
+    }
+}

@@ -1,0 +1,169 @@
+//! Generalised cache events: `L1-dcache-load-misses` and its other spellings.
+
+use rperf_wire::{Attr, CACHE_NAMES, EventType};
+
+/// Other names of the caches, by their number in `config` (`enum perf_hw_cache_id`).
+const CACHES: [&[&str]; 7] = [
+    &["l1-d", "l1d", "L1-data"],
+    &["l1-i", "l1i", "L1-instruction"],
+    &["L2"],
+    &["d-tlb", "Data-TLB"],
+    &["i-tlb", "Instruction-TLB"],
+    &["branches", "bpu", "btb", "bpc"],
+    &[],
+];
+/// Names of the operations, the first of which is the usual one.
+const OPERATIONS: [&[&str]; 3] = [
+    &["loads", "load", "read"],
+    &["stores", "store", "write"],
+    &[
+        "prefetches",
+        "prefetch",
+        "speculative-read",
+        "speculative-load",
+    ],
+];
+/// Names of the results.
+const RESULTS: [&[&str]; 2] = [&["refs", "Reference", "ops", "access"], &["misses", "miss"]];
+/// The operations that each cache has, one bit for each.
+const POSSIBLE: [u8; 7] = [0b111, 0b101, 0b111, 0b111, 0b001, 0b001, 0b111];
+
+/// A word that names a cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CacheEvent {
+    /// One that the kernel knows.
+    Known(u64),
+    /// An operation that the cache, which has this number, does not have.
+    Impossible(usize),
+}
+
+impl CacheEvent {
+    /// Reads a name; `None` where it is something else.
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        let (cache, mut rest) = cache(name)?;
+        let (mut operation, mut result) = (None, None);
+        while !rest.is_empty() {
+            rest = rest.strip_prefix('-')?;
+            if let (None, Some((found, behind))) = (operation, word(&OPERATIONS, rest)) {
+                (operation, rest) = (Some(found), behind);
+            } else if let (None, Some((found, behind))) = (result, word(&RESULTS, rest)) {
+                (result, rest) = (Some(found), behind);
+            } else {
+                return None;
+            }
+        }
+        let operation = operation.unwrap_or_default();
+        let possible = POSSIBLE.get(cache).copied().unwrap_or_default();
+        if possible & (1 << operation) == 0 {
+            return Some(Self::Impossible(cache));
+        }
+        let number = cache | operation << 8 | result.unwrap_or_default() << 16;
+        Some(Self::Known(u64::try_from(number).ok()?))
+    }
+}
+
+/// The attr of a cache event.
+pub(crate) fn attr(config: u64) -> Attr {
+    Attr {
+        kind: EventType::HW_CACHE,
+        config,
+        ..Attr::default()
+    }
+}
+
+/// The usual names of what a cache has: loads and misses of loads, and so on.
+pub(crate) fn names_of(cache: usize) -> Vec<String> {
+    let name = CACHE_NAMES.get(cache).copied().unwrap_or_default();
+    let possible = POSSIBLE.get(cache).copied().unwrap_or_default();
+    let operations = OPERATIONS.iter().enumerate();
+    let had = operations.filter(|(number, _)| possible & (1 << number) != 0);
+    let spelled = had.filter_map(|(_, spellings)| Some((spellings.first()?, spellings.get(1)?)));
+    spelled
+        .flat_map(|(all, one)| [format!("{name}-{all}"), format!("{name}-{one}-misses")])
+        .collect()
+}
+
+/// The usual names of all cache events.
+pub(crate) fn all_names() -> Vec<String> {
+    (0..CACHE_NAMES.len()).flat_map(names_of).collect()
+}
+
+/// The cache that a name begins with, and what follows.
+fn cache(name: &str) -> Option<(usize, &str)> {
+    let spellings = CACHE_NAMES.iter().zip(CACHES).enumerate();
+    let begins = spellings.flat_map(|(number, (first, others))| {
+        let all = std::iter::once(first).chain(others);
+        all.filter_map(move |spelling| Some((number, behind(spelling, name)?)))
+    });
+    begins.min_by_key(|(_, rest)| rest.len())
+}
+
+/// Which of the lists a text begins with a word of, and what follows.
+fn word<'a>(lists: &[&[&str]], text: &'a str) -> Option<(usize, &'a str)> {
+    let lists = lists.iter().enumerate();
+    lists
+        .filter_map(|(number, spellings)| {
+            let rests = spellings
+                .iter()
+                .filter_map(|spelling| behind(spelling, text));
+            Some((number, rests.min_by_key(|rest| rest.len())?))
+        })
+        .next()
+}
+
+/// What follows `word`, if that ends there.
+fn behind<'a>(word: &str, text: &'a str) -> Option<&'a str> {
+    let rest = text.strip_prefix(word)?;
+    (rest.is_empty() || rest.starts_with('-')).then_some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spellings_mean_the_kernels_numbers() {
+        for (name, config) in [
+            ("L1-dcache-loads", 0),
+            ("L1-dcache", 0),
+            ("L1-dcache-load-misses", 0x1_0000),
+            ("L1-dcache-miss", 0x1_0000),
+            ("l1d-read", 0),
+            ("LLC-prefetches", 0x202),
+            ("LLC-load-access", 2),
+            ("LLC-speculative-load-misses", 0x1_0202),
+            ("dTLB-prefetch-misses", 0x1_0203),
+            ("branch-load-misses", 0x1_0005),
+            ("node-store-refs", 0x106),
+        ] {
+            assert_eq!(
+                CacheEvent::parse(name),
+                Some(CacheEvent::Known(config)),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_a_cache_does_not_have_is_told_from_what_is_none() {
+        assert_eq!(
+            CacheEvent::parse("iTLB-stores"),
+            Some(CacheEvent::Impossible(4))
+        );
+        assert_eq!(
+            CacheEvent::parse("L1-icache-stores"),
+            Some(CacheEvent::Impossible(1))
+        );
+        assert_eq!(names_of(4), ["iTLB-loads", "iTLB-load-misses"]);
+        for other in [
+            "dcache-loads",
+            "L1-d-load-miss",
+            "L1-dcache-x",
+            "node-",
+            "LLCx",
+            "LLC-loads-loads",
+        ] {
+            assert_eq!(CacheEvent::parse(other), None, "{other}");
+        }
+    }
+}

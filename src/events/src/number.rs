@@ -1,0 +1,27 @@
+//! Numbers in selectors.
+
+/// A decimal number, or a hexadecimal one behind `0x`.
+pub(crate) fn number(text: &str) -> Option<u64> {
+    let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+    let plain = |digits: &str, radix| {
+        let begins = digits.starts_with(|digit: char| digit.is_digit(radix));
+        begins.then(|| u64::from_str_radix(digits, radix).ok())?
+    };
+    hex.map_or_else(|| plain(text, 10), |digits| plain(digits, 16))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_kinds_and_nothing_else() {
+        assert_eq!(
+            [number("10"), number("0x1F"), number("0")],
+            [Some(10), Some(31), Some(0)]
+        );
+        for bad in ["", "0x", "+1", "0x+1", "1f", "-1", "18446744073709551616"] {
+            assert_eq!(number(bad), None, "{bad}");
+        }
+    }
+}

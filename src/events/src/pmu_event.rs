@@ -1,0 +1,227 @@
+//! `pmu/terms/` and the events that a PMU names in sysfs.
+
+use rperf_wire::{Attr, EventType};
+
+use crate::number::number;
+use crate::own::{Common, KEYS, Own};
+use crate::pmu_format::{Bits, config_word};
+use crate::terms::{Term, split_terms};
+use crate::{Catalogue, nearest};
+
+/// An event being put together from terms.
+#[derive(Debug, Default)]
+pub(crate) struct PmuEvent {
+    pub(crate) attr: Attr,
+    pub(crate) own: Own,
+    /// `name=`.
+    pub(crate) name: Option<String>,
+}
+
+/// A term that is wrong, by its offset in the word.
+#[derive(Debug)]
+pub(crate) struct BadTerm {
+    pub(crate) offset: usize,
+    pub(crate) reason: String,
+    pub(crate) hint: Option<String>,
+}
+
+impl BadTerm {
+    fn new(offset: usize, reason: String) -> Self {
+        let hint = None;
+        Self {
+            offset,
+            reason,
+            hint,
+        }
+    }
+}
+
+impl PmuEvent {
+    /// The event of a PMU that `terms` describe.
+    pub(crate) fn of(
+        (pmu, kind): &(String, u32),
+        terms: &[Term<'_>],
+        catalogue: &Catalogue<'_>,
+    ) -> Result<Self, BadTerm> {
+        let attr = Attr {
+            kind: EventType(*kind),
+            ..Attr::default()
+        };
+        let mut event = Self {
+            attr,
+            ..Self::default()
+        };
+        for term in terms {
+            event.take(term, pmu, catalogue)?;
+        }
+        Ok(event)
+    }
+
+    /// The event that a PMU calls `name`, changed by `terms`.
+    pub(crate) fn named(
+        pmu: &(String, u32),
+        name: &str,
+        terms: &[Term<'_>],
+        catalogue: &Catalogue<'_>,
+    ) -> Result<Self, BadTerm> {
+        let first = Term {
+            key: name,
+            value: None,
+            offset: 0,
+        };
+        let all: Vec<Term<'_>> = std::iter::once(first)
+            .chain(terms.iter().copied())
+            .collect();
+        Self::of(pmu, &all, catalogue)
+    }
+
+    /// An event that is no PMU's own takes the terms that all events take.
+    pub(crate) fn general(attr: Attr, terms: &[Term<'_>]) -> Result<Self, BadTerm> {
+        let mut event = Self {
+            attr,
+            ..Self::default()
+        };
+        for term in terms {
+            if term.key == "config" || !event.common(term)? {
+                let near = nearest(term.key, KEYS).filter(|near| *near != "config");
+                let reason = match near {
+                    Some(near) => format!("unknown term `{}', did you mean `{near}'?", term.key),
+                    None => format!("unknown term `{}'", term.key),
+                };
+                return Err(BadTerm {
+                    hint: Some(format!(
+                        "this event takes {}",
+                        KEYS.get(1..).unwrap_or_default().join(",")
+                    )),
+                    ..BadTerm::new(term.offset, reason)
+                });
+            }
+        }
+        Ok(event)
+    }
+
+    fn take(
+        &mut self,
+        term: &Term<'_>,
+        pmu: &str,
+        catalogue: &Catalogue<'_>,
+    ) -> Result<(), BadTerm> {
+        if self.common(term)? {
+            return Ok(());
+        }
+        if term.value.is_none()
+            && let Some(meaning) = catalogue.machine.event(pmu, term.key)
+        {
+            return self.alias(&meaning, term, pmu, catalogue);
+        }
+        if let Some(format) = catalogue.machine.format(pmu, term.key) {
+            return self.set(term, &format);
+        }
+        let raw = term.key.strip_prefix('r').filter(|_| term.value.is_none());
+        if let Some(config) = raw.and_then(|digits| u64::from_str_radix(digits, 16).ok()) {
+            self.attr.config |= config;
+            return Ok(());
+        }
+        Err(unknown(term, pmu, catalogue))
+    }
+
+    /// Takes a term that every event has; false where it is none.
+    fn common(&mut self, term: &Term<'_>) -> Result<bool, BadTerm> {
+        let taken = self.own.take(term);
+        let taken = taken.map_err(|reason| BadTerm::new(term.value_offset(), reason))?;
+        match taken {
+            None => return Ok(false),
+            Some(Common::Kept) => {}
+            Some(Common::Name(name)) => self.name = Some(name),
+            Some(Common::Config(number, value)) => {
+                if let Some(word) = config_word(&mut self.attr, number) {
+                    *word = value;
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// The terms that a name in sysfs stands for. Its period is only what the event prefers.
+    fn alias(
+        &mut self,
+        meaning: &str,
+        name: &Term<'_>,
+        pmu: &str,
+        catalogue: &Catalogue<'_>,
+    ) -> Result<(), BadTerm> {
+        for term in split_terms(meaning.trim(), 0) {
+            let wrong = |reason: &str| {
+                let text = meaning.trim();
+                let reason = format!("{reason} in `{text}', which `{}' stands for", name.key);
+                BadTerm::new(name.offset, reason)
+            };
+            if term.key == "period" {
+                let period = term.value.and_then(number);
+                self.attr.sample_period = period.ok_or_else(|| wrong("no number"))?;
+            } else if let Some(format) = catalogue.machine.format(pmu, term.key) {
+                self.set(&term, &format).map_err(|bad| wrong(&bad.reason))?;
+            } else if !self.common(&term).map_err(|bad| wrong(&bad.reason))? {
+                return Err(wrong(&format!("unknown term `{}'", term.key)));
+            }
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, term: &Term<'_>, format: &str) -> Result<(), BadTerm> {
+        let at = term.value_offset();
+        let bits = Bits::parse(format).ok_or_else(|| {
+            BadTerm::new(
+                term.offset,
+                format!(
+                    "the kernel describes `{}' as `{}', which is no range of bits",
+                    term.key,
+                    format.trim()
+                ),
+            )
+        })?;
+        let value = match term.value {
+            None => 1,
+            Some(text) => number(text).ok_or_else(|| {
+                BadTerm::new(
+                    at,
+                    format!("`{}' needs a number: {}=0x10", term.key, term.key),
+                )
+            })?,
+        };
+        let max = bits.max();
+        if value > max {
+            return Err(BadTerm::new(
+                at,
+                format!("value too big for format, maximum is {max}"),
+            ));
+        }
+        bits.set(value, &mut self.attr);
+        Ok(())
+    }
+}
+
+fn unknown(term: &Term<'_>, pmu: &str, catalogue: &Catalogue<'_>) -> BadTerm {
+    if term.key.starts_with('@') {
+        let reason = format!("terms for drivers are not available yet: `{}'", term.key);
+        return BadTerm::new(term.offset, reason);
+    }
+    let mut names = catalogue.machine.formats(pmu);
+    let formats = names.join(",");
+    if term.value.is_none() {
+        names.extend(catalogue.machine.events(pmu));
+    }
+    let all = names.iter().map(String::as_str).chain(KEYS);
+    let mut reason = format!("unknown term '{}' for pmu '{pmu}'", term.key);
+    if let Some(near) = nearest(term.key, all) {
+        reason.push_str(&format!(", did you mean `{near}'?"));
+    }
+    let valid = match formats.is_empty() {
+        true => KEYS.join(","),
+        false => format!("{formats},{}", KEYS.join(",")),
+    };
+    BadTerm {
+        hint: Some(format!("valid terms: {valid}")),
+        ..BadTerm::new(term.offset, reason)
+    }
+}

@@ -1,0 +1,109 @@
+//! `format` files of a PMU: which bits of the attr a term sets (`Documentation/ABI`, event_source-devices-format).
+
+use rperf_wire::Attr;
+
+/// Bits of one of the attr's words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Bits {
+    /// 0 for `config`, otherwise the number behind it.
+    word: usize,
+    /// First and last bit of each part, the lowest bits of the value first.
+    parts: Vec<(u32, u32)>,
+}
+
+impl Bits {
+    /// Reads `config1:0-7,32-35`.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (word, ranges) = text.trim().split_once(':')?;
+        let word = match word.strip_prefix("config")? {
+            "" => 0,
+            digit => digit.parse().ok().filter(|word| (1..=4).contains(word))?,
+        };
+        let part = |range: &str| -> Option<(u32, u32)> {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            let (first, last) = (first.parse().ok()?, last.parse().ok()?);
+            (first <= last && last < 64).then_some((first, last))
+        };
+        let parts: Option<Vec<_>> = ranges.split(',').map(part).collect();
+        Some(Self {
+            word,
+            parts: parts?,
+        })
+    }
+
+    /// The largest value that fits.
+    pub(crate) fn max(&self) -> u64 {
+        let width: u32 = self
+            .parts
+            .iter()
+            .map(|(first, last)| last - first + 1)
+            .sum();
+        u64::MAX
+            .checked_shr(64_u32.saturating_sub(width))
+            .unwrap_or(0)
+    }
+
+    /// Puts a value there, in place of what stood there.
+    pub(crate) fn set(&self, mut value: u64, attr: &mut Attr) {
+        let Some(word) = config_word(attr, self.word) else {
+            return;
+        };
+        for (first, last) in &self.parts {
+            let width = last - first + 1;
+            let mask = u64::MAX >> (64 - width);
+            *word = (*word & !(mask << first)) | ((value & mask) << first);
+            value = value.checked_shr(width).unwrap_or(0);
+        }
+    }
+}
+
+/// `config` (0), `config1` and so on.
+pub(crate) fn config_word(attr: &mut Attr, number: usize) -> Option<&mut u64> {
+    match number {
+        0 => Some(&mut attr.config),
+        1 => Some(&mut attr.config1),
+        2 => Some(&mut attr.config2),
+        3 => Some(&mut attr.config3),
+        4 => Some(&mut attr.config4),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_spread_over_its_parts() {
+        let bits = Bits::parse("config2:0-7,32-35\n").unwrap();
+        assert_eq!(bits.max(), 0xfff);
+        let mut attr = Attr {
+            config2: 0xff00,
+            ..Attr::default()
+        };
+        bits.set(0xabc, &mut attr);
+        assert_eq!(attr.config2, 0xa_0000_ffbc);
+        bits.set(1, &mut attr);
+        assert_eq!(attr.config2, 0xff01, "the last value counts");
+        let all = Bits::parse("config:0-63").unwrap();
+        assert_eq!(all.max(), u64::MAX);
+        all.set(u64::MAX, &mut attr);
+        assert_eq!(attr.config, u64::MAX);
+    }
+
+    #[test]
+    fn what_no_kernel_writes_is_refused() {
+        for bad in [
+            "",
+            "config",
+            "config:",
+            "config:8-7",
+            "config:64",
+            "config9:0",
+            "other:0",
+            "config:0-x",
+        ] {
+            assert_eq!(Bits::parse(bad), None, "{bad}");
+        }
+    }
+}

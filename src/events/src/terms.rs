@@ -1,0 +1,88 @@
+//! `event/terms/modifiers`: what stands between slashes.
+
+use std::ops::Range;
+
+/// The parts of a word with slashes, as byte offsets in the word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Slashed {
+    /// Where the first slash stands, behind the name.
+    pub(crate) open: usize,
+    /// The terms.
+    pub(crate) inside: Range<usize>,
+    /// The modifiers, with or without a colon before them.
+    pub(crate) modifiers: Range<usize>,
+}
+
+/// One `key=value`, or a key alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Term<'a> {
+    pub(crate) key: &'a str,
+    pub(crate) value: Option<&'a str>,
+    /// Offset of the key in the word.
+    pub(crate) offset: usize,
+}
+
+impl Slashed {
+    /// Finds the parts; `None` where the slash has no partner.
+    pub(crate) fn split(word: &str) -> Option<Self> {
+        let (open, close) = (word.find('/')?, word.rfind('/')?);
+        let behind = word.get(close + 1..)?;
+        let colon = usize::from(behind.starts_with(':'));
+        (open < close).then_some(Self {
+            open,
+            inside: open + 1..close,
+            modifiers: close + 1 + colon..word.len(),
+        })
+    }
+
+    /// The terms in order; empty ones, as in `cpu//`, are left out.
+    pub(crate) fn terms<'a>(&self, word: &'a str) -> Vec<Term<'a>> {
+        let inside = word.get(self.inside.clone()).unwrap_or_default();
+        split_terms(inside, self.inside.start)
+    }
+}
+
+/// The terms of a text that stands `start` bytes into a word.
+pub(crate) fn split_terms(text: &str, start: usize) -> Vec<Term<'_>> {
+    let mut offset = start;
+    let mut terms = Vec::new();
+    for text in text.split(',') {
+        let (key, value) = match text.split_once('=') {
+            Some((key, value)) => (key, Some(value)),
+            None => (text, None),
+        };
+        if !text.is_empty() {
+            terms.push(Term { key, value, offset });
+        }
+        offset += text.len() + 1;
+    }
+    terms
+}
+
+impl Term<'_> {
+    /// Offset of the value in the word, or of the key where there is none.
+    pub(crate) fn value_offset(&self) -> usize {
+        self.offset + self.value.map_or(0, |_| self.key.len() + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_and_terms_know_where_they_stand() {
+        let word = "cpu/event=1,,inv/u";
+        let parts = Slashed::split(word).unwrap();
+        assert_eq!((parts.open, parts.modifiers.clone()), (3, 17..18));
+        let terms = parts.terms(word);
+        let plain: Vec<_> = terms
+            .iter()
+            .map(|term| (term.key, term.value, term.offset, term.value_offset()))
+            .collect();
+        assert_eq!(plain, [("event", Some("1"), 4, 10), ("inv", None, 13, 13)]);
+        assert_eq!(Slashed::split("a/b/:k").unwrap().modifiers, 5..6);
+        assert_eq!(Slashed::split("cpu//").unwrap().terms("cpu//"), []);
+        assert_eq!(Slashed::split("cpu/"), None);
+    }
+}

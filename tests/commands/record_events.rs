@@ -1,0 +1,104 @@
+//! `-e` with what a machine's sysfs names: the attrs are those of `perf record -vv`.
+
+use std::fs;
+
+use rperf_testkit::{Run, Scratch, real_perf, skip};
+
+use crate::kernel::rperf_in;
+
+/// Files of a PMU with the formats of an Intel core, and of two uncore units.
+const SYSFS: [(&str, &str); 13] = [
+    ("cpu/type", "4"),
+    ("cpu/format/event", "config:0-7"),
+    ("cpu/format/umask", "config:8-15"),
+    ("cpu/format/inv", "config:23"),
+    ("cpu/format/cmask", "config:24-31"),
+    ("cpu/format/ldlat", "config1:0-15"),
+    ("cpu/format/wide", "config2:0-7,32-35"),
+    ("cpu/events/mem-loads", "event=0xcd,umask=0x1,ldlat=3"),
+    ("cpu/events/tx-abort", "event=0xc9,umask=0x4"),
+    ("uncore_imc_0/type", "20"),
+    ("uncore_imc_0/format/event", "config:0-7"),
+    ("uncore_imc_1/type", "21"),
+    ("uncore_imc_1/format/event", "config:0-7"),
+];
+
+/// A folder that both programs take for sysfs.
+fn sysfs(scratch: &Scratch) -> String {
+    let root = scratch.path().join("sys");
+    for (name, text) in SYSFS {
+        let path = root.join("bus/event_source/devices").join(name);
+        fs::create_dir_all(path.parent().expect("in a folder")).expect("created");
+        fs::write(path, format!("{text}\n")).expect("written");
+    }
+    fs::create_dir_all(root.join("devices")).expect("created");
+    std::os::unix::fs::symlink("/sys/devices/system", root.join("devices/system")).expect("linked");
+    root.display().to_string()
+}
+
+/// The lines of the first attr that `-vv` shows.
+fn first_attr(stderr: &str) -> Vec<&str> {
+    let mut lines = stderr.lines().skip_while(|line| *line != "perf_event_attr:");
+    let inside = lines.by_ref().skip(1);
+    inside.take_while(|line| !line.starts_with("---")).collect()
+}
+
+#[test]
+fn attrs_of_named_events_are_perfs() {
+    let test = "record_events::attrs_of_named_events_are_perfs";
+    let Some(perf) = real_perf() else {
+        return skip(test, "there is no perf");
+    };
+    if cfg!(not(target_arch = "x86_64")) {
+        return skip(test, "the PMU is one of x86");
+    }
+    let scratch = Scratch::new();
+    let sysfs = sysfs(&scratch);
+    for event in [
+        "r003c",
+        "L1-dcache-load-misses:u",
+        "cpu/event=0xa8,umask=0x1,cmask=1,inv,name=mine/",
+        "cpu/r1a8,config1=3/k",
+        "cpu/wide=0xfff,period=100/",
+        "cpu/mem-loads/pp",
+        "mem-loads:u",
+        "tx-abort/call-graph=dwarf,stack-size=1024/",
+        "uncore_imc/event=4/",
+        "sched:sched_switch/max-stack=3,call-graph=fp/",
+    ] {
+        let words = ["record", "-vv", "-o", "/dev/null", "-e", event, "true"];
+        let theirs = Run::new(&perf).args(words).within(scratch.path());
+        let theirs = theirs.env("SYSFS_PATH", &sysfs).finish().expect("perf starts");
+        let ours = rperf_in(&scratch, &words).env("SYSFS_PATH", &sysfs);
+        let ours = ours.finish().expect("rperf starts");
+        let attr = first_attr(&ours.stderr);
+        assert!(!attr.is_empty(), "{event}: {}", ours.stderr);
+        assert_eq!(attr, first_attr(&theirs.stderr), "{event}");
+    }
+}
+
+#[test]
+fn what_a_pmu_does_not_have_is_pointed_at() {
+    let scratch = Scratch::new();
+    let sysfs = sysfs(&scratch);
+    let words = ["record", "-e", "cpu/evnt=1/", "true"];
+    let outcome = rperf_in(&scratch, &words).env("SYSFS_PATH", &sysfs);
+    let outcome = outcome.finish().expect("rperf starts");
+    let said = "event syntax error: 'cpu/evnt=1/'\n                         \\___ unknown term 'evnt' for pmu 'cpu', did you mean `event'?\nhint: valid terms: cmask,event,inv,";
+    assert_eq!(outcome.status, 129);
+    assert!(outcome.stderr.starts_with(said), "{}", outcome.stderr);
+}
+
+#[test]
+fn breakpoints_are_recorded() {
+    let scratch = Scratch::new();
+    // The page that the vdso reads the time from is always there, and nothing writes this address.
+    let words = ["record", "-o", "perf.data", "-e", "mem:0x1000/8:rw:u,cs/period=1/", "true"];
+    let outcome = rperf_in(&scratch, &words).finish().expect("rperf starts");
+    if outcome.stderr.contains("mem:0x1000/8:rw:u") && outcome.status != 0 {
+        return skip("record_events::breakpoints_are_recorded", "there are no breakpoints here");
+    }
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let listed = rperf_in(&scratch, &["evlist"]).finish().expect("rperf starts");
+    assert_eq!(listed.stdout, "mem:0x1000/8:rw:u\ncs/period=1/\n");
+}
