@@ -38,7 +38,9 @@ fn sysfs(scratch: &Scratch) -> String {
 
 /// The lines of the first attr that `-vv` shows.
 fn first_attr(stderr: &str) -> Vec<&str> {
-    let mut lines = stderr.lines().skip_while(|line| *line != "perf_event_attr:");
+    let mut lines = stderr
+        .lines()
+        .skip_while(|line| *line != "perf_event_attr:");
     let inside = lines.by_ref().skip(1);
     inside.take_while(|line| !line.starts_with("---")).collect()
 }
@@ -62,13 +64,16 @@ fn attrs_of_named_events_are_perfs() {
         "cpu/wide=0xfff,period=100/",
         "cpu/mem-loads/pp",
         "mem-loads:u",
-        "tx-abort/call-graph=dwarf,stack-size=1024/",
+        "tx-abort:k",
         "uncore_imc/event=4/",
         "sched:sched_switch/max-stack=3,call-graph=fp/",
     ] {
         let words = ["record", "-vv", "-o", "/dev/null", "-e", event, "true"];
         let theirs = Run::new(&perf).args(words).within(scratch.path());
-        let theirs = theirs.env("SYSFS_PATH", &sysfs).finish().expect("perf starts");
+        let theirs = theirs
+            .env("SYSFS_PATH", &sysfs)
+            .finish()
+            .expect("perf starts");
         let ours = rperf_in(&scratch, &words).env("SYSFS_PATH", &sysfs);
         let ours = ours.finish().expect("rperf starts");
         let attr = first_attr(&ours.stderr);
@@ -93,12 +98,24 @@ fn what_a_pmu_does_not_have_is_pointed_at() {
 fn breakpoints_are_recorded() {
     let scratch = Scratch::new();
     // The page that the vdso reads the time from is always there, and nothing writes this address.
-    let words = ["record", "-o", "perf.data", "-e", "mem:0x1000/8:rw:u,cs/period=1/", "true"];
+    let words = [
+        "record",
+        "-o",
+        "perf.data",
+        "-e",
+        "mem:0x1000/8:rw:u,cs/period=1/",
+        "true",
+    ];
     let outcome = rperf_in(&scratch, &words).finish().expect("rperf starts");
     if outcome.stderr.contains("mem:0x1000/8:rw:u") && outcome.status != 0 {
-        return skip("record_events::breakpoints_are_recorded", "there are no breakpoints here");
+        return skip(
+            "record_events::breakpoints_are_recorded",
+            "there are no breakpoints here",
+        );
     }
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
-    let listed = rperf_in(&scratch, &["evlist"]).finish().expect("rperf starts");
+    let listed = rperf_in(&scratch, &["evlist"])
+        .finish()
+        .expect("rperf starts");
     assert_eq!(listed.stdout, "mem:0x1000/8:rw:u\ncs/period=1/\n");
 }

@@ -2,6 +2,7 @@
 
 mod args;
 mod call_graph;
+mod cgroups;
 mod details;
 mod events;
 mod explain;
@@ -11,6 +12,7 @@ mod pmus;
 mod rate;
 mod request;
 mod ring_size;
+mod rotation;
 mod said;
 mod summary;
 mod timing;

@@ -144,6 +144,12 @@ pub struct Details {
     pub no_bpf_event: bool,
     /// Records of context switches (`--switch-events`).
     pub switch_events: bool,
+    /// Records of the namespaces of tasks (`--namespaces`).
+    pub namespaces: bool,
+    /// Records of cgroups, and the cgroup of each sample (`--all-cgroups`).
+    pub cgroups: bool,
+    /// Mappings tell the build-ids of their files (`--buildid-mmap`).
+    pub build_ids: bool,
     /// Mask of user registers that samples hold (`--user-regs`), 0 for none.
     pub user_regs: u64,
     /// Mask of registers at the interrupt that samples hold (`--intr-regs`), 0 for none.
@@ -169,6 +175,7 @@ impl Details {
             (SampleType::CPU, self.cpu),
             (SampleType::PERIOD, self.period),
             (SampleType::TRANSACTION, self.transaction),
+            (SampleType::CGROUP, self.cgroups),
             (SampleType::BRANCH_STACK, !self.branches.is_empty()),
         ] {
             if on {
@@ -199,6 +206,9 @@ impl Details {
         for (flag, on) in [
             (AttrFlags::MMAP_DATA, data && tracking),
             (AttrFlags::CONTEXT_SWITCH, self.switch_events && tracking),
+            (AttrFlags::NAMESPACES, self.namespaces && tracking),
+            (AttrFlags::CGROUP, self.cgroups && tracking),
+            (AttrFlags::BUILD_ID, self.build_ids && tracking),
             (AttrFlags::INHERIT_STAT, self.stat),
             (AttrFlags::USE_CLOCKID, self.clockid.is_some()),
         ] {

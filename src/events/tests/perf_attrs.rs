@@ -103,6 +103,9 @@ fn case(events: &'static str, words: &'static str, target: Target) -> Case {
                 no_buffering: has("--no-buffering"),
                 no_bpf_event: has("--no-bpf-event"),
                 switch_events: has("--switch-events"),
+                namespaces: has("--namespaces"),
+                cgroups: has("--all-cgroups"),
+                build_ids: has("--buildid-mmap"),
                 user_regs: if has("--user-regs=ax,ip") { 0x101 } else { 0 },
                 intr_regs: match has("-I") {
                     true => USER_REGISTERS.unwrap(),
@@ -275,6 +278,8 @@ fn details() -> Vec<Case> {
         case("cs", "-a --no-buffering --no-bpf-event", Cpus),
         case("cs", "--no-bpf-event --switch-events", Workload),
         case("cs", "-a --switch-events", Cpus),
+        case("cs,cpu-clock", "-a --namespaces", Cpus),
+        case("cs", "--all-cgroups --buildid-mmap", Workload),
     ]
 }
 

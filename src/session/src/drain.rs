@@ -1,7 +1,6 @@
 //! The loop: wait, hand what the rings hold to the file, until something ends it.
 
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::{Duration, Instant};
 
 use rperf_perfdata::WriteError;
 use rperf_ring::{Walker, drain};
@@ -10,7 +9,9 @@ use rperf_sys::{Signals, Workload, poll};
 use crate::medium::Medium;
 use crate::open::{OpenEvent, Placed};
 use crate::rings::Ring;
+use crate::rotate::Turns;
 use crate::schedule::Schedule;
+use crate::squeeze::Squeeze;
 use crate::synthesize::Records;
 use crate::tally::Tally;
 use crate::{Error, Happened, Watch};
@@ -19,33 +20,19 @@ use crate::{Error, Happened, Watch};
 pub(crate) struct Sink {
     pub(crate) medium: Medium,
     pub(crate) tally: Tally,
+    /// What compresses the rings' data, if they are to be (`-z`).
+    pub(crate) squeeze: Option<Squeeze>,
     walker: Walker,
-    /// When the header last got the size of the data.
-    checkpoint: Option<Instant>,
 }
 
-/// At most this much of a recording is out of reach for Linux perf when the recorder is killed.
-const CHECKPOINT: Duration = Duration::from_secs(1);
-
 impl Sink {
-    pub(crate) fn new(medium: Medium, tally: Tally) -> Self {
+    pub(crate) fn new(medium: Medium, tally: Tally, compress: bool) -> Self {
         Self {
             medium,
             tally,
+            squeeze: compress.then(Squeeze::default),
             walker: Walker::default(),
-            checkpoint: None,
         }
-    }
-
-    /// Keeps the header true once in a while.
-    fn checkpoint(&mut self) -> Result<(), WriteError> {
-        let now = Instant::now();
-        let due = |last| now.duration_since(last) >= CHECKPOINT;
-        if self.checkpoint.is_none_or(due) {
-            self.medium.checkpoint()?;
-            self.checkpoint = Some(now);
-        }
-        Ok(())
     }
 
     /// Writes records that were made here.
@@ -64,19 +51,35 @@ pub(crate) struct Rings {
     pub(crate) rings: Vec<Ring>,
     /// Records lost per ring, as its LOST records tell.
     pub(crate) lost: Vec<u64>,
+    /// Bytes that a ring must hold to be emptied while recording (`--mmap-flush`).
+    least: u64,
 }
 
 impl Rings {
-    pub(crate) fn new(rings: Vec<Ring>) -> Self {
+    pub(crate) fn new(rings: Vec<Ring>, least: u64) -> Self {
         let lost = vec![0; rings.len()];
-        Self { rings, lost }
+        // A ring that is full to a quarter is emptied in any case: the kernel wakes its reader at the half.
+        let quarter = rings.first().map_or(0, |ring| ring.size() / 4);
+        Self {
+            rings,
+            lost,
+            least: least.min(quarter),
+        }
     }
 
-    /// Empties every ring once: one write per run of records, straight from the ring's memory. Marks
-    /// the end of the round when there was anything, and says so.
+    /// Empties every ring that holds as much as is worth a write.
     fn pass(&mut self, sink: &mut Sink) -> Result<bool, WriteError> {
+        self.pass_from(self.least, sink)
+    }
+
+    /// Empties every ring of at least so many bytes once: one write per run of records, straight from the ring's
+    /// memory. Marks the end of the round when there was anything, and says so.
+    fn pass_from(&mut self, least: u64, sink: &mut Sink) -> Result<bool, WriteError> {
         let mut any = false;
         for (ring, lost) in self.rings.iter_mut().zip(&mut self.lost) {
+            if ring.held() < least {
+                continue;
+            }
             let Some(chunk) = drain(ring) else { continue };
             any = true;
             let tally = &mut sink.tally;
@@ -84,8 +87,10 @@ impl Rings {
                 .walker
                 .walk(chunk.pieces(), |record| *lost += tally.note(&record));
             for run in [runs.first, runs.straddling, runs.second] {
-                if !run.is_empty() {
-                    sink.medium.write_data(run)?;
+                match &mut sink.squeeze {
+                    _ if run.is_empty() => {}
+                    Some(squeeze) => squeeze.write(run, &mut sink.medium)?,
+                    None => sink.medium.write_data(run)?,
                 }
             }
         }
@@ -99,7 +104,7 @@ impl Rings {
 
     /// Empties the rings until nothing more comes.
     pub(crate) fn empty(&mut self, sink: &mut Sink) -> Result<(), WriteError> {
-        while self.pass(sink)? {}
+        while self.pass_from(0, sink)? {}
         Ok(())
     }
 }
@@ -135,7 +140,7 @@ pub(crate) struct Waits<'a> {
 pub(crate) fn run(
     waits: &mut Waits<'_>,
     events: &[OpenEvent],
-    (rings, sink): (&mut Rings, &mut Sink),
+    (rings, sink, turns): (&mut Rings, &mut Sink, &mut Turns<'_>),
     watch: &mut dyn Watch,
 ) -> Result<(Stopped, u64), Error> {
     // All events of a CPU share one ring, so the first event's counters tell of them all; those of
@@ -153,24 +158,23 @@ pub(crate) fn run(
             .chain(watched.iter().map(|placed| placed.counter.as_fd()))
             .collect();
         let first = 1 + usize::from(reader.is_some());
-        let timeout = waits.schedule.timeout();
+        let timeout = sooner(waits.schedule.timeout(), turns.timeout());
         let ready = poll(&fds, timeout).map_err(Error::system("wait for the rings"))?;
         woken += 1;
         waits.schedule.keep(events, watch)?;
         if first > 1 && ready.get(1).is_some_and(|state| state.closed) {
             return Ok((Stopped::ReaderGone, woken));
         }
-        if rings.pass(sink).map_err(write_error)? {
-            sink.checkpoint().map_err(write_error)?;
-        }
-        let bytes = sink.medium.bytes();
+        rings.pass(sink).map_err(write_error)?;
+        let bytes = turns.before + sink.medium.bytes();
         if waits.max_size.is_some_and(|enough| bytes >= enough) {
             watch.tell(Happened::SizeReached { bytes });
             return Ok((Stopped::SizeReached, woken));
         }
-        if let Some(stopped) = waits.stopped()? {
+        if let Some(stopped) = waits.stopped(turns)? {
             return Ok((stopped, woken));
         }
+        turns.keep(sink, watch)?;
         let mut states = ready.iter().skip(first);
         watched.retain(|_| !states.next().is_some_and(|state| state.closed));
         if watched.is_empty() && waits.until_tasks_end {
@@ -180,8 +184,12 @@ pub(crate) fn run(
 }
 
 impl Waits<'_> {
-    fn stopped(&mut self) -> Result<Option<Stopped>, Error> {
+    fn stopped(&mut self, turns: &mut Turns<'_>) -> Result<Option<Stopped>, Error> {
         while let Some(signal) = self.signals.next().map_err(Error::system("read signals"))? {
+            if signal == libc::SIGUSR2 {
+                turns.asked = true;
+                continue;
+            }
             if signal != libc::SIGCHLD {
                 return Ok(Some(Stopped::BySignal(signal)));
             }
@@ -196,6 +204,14 @@ impl Waits<'_> {
             }
         }
         Ok(None)
+    }
+}
+
+/// The shorter of two times in milliseconds, -1 being none.
+fn sooner(one: i32, other: i32) -> i32 {
+    match (one, other) {
+        (-1, time) | (time, -1) => time,
+        (one, other) => one.min(other),
     }
 }
 

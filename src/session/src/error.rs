@@ -84,6 +84,24 @@ pub enum Error {
         #[source]
         cause: io::Error,
     },
+    /// A cgroup cannot be opened, or there are none.
+    #[error("no access to cgroup {name}")]
+    Cgroup {
+        /// Its name.
+        name: String,
+        /// The kernel's answer.
+        #[source]
+        cause: io::Error,
+    },
+    /// Draining in real time is not allowed.
+    #[error("failed to run at real-time priority {priority}")]
+    RealTime {
+        /// The priority.
+        priority: i32,
+        /// The kernel's answer.
+        #[source]
+        cause: io::Error,
+    },
     /// The workload could not be forked or started.
     #[error("failed to start '{program}'")]
     Workload {

@@ -22,7 +22,7 @@ pub(crate) struct Closing<'a> {
     pub(crate) events: &'a [OpenEvent],
     pub(crate) descriptions: &'a [EventDesc],
     /// Of the tracepoints; taken before the recording, since it may remove what it recorded.
-    pub(crate) tracing_data: Option<TracingDataBuilder>,
+    pub(crate) tracing_data: Option<&'a TracingDataBuilder>,
     pub(crate) kernel: &'a Kernel,
     /// Nothing more can be written into the pipe.
     pub(crate) reader_gone: bool,
@@ -40,25 +40,39 @@ pub(crate) fn close(
         true => Ok(()),
         false => sink.records(&mut records).map_err(write_error),
     };
+    let summary = finish_file(closing, sink)?;
+    written?;
+    Ok(Summary {
+        lost_samples,
+        ..summary
+    })
+}
+
+/// Completes one file with the header's features, and fills the build-id cache.
+pub(crate) fn finish_file(closing: &Closing<'_>, sink: Sink) -> Result<Summary, Error> {
     let (build_ids, cache_failure) = closing.build_ids(&sink);
     let mut set = features(closing.request, closing.descriptions, closing.events);
     let (first, last) = sink.tally.times.unwrap_or_default();
     set.sample_time(first, last);
-    if let Some(tracing_data) = &closing.tracing_data {
+    if let Some(tracing_data) = closing.tracing_data {
         set.tracing_data(tracing_data);
     }
     if !build_ids.is_empty() {
         set.build_ids(&build_ids);
     }
+    if let Some(squeeze) = &sink.squeeze {
+        set.compressed(squeeze.feature());
+    }
+    let compressed = sink.squeeze.as_ref();
+    let compressed = compressed.map(|squeeze| (squeeze.original, squeeze.compressed));
     let bytes = sink.medium.bytes();
     let features_lost = sink.medium.finish(&set).map_err(write_error)?;
-    written?;
     Ok(Summary {
         samples: sink.tally.samples,
         records: sink.tally.records,
         lost_chunks: sink.tally.lost_chunks,
-        lost_samples,
         bytes,
+        compressed,
         cache_failure,
         features_lost: features_lost.map(|error| error.to_string()),
         ..Summary::default()

@@ -13,6 +13,7 @@ use rperf_wire::Endian;
 
 use crate::Request;
 use crate::open::OpenEvent;
+use crate::squeeze::Squeeze;
 
 /// Lines of `/proc/cpuinfo` that name the processor, by architecture; the first that is there counts.
 const CPU_NAMES: [&str; 5] = ["model name", "Processor", "Hardware", "uarch", "cpu"];
@@ -37,6 +38,9 @@ pub(crate) fn features(request: &Request, events: &[EventDesc], open: &[OpenEven
     }
     if let Ok(kilobytes) = proc.total_memory() {
         set.total_mem(kilobytes);
+    }
+    if request.compress {
+        set.compressed(Squeeze::default().feature());
     }
     let groups = groups(open);
     if !groups.is_empty() {

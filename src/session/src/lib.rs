@@ -10,6 +10,7 @@
 
 mod build_ids;
 mod cache;
+mod checkpoint;
 mod drain;
 mod error;
 mod finish;
@@ -20,7 +21,10 @@ mod output;
 mod recording;
 mod request;
 mod rings;
+mod rotate;
 mod schedule;
+mod squeeze;
+mod start;
 mod synthesize;
 mod tally;
 mod tasks;
@@ -30,4 +34,6 @@ pub use cache::{Cache, Cached, NewObject};
 pub use error::Error;
 pub use open::may_profile_kernel;
 pub use recording::{Summary, record};
-pub use request::{BuildIds, Happened, Request, Switch, Synthesized, Target, Watch};
+pub use request::{
+    BuildIds, Happened, Request, Rotation, Switch, Synthesized, Target, Turn, Watch,
+};

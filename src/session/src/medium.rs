@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 use rperf_perfdata::{EventDesc, FeatureSet, PipeWriter, WriteError, Writer};
 
+use crate::checkpoint::Checkpoint;
 use crate::output::Destination;
 
 /// A recording being written.
 #[derive(Debug)]
 pub(crate) enum Medium {
-    /// A file, or a device that passes for one.
-    File(Writer<Destination>),
+    /// A file, or a device that passes for one, and who keeps its header true meanwhile.
+    File(Writer<Destination>, Option<Checkpoint>),
     /// Pipe mode.
     Pipe(Pipe),
 }
@@ -28,6 +29,13 @@ pub(crate) struct Pipe {
 }
 
 impl Medium {
+    /// A file, begun with its header.
+    pub(crate) fn file(to: Destination, events: &[EventDesc]) -> Result<Self, WriteError> {
+        let beside = to.file();
+        let writer = Writer::new(to, events)?;
+        Ok(Self::File(writer, beside.ok().and_then(Checkpoint::begin)))
+    }
+
     /// A stream into `to`, begun with all that describes the recording.
     pub(crate) fn pipe(
         to: Arc<File>,
@@ -43,23 +51,21 @@ impl Medium {
     /// Appends whole records.
     pub(crate) fn write_data(&mut self, records: &[u8]) -> Result<(), WriteError> {
         match self {
-            Self::File(writer) => writer.write_data(records),
+            Self::File(writer, checkpoint) => {
+                writer.write_data(records)?;
+                if let Some(checkpoint) = checkpoint {
+                    checkpoint.note(writer.data_bytes());
+                }
+                Ok(())
+            }
             Self::Pipe(pipe) => pipe.writer.write_data(records),
-        }
-    }
-
-    /// Makes a file readable as far as it is written.
-    pub(crate) fn checkpoint(&mut self) -> Result<(), WriteError> {
-        match self {
-            Self::File(writer) => writer.checkpoint(),
-            Self::Pipe(_) => Ok(()),
         }
     }
 
     /// Bytes written so far.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
-            Self::File(writer) => writer.file_bytes(),
+            Self::File(writer, _) => writer.file_bytes(),
             Self::Pipe(pipe) => pipe.writer.bytes(),
         }
     }
@@ -75,7 +81,8 @@ impl Medium {
     /// Completes a file with its features; returns why these are missing, if they are.
     pub(crate) fn finish(self, features: &FeatureSet) -> Result<Option<io::Error>, WriteError> {
         match self {
-            Self::File(writer) => {
+            Self::File(writer, checkpoint) => {
+                drop(checkpoint);
                 let (finished, _file) = writer.finish(features)?;
                 Ok(finished.features_lost)
             }

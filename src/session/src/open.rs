@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use rperf_events::{
     EventSpec, Group, RecordEvent, RecordOptions, fallback_to_cpu_clock, record_events, user_only,
 };
-use rperf_sys::{Counter, Observed, Sysctl};
+use rperf_sys::{Cgroup, Counter, Observed, PERF_FLAG_FD_CLOEXEC, PERF_FLAG_PID_CGROUP, Sysctl};
 use rperf_wire::{Attr, AttrFlags, EventType, ReadFormat};
 
 use crate::tasks::Places;
@@ -34,13 +34,17 @@ pub(crate) struct Placed {
 }
 
 /// Parts of an attr that older kernels refuse, newest first, in the order in which they are given up.
-const NEWER_FLAGS: [(AttrFlags, &str); 5] = [
+const NEWER_FLAGS: [(AttrFlags, &str); 6] = [
+    (AttrFlags::BUILD_ID, "build_id"),
     (AttrFlags::BPF_EVENT, "bpf_event"),
     (AttrFlags::KSYMBOL, "ksymbol"),
     (AttrFlags::MMAP2, "mmap2"),
     (AttrFlags::COMM_EXEC, "comm_exec"),
     (AttrFlags::EXCLUDE_GUEST, "exclude_guest"),
 ];
+
+/// The group that an event is in, and the cgroup whose tasks alone it sees.
+type Within<'a> = (Option<&'a OpenEvent>, Option<&'a Cgroup>);
 
 /// Opens all events.
 pub(crate) struct Opener<'a> {
@@ -50,6 +54,8 @@ pub(crate) struct Opener<'a> {
     pub(crate) sysctl: &'a Sysctl,
     /// The tasks that have a ring each, where CPUs have none.
     pub(crate) ring_tasks: Vec<i32>,
+    /// The cgroups that events are restricted to, in the order of the events.
+    pub(crate) cgroups: &'a [Option<Cgroup>],
     /// What older kernels lack, found out with the first event and kept for the others.
     pub(crate) left_out: (bool, AttrFlags),
 }
@@ -70,7 +76,8 @@ impl Opener<'_> {
             }
             let leader = event.leader.and_then(|leader| open.get(leader));
             let event = self.adapted(event.clone());
-            match self.open_everywhere(event, leader, watch) {
+            let cgroup = self.cgroups.get(index).and_then(Option::as_ref);
+            match self.open_everywhere(event, (leader, cgroup), watch) {
                 Ok(opened) => open.push(opened),
                 Err(refused) if refused.breaks_group() => {
                     let first = refused.event.leader.unwrap_or(index);
@@ -111,13 +118,13 @@ impl Opener<'_> {
     fn open_everywhere(
         &mut self,
         mut event: RecordEvent,
-        leader: Option<&OpenEvent>,
+        within: Within<'_>,
         watch: &mut dyn Watch,
     ) -> Result<OpenEvent, Box<Refused>> {
         let precision = event.attr.precise_ip();
         loop {
             watch.tell(Happened::Opening { attr: &event.attr });
-            let cause = match self.open_at_all_places(&event.attr, leader, watch) {
+            let cause = match self.open_at_all_places(&event.attr, within, watch) {
                 Ok(counters) => return Ok(OpenEvent { event, counters }),
                 Err(cause) => cause,
             };
@@ -139,7 +146,7 @@ impl Opener<'_> {
     fn open_at_all_places(
         &mut self,
         attr: &Attr,
-        leader: Option<&OpenEvent>,
+        (leader, cgroup): Within<'_>,
         watch: &mut dyn Watch,
     ) -> io::Result<Vec<Placed>> {
         let mut counters = Vec::new();
@@ -151,9 +158,17 @@ impl Opener<'_> {
                     cpu: *cpu,
                 };
                 let group = leader.and_then(|leader| leader.at(observed, counters.len()));
-                let opened = Counter::open(attr, observed, group);
+                let opened = match cgroup {
+                    Some(cgroup) => Counter::open_in_cgroup(attr, (cgroup.as_fd(), *cpu), group),
+                    None => Counter::open(attr, observed, group),
+                };
+                let flags = cgroup.map_or(0, |_| PERF_FLAG_PID_CGROUP) | PERF_FLAG_FD_CLOEXEC;
                 watch.tell(Happened::Opened {
-                    observed,
+                    observed: Observed {
+                        pid: cgroup.map_or(*tid, |cgroup| cgroup.as_fd().as_raw_fd()),
+                        cpu: *cpu,
+                    },
+                    flags,
                     group: group.map(|leader| leader.as_fd().as_raw_fd()),
                     outcome: opened.as_ref().map(|counter| counter.as_fd().as_raw_fd()),
                 });

@@ -17,6 +17,13 @@ pub(crate) struct Destination {
     device: bool,
 }
 
+impl Destination {
+    /// The file once more, for who writes beside.
+    pub(crate) fn file(&self) -> io::Result<File> {
+        self.file.try_clone()
+    }
+}
+
 impl Write for Destination {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write(bytes)

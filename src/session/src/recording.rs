@@ -1,13 +1,17 @@
 //! A recording from its first system call to the closed file.
 
+use std::collections::VecDeque;
+use std::fs;
 use std::io;
 use std::path::Path;
+use std::time::Instant;
 
 use rperf_events::RecordOptions;
+use rperf_perfdata::EventDesc;
 use rperf_perfdata::feature::TracingDataBuilder;
-use rperf_perfdata::{EventDesc, Writer};
 use rperf_sys::{
-    Ended, KernelText, Module, Proc, Signals, Sysctl, Sysfs, Workload, raise_open_files,
+    Cgroup, CgroupFolder, Ended, KernelText, Module, Proc, Signals, Sysctl, Sysfs, Urgent,
+    Workload, raise_open_files, run_in_real_time,
 };
 use rperf_wire::{AttrFlags, RecordKind, SampleIdLayout};
 
@@ -18,12 +22,14 @@ use crate::medium::Medium;
 use crate::open::{OpenEvent, Opener, for_each_counter};
 use crate::output::Replacement;
 use crate::rings::{default_pages, map_rings};
+use crate::rotate::{Turns, stamp};
 use crate::schedule::Schedule;
+use crate::start::Start;
 use crate::synthesize::{self, Records};
 use crate::tally::Tally;
 use crate::tasks::Places;
 use crate::tracing_data::tracing_data;
-use crate::{BuildIds, Error, Happened, Request, Synthesized, Target, Watch};
+use crate::{BuildIds, Error, Happened, Request, Target, Turn, Watch};
 
 /// What a recording brought.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -43,6 +49,8 @@ pub struct Summary {
     pub lost_samples: u64,
     /// Bytes of the file without the feature sections at its end, as perf counts them.
     pub bytes: u64,
+    /// Bytes of ring data before and after they were compressed (`-z`), in the last file.
+    pub compressed: Option<(u64, u64)>,
     /// How the workload ended; `None` without one, and when the recording ended first.
     pub ended: Option<Ended>,
     /// The signal that ended the recording: SIGPIPE when the reader of a pipe has gone.
@@ -65,7 +73,13 @@ pub fn record(
     ids: &dyn BuildIds,
     watch: &mut dyn Watch,
 ) -> Result<Summary, Error> {
-    let held = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD];
+    let mut held = vec![libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD];
+    if request
+        .rotation
+        .is_some_and(|rotation| rotation.turn == Turn::Signal)
+    {
+        held.push(libc::SIGUSR2);
+    }
     let signals = Signals::hold(&held).map_err(Error::system("hold signals back"))?;
     let mut live = match Live::set_up(request, &signals, ids, watch) {
         Ok(live) => live,
@@ -77,8 +91,9 @@ pub fn record(
         }
         Err(error) => return Err(error),
     };
+    let urgent = urgency(request)?;
     let outcome = match live.begin(request) {
-        Ok(()) => live.observe(request, &signals, watch),
+        Ok(()) => live.observe(request, &signals, ids, watch),
         Err(error) if is_reader_gone(request, &error) => Err(error),
         Err(error) => return Err(at(request)(error)),
     };
@@ -86,19 +101,24 @@ pub fn record(
         Err(error) if is_reader_gone(request, &error) => Ok((Stopped::ReaderGone, 0)),
         outcome => outcome,
     };
+    drop(urgent);
     let ended = end_workload(live.workload, &outcome)?;
     let closing = Closing {
         request,
         ids,
         events: &live.events,
         descriptions: &live.descriptions,
-        tracing_data: live.tracing_data,
+        tracing_data: live.tracing_data.as_ref(),
         kernel: &live.kernel,
         reader_gone: matches!(outcome, Ok((Stopped::ReaderGone, _))),
     };
     let summary = close(&closing, live.sink, live.records);
     let (stopped, woken) = outcome.map_err(at(request))?;
     let mut summary = summary.map_err(at(request))?;
+    summary.add(&live.earlier);
+    if request.stamped || request.rotation.is_some() {
+        stamp(&request.output, watch)?;
+    }
     summary.woken = woken;
     summary.ended = ended;
     summary.signal = match stopped {
@@ -112,6 +132,15 @@ pub fn record(
     let on_cpu = |(cpu, lost): (i32, u64)| Some((u32::try_from(cpu).ok()?, lost));
     summary.lost_by_cpu = lost.filter_map(on_cpu).collect();
     Ok(summary)
+}
+
+impl Summary {
+    /// Adds what another file of the same recording holds.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.samples += other.samples;
+        self.records += other.records;
+        self.lost_chunks += other.lost_chunks;
+    }
 }
 
 /// A recording while it is made.
@@ -128,6 +157,8 @@ struct Live {
     sink: Sink,
     /// What is synthesized, until it is written.
     records: Records,
+    /// What the files before the last hold.
+    earlier: Summary,
 }
 
 impl Live {
@@ -165,8 +196,7 @@ impl Live {
             }
             None => {
                 let (replacement, file) = Replacement::create(&request.output)?;
-                let writer = Writer::new(file, &descriptions);
-                (writer.map(Medium::File), Some(replacement))
+                (Medium::file(file, &descriptions), Some(replacement))
             }
         };
         let medium = medium.map_err(write_error).map_err(at(request))?;
@@ -174,8 +204,9 @@ impl Live {
         let first = first.unwrap_or_default();
         Ok(Self {
             kernel,
-            sink: Sink::new(medium, Tally::new(first)),
+            sink: Sink::new(medium, Tally::new(first), request.compress),
             records: Records::new(SampleIdLayout::new(first).size()),
+            earlier: Summary::default(),
             places,
             events,
             descriptions,
@@ -189,7 +220,13 @@ impl Live {
     /// Writes what was there before, lets events and workload run, and puts the file in its place.
     fn begin(&mut self, request: &Request) -> Result<(), Error> {
         let (records, sink) = (&mut self.records, &mut self.sink);
-        synthesize(request, &self.places, &self.events, &self.kernel, records);
+        let start = Start {
+            request,
+            places: &self.places,
+            events: &self.events,
+            kernel: &self.kernel,
+        };
+        start.synthesize(records);
         sink.records(records).map_err(write_error)?;
         let at_once = request.switches.is_none();
         if request.target != Target::Workload && at_once {
@@ -213,6 +250,7 @@ impl Live {
         &mut self,
         request: &Request,
         signals: &Signals,
+        ids: &dyn BuildIds,
         watch: &mut dyn Watch,
     ) -> Result<(Stopped, u64), Error> {
         if request.switches.is_some() {
@@ -225,8 +263,35 @@ impl Live {
             schedule: Schedule::new(request.switches.as_deref().unwrap_or_default()),
             max_size: request.max_size,
         };
-        let output = (&mut self.rings, &mut self.sink);
-        let outcome = run(&mut waits, &self.events, output, watch)?;
+        let closing = Closing {
+            request,
+            ids,
+            events: &self.events,
+            descriptions: &self.descriptions,
+            tracing_data: self.tracing_data.as_ref(),
+            kernel: &self.kernel,
+            reader_gone: false,
+        };
+        let start = Start {
+            request,
+            places: &self.places,
+            events: &self.events,
+            kernel: &self.kernel,
+        };
+        let mut turns = Turns {
+            rotation: request.rotation,
+            closing,
+            start,
+            began: Instant::now(),
+            before: 0,
+            earlier: Summary::default(),
+            written: VecDeque::new(),
+            asked: false,
+        };
+        let output = (&mut self.rings, &mut self.sink, &mut turns);
+        let outcome = run(&mut waits, &self.events, output, watch);
+        self.earlier = turns.earlier;
+        let outcome = outcome?;
         for_each_counter(&self.events, "disable", rperf_sys::Counter::disable)?;
         if outcome.0 == Stopped::ReaderGone {
             return Ok(outcome);
@@ -267,7 +332,9 @@ fn open(
         raw_samples: request.raw_samples,
         details: request.details,
     };
+    let cgroups = open_cgroups(request)?;
     let mut opener = Opener {
+        cgroups: &cgroups,
         places,
         options,
         max_stack: request.max_stack,
@@ -279,7 +346,7 @@ fn open(
     set_filters(&events)?;
     let pages = request.ring_pages.unwrap_or_else(|| default_pages(&sysctl));
     let rings = map_rings(&events, pages, watch)?;
-    Ok((events, Rings::new(rings)))
+    Ok((events, Rings::new(rings, request.flush_from)))
 }
 
 fn set_filters(events: &[OpenEvent]) -> Result<(), Error> {
@@ -356,41 +423,34 @@ impl Kernel {
     }
 }
 
-/// The records of the start, in perf's order.
-fn synthesize(
-    request: &Request,
-    places: &Places,
-    events: &[OpenEvent],
-    kernel: &Kernel,
-    to: &mut Records,
-) {
-    let proc = Proc::new(&request.proc);
-    synthesize::id_index(to, events);
-    if let Some(text) = &kernel.text {
-        synthesize::kernel_map(to, text);
-        synthesize::modules(to, &kernel.modules);
+/// The cgroups of the events, opened.
+fn open_cgroups(request: &Request) -> Result<Vec<Option<Cgroup>>, Error> {
+    if request.cgroups.is_empty() {
+        return Ok(Vec::new());
     }
-    synthesize::event_updates(to, events, request.stream.is_some());
-    synthesize::thread_map(to, places);
-    synthesize::cpu_map(to, places);
-    let has_data = |event: &OpenEvent| event.event.attr.flags.contains(AttrFlags::MMAP_DATA);
-    let mapped = match events.iter().any(has_data) {
-        true => synthesize::Mapped::Data,
-        false => synthesize::Mapped::Code,
+    let mounts = fs::read_to_string(request.proc.join("self/mounts")).unwrap_or_default();
+    let folder = CgroupFolder::find(&mounts);
+    let open = |name: &Option<String>| {
+        let Some(name) = name else { return Ok(None) };
+        let missing = || io::Error::from(io::ErrorKind::NotFound);
+        let opened = folder.as_ref().ok_or_else(missing);
+        let opened = opened.and_then(|folder| folder.open(name));
+        opened.map(Some).map_err(|cause| Error::Cgroup {
+            name: name.clone(),
+            cause,
+        })
     };
-    let mapped = match request.synthesized {
-        Synthesized::Nothing => return,
-        Synthesized::Tasks => synthesize::Mapped::Nothing,
-        Synthesized::All => mapped,
+    request.cgroups.iter().map(open).collect()
+}
+
+/// Draining must not wait for what it observes: rings that are not emptied in time lose what comes then. The workload
+/// is forked by now and keeps its own priority.
+fn urgency(request: &Request) -> Result<Option<Urgent>, Error> {
+    let Some(priority) = request.real_time else {
+        return Ok(Some(Urgent::begin()));
     };
-    match &request.target {
-        Target::Workload => {}
-        Target::Processes(_) | Target::Threads(_) | Target::User(_) => {
-            synthesize::some_tasks(to, &proc, &places.tasks, mapped);
-        }
-        // Without /proc readers show numbers instead of names; samples are complete all the same.
-        Target::Cpus(_) => drop(synthesize::all_tasks(to, &proc, mapped)),
-    }
+    run_in_real_time(priority).map_err(|cause| Error::RealTime { priority, cause })?;
+    Ok(None)
 }
 
 /// Ends a workload that still runs, as perf does, and tells how one ended that was not ended here.

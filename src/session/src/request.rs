@@ -47,6 +47,26 @@ pub struct Switch {
     pub on: bool,
 }
 
+/// When one file ends and the next begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// When SIGUSR2 comes.
+    Signal,
+    /// When a file has this many bytes.
+    Size(u64),
+    /// After this time.
+    Time(Duration),
+}
+
+/// A recording in several files (`--switch-output`), each of which can be read alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rotation {
+    /// When the next begins.
+    pub turn: Turn,
+    /// How many of the last files are kept; `None` for all.
+    pub keep: Option<usize>,
+}
+
 /// What is told of what was there before the recording (`--synth`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Synthesized {
@@ -84,6 +104,18 @@ pub struct Request {
     pub output: PathBuf,
     /// Where pipe mode is written, in place of a file.
     pub stream: Option<Arc<File>>,
+    /// Whether the rings' data are compressed (`-z`).
+    pub compress: bool,
+    /// Whether the names of files get the time (`--timestamp-filename`), as those of a rotation always do.
+    pub stamped: bool,
+    /// Whether and when the output goes on in another file.
+    pub rotation: Option<Rotation>,
+    /// Bytes that a ring must hold to be emptied while recording (`--mmap-flush`).
+    pub flush_from: u64,
+    /// The cgroups that events are restricted to, in the order of `events`; fewer where the others are not.
+    pub cgroups: Vec<Option<String>>,
+    /// Priority of draining in real time (`-r`); otherwise it is as urgent as ordinary threads can be.
+    pub real_time: Option<i32>,
     /// When events are started and stopped, in order (`-D`): they wait for the first of these. `None`
     /// starts them at once.
     pub switches: Option<Vec<Switch>>,
@@ -155,8 +187,10 @@ pub enum Happened<'a> {
     },
     /// One call of perf_event_open(2).
     Opened {
-        /// Thread and CPU.
+        /// Thread, or descriptor of a cgroup, and CPU.
         observed: Observed,
+        /// The call's flags.
+        flags: u64,
         /// Descriptor of the group's leader.
         group: Option<i32>,
         /// The descriptor's number or the error.
@@ -171,6 +205,11 @@ pub enum Happened<'a> {
     SizeReached {
         /// Bytes so far.
         bytes: u64,
+    },
+    /// A file of several, or with the time in its name, is complete.
+    Dumped {
+        /// Its name.
+        path: &'a Path,
     },
     /// A group does not fit on the counters; its events are counted one by one (`:W`).
     GroupBroken {

@@ -16,6 +16,18 @@ pub(crate) struct Ring {
     pub(crate) cpu: i32,
 }
 
+impl Ring {
+    /// Bytes that wait to be taken.
+    pub(crate) fn held(&self) -> u64 {
+        self.map.head().saturating_sub(self.map.tail())
+    }
+
+    /// Bytes that fit.
+    pub(crate) fn size(&self) -> u64 {
+        self.map.size() as u64
+    }
+}
+
 impl Memory for Ring {
     fn head(&self) -> u64 {
         self.map.head()

@@ -11,6 +11,9 @@ use rperf_wire::{Attr, Cursor, Endian, ReadFormat};
 /// `PERF_FLAG_FD_CLOEXEC`: the descriptor does not survive exec.
 pub const PERF_FLAG_FD_CLOEXEC: u64 = 1 << 3;
 
+/// `PERF_FLAG_PID_CGROUP`: the pid argument is the descriptor of a cgroup's folder.
+pub const PERF_FLAG_PID_CGROUP: u64 = 1 << 2;
+
 /// What an event observes: the pid and cpu arguments of `perf_event_open(2)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Observed {
@@ -47,6 +50,29 @@ impl Counter {
     /// # Errors
     /// What perf_event_open(2) reports; see its manual page for the meaning per field.
     pub fn open(attr: &Attr, observed: Observed, group: Option<&Self>) -> io::Result<Self> {
+        Self::open_with(attr, observed, group, PERF_FLAG_FD_CLOEXEC)
+    }
+
+    /// Opens `attr` for the tasks of a cgroup while they run on a CPU, with `FD_CLOEXEC`.
+    ///
+    /// # Errors
+    /// As [`Counter::open`].
+    pub fn open_in_cgroup(
+        attr: &Attr,
+        (cgroup, cpu): (BorrowedFd<'_>, i32),
+        group: Option<&Self>,
+    ) -> io::Result<Self> {
+        let pid = cgroup.as_raw_fd();
+        let flags = PERF_FLAG_FD_CLOEXEC | PERF_FLAG_PID_CGROUP;
+        Self::open_with(attr, Observed { pid, cpu }, group, flags)
+    }
+
+    fn open_with(
+        attr: &Attr,
+        observed: Observed,
+        group: Option<&Self>,
+        flags: u64,
+    ) -> io::Result<Self> {
         let bytes = attr.encode(Endian::NATIVE);
         // The kernel takes the structure's size from its size field, so a shorter or longer layout
         // than the bindings' is fine; the copy only serves alignment.
@@ -63,7 +89,7 @@ impl Counter {
                 observed.pid,
                 observed.cpu,
                 group_fd,
-                PERF_FLAG_FD_CLOEXEC as _,
+                flags as _,
             )
         };
         if fd < 0 {

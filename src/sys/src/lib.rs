@@ -6,6 +6,7 @@
 //! Nothing here needs NSS or dlopen: it works in static binaries.
 #![expect(unsafe_code, reason = "system calls and memory shared with the kernel")]
 
+mod cgroup;
 mod clock;
 mod counter;
 mod cpu_list;
@@ -14,6 +15,7 @@ mod host;
 mod kernel_map;
 mod limits;
 mod map_file;
+mod priority;
 mod procfs;
 mod ring_map;
 mod signals;
@@ -23,8 +25,9 @@ mod time_zone;
 mod tracefs;
 mod workload;
 
+pub use cgroup::{Cgroup, CgroupFolder, cgroups};
 pub use clock::{clock_resolution, clock_time};
-pub use counter::{Counter, Observed, PERF_FLAG_FD_CLOEXEC, Reading};
+pub use counter::{Counter, Observed, PERF_FLAG_FD_CLOEXEC, PERF_FLAG_PID_CGROUP, Reading};
 pub use cpu_list::{CpuList, CpuListError};
 pub use cut_files::{found_cut_file, survive_cut_files};
 pub use host::{
@@ -34,11 +37,12 @@ pub use host::{
 pub use kernel_map::{KernelText, Module};
 pub use limits::raise_open_files;
 pub use map_file::{MappedFile, map, map_file};
+pub use priority::{Urgent, run_in_real_time};
 pub use procfs::{MapEntry, Proc, Status, map_entries};
 pub use ring_map::RingMap;
 pub use signals::{Ready, Signals, die_by, poll};
 pub use sysctl::Sysctl;
 pub use sysfs::{CacheLevel, CpuGroups, CpuPlace, CpuState, Node, Sysfs};
-pub use time_zone::utc_offset;
+pub use time_zone::{local_digits, utc_offset};
 pub use tracefs::Tracefs;
 pub use workload::{Ended, Program, Workload};

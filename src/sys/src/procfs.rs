@@ -93,6 +93,19 @@ impl Proc {
         Ok(parse_status(&bytes).tgid)
     }
 
+    /// The processes that any thread of `pid` started; none where they can't be listed.
+    #[must_use]
+    pub fn children(&self, pid: u32) -> Vec<u32> {
+        let of = |tid: u32| {
+            let list = fs::read_to_string(self.path(format!("{pid}/task/{tid}/children")));
+            let list = list.unwrap_or_default();
+            let ids = list.split_whitespace().filter_map(|word| word.parse().ok());
+            ids.collect::<Vec<u32>>()
+        };
+        let threads = self.threads(pid).unwrap_or_default();
+        threads.into_iter().flat_map(of).collect()
+    }
+
     /// The user that process `pid` belongs to.
     ///
     /// # Errors

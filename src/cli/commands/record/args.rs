@@ -77,7 +77,10 @@ fn targets_and_rate() -> Vec<Arg> {
             .short('t')
             .value_parser(number_list)
             .help("record these threads (a list: 1,2,3)"),
-        not_yet("realtime", "start it under 'chrt -f'").short('r'),
+        value("realtime", "priority")
+            .short('r')
+            .value_parser(number)
+            .help("empty the rings at this real-time priority (SCHED_FIFO, 1 to 99)"),
         switch("no-buffering").help("wake up for every record instead of when rings fill"),
         switch("raw-samples").short('R').help(
             "record raw data with samples of every event; those of tracepoints always have it",
@@ -110,7 +113,8 @@ fn targets_and_rate() -> Vec<Arg> {
         value("mmap-pages", "pages")
             .short('m')
             .help("size of each ring buffer: pages, a power of two, or 512K, 8M"),
-        not_yet("mmap-flush", ""),
+        value("mmap-flush", "size")
+            .help("leave rings alone that hold less than this, at most a quarter of a ring: 64K (default: 1 byte)"),
         switch("group").help("count all events as one group, as '{a,b}' does for some"),
         short_switch("g")
             .short('g')
@@ -149,7 +153,7 @@ fn samples() -> Vec<Arg> {
             .help("take no samples: record only what starts, ends and is mapped"),
         switch("no-buildid-cache").short('N').help("leave the build-id cache alone"),
         switch("no-buildid").short('B').help("neither record build-ids nor fill the cache"),
-        not_yet("cgroup", "").short('G'),
+        list("cgroup", "name").short('G').help("see the tasks of this cgroup alone; a list has one name for each event, in order"),
         value("delay", "ms").short('D').allow_hyphen_values(true).help("start events after ms milliseconds, never (-1), or run them in ranges (10-20,30-40)"),
         not_yet("kcore", ""),
         value("uid", "user").short('u').help("record all processes of this user, by name or number"),
@@ -173,8 +177,8 @@ fn kinds() -> Vec<Arg> {
         not_yet("snapshot", "").short('S'),
         not_yet("aux-sample", ""),
         not_yet("proc-map-timeout", ""),
-        not_yet("namespaces", ""),
-        not_yet("all-cgroups", ""),
+        switch("namespaces").help("record the namespaces of tasks"),
+        switch("all-cgroups").help("record the cgroup of each sample, and what cgroups there are"),
         switch("switch-events").help("record context switches"),
         switch("all-kernel").help("record the kernel alone, whatever the events say"),
         switch("all-user").help("record user space alone, whatever the events say"),
@@ -185,28 +189,32 @@ fn kinds() -> Vec<Arg> {
         not_yet("vmlinux", ""),
         switch("buildid-all")
             .help("record the build-ids of all that is mapped, which is done anyway"),
-        not_yet("buildid-mmap", ""),
+        switch("buildid-mmap").help("have the kernel put build-ids into the records of mappings"),
     ]
 }
 
 /// Shape of the output, and control while recording.
 fn output() -> Vec<Arg> {
     vec![
-        not_yet("timestamp-filename", "give -o a name with $(date +%s)"),
+        switch("timestamp-filename").help("add date and time to the name of the output"),
         switch("timestamp-boundary")
             .help("record the times of the first and the last sample, which is done anyway"),
-        not_yet(
-            "switch-output",
-            "record several times with a timer, 'sleep 10'",
-        ),
+        attached("switch-output", "when")
+            .help("go on in a new file at SIGUSR2 (signal, the default), at a size (5M) or after a time (10s, 5m, 1h)"),
         not_yet("switch-output-event", ""),
-        not_yet("switch-max-files", ""),
+        value("switch-max-files", "n")
+            .value_parser(number)
+            .help("keep the last n files of --switch-output"),
         switch("dry-run").help("check the options and do nothing else"),
-        not_yet("aio", ""),
+        attached("aio", "n").help("taken as it is meant: nothing waits for the disk where the page cache has room"),
         not_yet("affinity", ""),
-        not_yet("compression-level", "compress the file afterwards").short('z'),
+        attached("compression-level", "level")
+            .short('z')
+            .help("compress the samples (Zstandard, one fast level whatever is given; 0 for none)"),
         value("max-size", "size").help("end when the output has this size: 64K, 5M, 2G"),
-        not_yet("num-thread-synthesize", ""),
+        value("num-thread-synthesize", "n")
+            .value_parser(number)
+            .help("taken as it is meant: one thread tells what ran before, in less time than starting others takes"),
         not_yet("control", ""),
         value("synth", "what")
             .help("tell of what ran before: no, task (names), mmap or all (default)"),

@@ -11,7 +11,7 @@ use rperf_sys::{CpuList, Program, Sysctl};
 use super::call_graph::Chains;
 use super::details::details;
 use super::pmus::MachinePmus;
-use super::{events, explain, output, rate, ring_size, timing, user};
+use super::{cgroups, events, explain, output, rate, ring_size, rotation, timing, user};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
@@ -27,6 +27,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, 
     let details = details(matches)?;
     let sampling = rate::sampling(matches, context, &sysctl)?;
     let ring_pages = ring_size::pages(matches, context)?;
+    say_what_is_otherwise(matches, context);
     let has_workload = matches.contains_id("workload");
     let target = target(matches, context, has_workload)?;
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
@@ -43,8 +44,10 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, 
         Some(side) => events.into_iter().map(|event| side.of(event)).collect(),
         None => events,
     };
+    let cgroups = cgroups::cgroups(matches, &target, events.len())?;
     let workload = workload(matches, context, &events)?;
     let stream = output::stream(matches, context)?;
+    let rotation = rotation::rotation(matches, stream.is_some())?;
     // What the workload prints would stand among the records.
     let workload = match stream {
         Some(_) => workload.map(Program::onto_stderr),
@@ -70,12 +73,57 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, 
         },
         build_ids: flag(matches, "no-buildid") != Some(true),
         switches: timing::switches(matches)?,
+        compress: compress(matches)?,
+        stamped: flag(matches, "timestamp-filename") == Some(true),
+        rotation,
+        flush_from: ring_size::flush(matches)?,
+        cgroups,
+        real_time: real_time(matches)?,
         max_size: timing::max_size(matches)?,
         synthesized: synthesized(matches)?,
         proc: PROC.into(),
         sysfs: pmus.0.root().to_owned(),
         tracefs: machine.0,
     })
+}
+
+/// Of `-z`: perf's levels are 1 to 22, and 0 is none.
+fn compress(matches: &ArgMatches) -> Result<bool, CliError> {
+    match matches
+        .get_one::<String>("compression-level")
+        .map(String::as_str)
+    {
+        None => Ok(false),
+        Some("") => Ok(true),
+        Some(word) => match word.parse() {
+            Ok(level @ 0..=22_u8) => Ok(level > 0),
+            _ => Err(CliError::usage(format!(
+                "-z: '{word}' is no level: 0 to 22"
+            ))),
+        },
+    }
+}
+
+/// Options that ask for a way of working which is another here, to the same end.
+fn say_what_is_otherwise(matches: &ArgMatches, context: &Context) {
+    if matches.contains_id("aio") {
+        context.note("--aio: rings are emptied by ordinary writes, and nothing that waits for the disk is done between them");
+    }
+    if matches.contains_id("num-thread-synthesize") {
+        context.note("--num-thread-synthesize: one thread tells of what ran before");
+    }
+}
+
+/// Of `-r`.
+fn real_time(matches: &ArgMatches) -> Result<Option<i32>, CliError> {
+    let Some(priority) = matches.get_one::<u64>("realtime") else {
+        return Ok(None);
+    };
+    let fits = i32::try_from(*priority)
+        .ok()
+        .filter(|priority| (1..=99).contains(priority));
+    let wrong = || CliError::usage(format!("-r: {priority} is no real-time priority: 1 to 99"));
+    fits.map(Some).ok_or_else(wrong)
 }
 
 /// All events as one group.

@@ -3,6 +3,7 @@
 use clap::ArgMatches;
 use rperf_sys::page_size;
 
+use super::timing::parse_size;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 
@@ -28,6 +29,18 @@ pub(super) fn pages(matches: &ArgMatches, context: &Context) -> Result<Option<us
         ));
     }
     Ok(Some(pages))
+}
+
+/// `--mmap-flush`: bytes that a ring must hold to be emptied while recording.
+pub(super) fn flush(matches: &ArgMatches) -> Result<u64, CliError> {
+    let Some(word) = matches.get_one::<String>("mmap-flush") else {
+        return Ok(1);
+    };
+    let size = word.parse().ok().or_else(|| parse_size(word));
+    size.ok_or_else(|| {
+        CliError::usage(format!("--mmap-flush: '{word}' is no size"))
+            .hint("give bytes: 4096, 64K, 1M")
+    })
 }
 
 /// A number of pages, or of bytes with `B`, `K`, `M` or `G` behind, rounded up to pages.

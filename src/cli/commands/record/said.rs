@@ -3,7 +3,6 @@
 
 use clap::ArgMatches;
 use rperf_session::{Happened, Watch};
-use rperf_sys::PERF_FLAG_FD_CLOEXEC;
 use rperf_wire::{Attr, attr_fields};
 
 use super::explain;
@@ -81,12 +80,17 @@ impl Watch for Said<'_> {
                 context.program,
                 bytes >> 10
             )),
+            Happened::Dumped { path } => context.note(format_args!(
+                "[ {} record: Dump {} ]",
+                context.program,
+                path.display()
+            )),
             Happened::GroupBroken { leader } => context.warn(format_args!(
                 "the group of {leader} does not fit on the counters: its events are sampled one by one"
             )),
-            Happened::Opened { observed, group, outcome } if self.verbosity > 1 => {
+            Happened::Opened { observed, flags, group, outcome } if self.verbosity > 1 => {
                 let call = format!(
-                    "sys_perf_event_open: pid {}  cpu {}  group_fd {}  flags {PERF_FLAG_FD_CLOEXEC:#x}",
+                    "sys_perf_event_open: pid {}  cpu {}  group_fd {}  flags {flags:#x}",
                     observed.pid, observed.cpu, group.unwrap_or(-1)
                 );
                 match outcome {

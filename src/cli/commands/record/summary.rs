@@ -23,11 +23,16 @@ pub(super) fn print(context: &Context, request: &Request, recorded: &Summary) {
             "the header has no feature sections: {failure}"
         ));
     }
-    context.note(closing(
-        &program.to_string(),
-        &request.output.display().to_string(),
-        recorded,
-    ));
+    context.note(closing(&program.to_string(), &name(request), recorded));
+}
+
+/// The output's name; that of each file with a time in it was said when the file was complete.
+fn name(request: &Request) -> String {
+    let name = request.output.display();
+    match request.stamped || request.rotation.is_some() {
+        true => format!("{name}.<timestamp>"),
+        false => name.to_string(),
+    }
 }
 
 fn closing(program: &str, output: &str, recorded: &Summary) -> String {
@@ -40,7 +45,22 @@ fn closing(program: &str, output: &str, recorded: &Summary) -> String {
         0 => String::new(),
         samples => format!(" ({samples} samples)"),
     };
-    format!("[ {program} record: Captured and wrote {megabytes:.3} MB {output}{samples} ]")
+    let compressed = recorded.compressed.map_or(String::new(), compressed);
+    format!(
+        "[ {program} record: Captured and wrote {megabytes:.3} MB {output}{samples}{compressed} ]"
+    )
+}
+
+fn compressed((original, compressed): (u64, u64)) -> String {
+    if compressed == 0 {
+        return String::new();
+    }
+    #[expect(clippy::cast_precision_loss, reason = "three decimals are shown")]
+    let (megabytes, ratio) = (
+        original as f64 / 1024.0 / 1024.0,
+        original as f64 / compressed as f64,
+    );
+    format!(", compressed (original {megabytes:.3} MB, ratio is {ratio:.3})")
 }
 
 fn losses(context: &Context, recorded: &Summary) {

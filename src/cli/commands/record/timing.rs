@@ -89,7 +89,7 @@ pub(super) fn max_size(matches: &ArgMatches) -> Result<Option<u64>, CliError> {
     })
 }
 
-fn parse_size(word: &str) -> Option<u64> {
+pub(super) fn parse_size(word: &str) -> Option<u64> {
     let unit = word.chars().last()?;
     let shift = match unit.to_ascii_uppercase() {
         'B' => 0,

@@ -12,7 +12,7 @@ use rperf_wire::{Encoder, Endian, Misc, Record, RecordHeader, RecordKind};
 
 pub(crate) use identity::{cpu_map, event_updates, id_index, thread_map};
 pub(crate) use kernel::{kernel_map, modules};
-pub(crate) use tasks::{Mapped, all_tasks, some_tasks, workload_comm};
+pub(crate) use tasks::{Mapped, Told, all_tasks, some_tasks, workload_comm};
 
 /// Where synthesized records gather.
 #[derive(Debug, Default)]

@@ -1,7 +1,10 @@
 //! What runs already: FORK, COMM and MMAP2 for processes and threads found in `/proc`.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+
 use rperf_sys::{MapEntry, Proc, map_entries};
-use rperf_wire::{Comm, Misc, Mmap, Mmap2, MmapId, Record, Task};
+use rperf_wire::{Comm, Misc, Mmap, Mmap2, MmapId, Namespace, Namespaces, Record, Task};
 
 use super::Records;
 
@@ -27,11 +30,19 @@ pub(crate) enum Mapped {
     Data,
 }
 
+/// What is told of each task beside its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Told {
+    pub(crate) mapped: Mapped,
+    /// Which namespaces it is in.
+    pub(crate) namespaces: bool,
+}
+
 /// Every process and thread: FORK and COMM each, MMAP2 after the leaders'.
 ///
 /// The forks are marked as synthesized: their children share nothing with the parents they name.
 /// What ends while this reads is skipped.
-pub(crate) fn all_tasks(to: &mut Records, proc: &Proc, mapped: Mapped) -> std::io::Result<()> {
+pub(crate) fn all_tasks(to: &mut Records, proc: &Proc, told: Told) -> std::io::Result<()> {
     for pid in proc.processes()? {
         for tid in proc.threads(pid).unwrap_or_default() {
             let Ok(status) = proc.status(pid, tid) else {
@@ -51,9 +62,12 @@ pub(crate) fn all_tasks(to: &mut Records, proc: &Proc, mapped: Mapped) -> std::i
                 time: 0,
             };
             to.kernel(&Record::Fork(task), Misc::FORK_EXEC);
+            if told.namespaces {
+                namespaces(to, proc, status.tgid, tid);
+            }
             comm(to, status.tgid, tid, &status.name);
             if tid == pid && !status.is_kernel {
-                mappings(to, proc, pid, mapped);
+                mappings(to, proc, pid, told.mapped);
             }
         }
     }
@@ -61,15 +75,15 @@ pub(crate) fn all_tasks(to: &mut Records, proc: &Proc, mapped: Mapped) -> std::i
 }
 
 /// COMM of these threads, and MMAP2 of the processes they belong to.
-pub(crate) fn some_tasks(to: &mut Records, proc: &Proc, tids: &[i32], mapped: Mapped) {
+pub(crate) fn some_tasks(to: &mut Records, proc: &Proc, tids: &[i32], told: Told) {
     for tid in tids.iter().map(|tid| tid.unsigned_abs()) {
         let Ok(pid) = proc.process_of(tid) else {
             continue;
         };
-        one_task(to, proc, (pid, tid), mapped);
+        one_task(to, proc, (pid, tid), told);
         // Maps hang on the leader, so it comes along where it was not asked for.
         if pid != tid && !tids.contains(&pid.cast_signed()) {
-            one_task(to, proc, (pid, pid), mapped);
+            one_task(to, proc, (pid, pid), told);
         }
     }
 }
@@ -81,13 +95,32 @@ pub(crate) fn workload_comm(to: &mut Records, proc: &Proc, pid: u32) {
     }
 }
 
-fn one_task(to: &mut Records, proc: &Proc, (pid, tid): (u32, u32), mapped: Mapped) {
+fn one_task(to: &mut Records, proc: &Proc, (pid, tid): (u32, u32), told: Told) {
     let Ok(status) = proc.status(pid, tid) else {
         return;
     };
+    if told.namespaces {
+        namespaces(to, proc, pid, tid);
+    }
     comm(to, pid, tid, &status.name);
     if pid == tid {
-        mappings(to, proc, pid, mapped);
+        mappings(to, proc, pid, told.mapped);
+    }
+}
+
+/// NAMESPACES of a thread, in the kernel's order; none where they can't be seen.
+fn namespaces(to: &mut Records, proc: &Proc, pid: u32, tid: u32) {
+    let kinds = ["net", "uts", "ipc", "pid", "user", "mnt", "cgroup"];
+    let link = |kind| {
+        let metadata = fs::metadata(proc.path(format!("{pid}/task/{tid}/ns/{kind}")));
+        metadata.map(|metadata| Namespace {
+            dev: metadata.dev(),
+            inode: metadata.ino(),
+        })
+    };
+    if let Ok(links) = kinds.into_iter().map(link).collect() {
+        let record = Record::Namespaces(Namespaces { pid, tid, links });
+        to.kernel(&record, Misc(0));
     }
 }
 
@@ -157,7 +190,6 @@ mod tests {
     use super::super::tests::split;
     use super::*;
     use rperf_wire::Endian;
-    use std::fs;
 
     /// A process with two threads, one mapping of code and one of data.
     fn fake_proc() -> (Proc, std::path::PathBuf) {
@@ -179,6 +211,13 @@ mod tests {
         (Proc::new(&root), root)
     }
 
+    fn told(mapped: Mapped) -> Told {
+        Told {
+            mapped,
+            namespaces: false,
+        }
+    }
+
     fn decoded(bytes: &[u8]) -> Vec<(Misc, Record<'_>)> {
         let records = split(bytes).into_iter();
         records
@@ -191,7 +230,7 @@ mod tests {
         let (proc, root) = fake_proc();
         fs::remove_dir_all(root.join("9")).unwrap();
         let mut records = Records::new(8);
-        all_tasks(&mut records, &proc, Mapped::Code).unwrap();
+        all_tasks(&mut records, &proc, told(Mapped::Code)).unwrap();
         let bytes = records.take();
         let records = decoded(&bytes);
         assert_eq!(records.len(), 6);
@@ -251,7 +290,7 @@ mod tests {
         let maps = fs::read_to_string(root.join("7/task/7/maps")).unwrap();
         fs::write(root.join("7/task/7/maps"), maps + hidden).unwrap();
         let mut records = Records::new(0);
-        some_tasks(&mut records, &proc, &[7], Mapped::Data);
+        some_tasks(&mut records, &proc, &[7], told(Mapped::Data));
         let bytes = records.take();
         let mapped: Vec<_> = decoded(&bytes)
             .iter()
@@ -269,7 +308,7 @@ mod tests {
     fn a_thread_brings_its_leader_and_the_maps() {
         let (proc, root) = fake_proc();
         let mut records = Records::new(0);
-        some_tasks(&mut records, &proc, &[9], Mapped::Code);
+        some_tasks(&mut records, &proc, &[9], told(Mapped::Code));
         let bytes = records.take();
         let records = decoded(&bytes);
         assert_eq!(records.len(), 4);

@@ -1,0 +1,32 @@
+//! `-G`: the cgroups that events are restricted to.
+
+use clap::ArgMatches;
+use rperf_session::Target;
+
+use crate::cli::error::CliError;
+
+/// A cgroup for each event in order; one name alone is for all events, and an empty one for none.
+pub(super) fn cgroups(
+    matches: &ArgMatches,
+    target: &Target,
+    events: usize,
+) -> Result<Vec<Option<String>>, CliError> {
+    let given = matches.get_many::<String>("cgroup").into_iter().flatten();
+    let names: Vec<&str> = given.flat_map(|list| list.split(',')).collect();
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    if !matches!(target, Target::Cpus(_)) {
+        let message = "cgroup monitoring only available in system-wide mode";
+        return Err(CliError::usage(message).hint("add -a"));
+    }
+    if names.len() > events {
+        let message = format!("-G names {} cgroups for {events} events", names.len());
+        return Err(CliError::usage(message).hint("give one name, or one for each event"));
+    }
+    let name = |name: &&str| (!name.is_empty()).then(|| (*name).to_owned());
+    Ok(match names.as_slice() {
+        [one] => vec![name(one); events],
+        all => all.iter().map(name).collect(),
+    })
+}

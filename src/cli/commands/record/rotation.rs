@@ -1,0 +1,75 @@
+//! `--switch-output`: when a recording goes on in another file.
+
+use std::time::Duration;
+
+use clap::ArgMatches;
+use rperf_session::{Rotation, Turn};
+
+use super::timing::parse_size;
+use crate::cli::error::CliError;
+
+/// When files take turns, and how many stay; `None` for one file.
+pub(super) fn rotation(
+    matches: &ArgMatches,
+    is_stream: bool,
+) -> Result<Option<Rotation>, CliError> {
+    let keep = matches.get_one::<u64>("switch-max-files");
+    let keep = keep
+        .and_then(|keep| usize::try_from(*keep).ok())
+        .filter(|keep| *keep > 0);
+    let Some(word) = matches.get_one::<String>("switch-output") else {
+        return Ok(None);
+    };
+    if is_stream {
+        return Err(CliError::usage(
+            "--switch-output: a stream does not go on in another file",
+        ));
+    }
+    let turn = parse(word).ok_or_else(|| {
+        CliError::usage(format!(
+            "--switch-output: '{word}' is no signal, size or time"
+        ))
+        .hint("give signal (SIGUSR2), a size (64K, 5M, 2G) or a time (10s, 5m, 1h, 1d)")
+    })?;
+    Ok(Some(Rotation { turn, keep }))
+}
+
+fn parse(word: &str) -> Option<Turn> {
+    if matches!(word, "" | "signal") {
+        return Some(Turn::Signal);
+    }
+    let seconds = match word.chars().last()? {
+        's' => 1,
+        'm' => 60,
+        'h' => 3600,
+        'd' => 86400,
+        _ => return parse_size(word).map(Turn::Size),
+    };
+    let number: u64 = word.get(..word.len() - 1)?.parse().ok()?;
+    let time = number.checked_mul(seconds).filter(|seconds| *seconds > 0)?;
+    Some(Turn::Time(Duration::from_secs(time)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_letter_tells_sizes_from_times() {
+        assert_eq!([parse(""), parse("signal")], [Some(Turn::Signal); 2]);
+        assert_eq!(parse("5M"), Some(Turn::Size(5 << 20)));
+        assert_eq!(parse("5m"), Some(Turn::Time(Duration::from_secs(300))));
+        assert_eq!(parse("2h"), Some(Turn::Time(Duration::from_secs(7200))));
+        for bad in [
+            "5",
+            "0s",
+            "xs",
+            "s",
+            "1.5s",
+            "SIGUSR1",
+            "99999999999999999999d",
+        ] {
+            assert_eq!(parse(bad), None, "{bad}");
+        }
+    }
+}

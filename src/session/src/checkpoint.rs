@@ -1,0 +1,110 @@
+//! The size of the data in the header of a file that is being written, kept true from beside.
+//!
+//! Writing the header can wait for the disk, and who waits does not drain rings. A thread of its own does it.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// At most this much of a recording is out of reach for Linux perf when the recorder is killed.
+const EVERY: Duration = Duration::from_millis(100);
+/// Where `struct perf_file_header` has `data.size`.
+const SIZE_OFFSET: u64 = 48;
+
+/// Keeps the size true until dropped.
+#[derive(Debug)]
+pub(crate) struct Checkpoint {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// Bytes of whole records in the file.
+    size: AtomicU64,
+    ended: AtomicBool,
+}
+
+impl Checkpoint {
+    /// Begins for a file whose header is written; `None` where there is no thread to be had, and only a recording
+    /// that is killed is the worse for it.
+    pub(crate) fn begin(file: File) -> Option<Self> {
+        let shared = Arc::new(Shared::default());
+        let theirs = Arc::clone(&shared);
+        let thread = thread::Builder::new().name("checkpoint".to_owned());
+        let thread = thread.spawn(move || theirs.keep(&file)).ok()?;
+        Some(Self {
+            shared,
+            thread: Some(thread),
+        })
+    }
+
+    /// Takes note of the size.
+    pub(crate) fn note(&self, size: u64) {
+        self.shared.size.store(size, Ordering::Relaxed);
+    }
+}
+
+impl Shared {
+    fn keep(&self, file: &File) {
+        let mut written = 0;
+        while !self.ended.load(Ordering::Acquire) {
+            let size = self.size.load(Ordering::Relaxed);
+            // A header that cannot be written is found out at the end, where it counts.
+            if size != written && file.write_all_at(&size.to_ne_bytes(), SIZE_OFFSET).is_ok() {
+                written = size;
+            }
+            thread::park_timeout(EVERY);
+        }
+    }
+}
+
+impl Drop for Checkpoint {
+    fn drop(&mut self) {
+        self.shared.ended.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            // It does not panic, and there is nobody to tell.
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rperf_perfdata::{EventDesc, PerfData, Writer};
+    use rperf_wire::{Attr, Endian};
+    use std::time::Instant;
+
+    #[test]
+    fn the_size_is_where_readers_look_for_it() {
+        let path = std::env::temp_dir().join(format!("rperf-checkpoint-{}", std::process::id()));
+        let file = File::create_new(&path).unwrap();
+        let event = EventDesc {
+            attr: Attr::default(),
+            ids: vec![1],
+            name: "cycles".to_owned(),
+        };
+        let mut writer = Writer::new(file.try_clone().unwrap(), &[event]).unwrap();
+        let checkpoint = Checkpoint::begin(file).unwrap();
+        let mut record = vec![0; 16];
+        record[0] = 68;
+        record[6] = 16;
+        writer.write_data(&record).unwrap();
+        checkpoint.note(writer.data_bytes());
+        let began = Instant::now();
+        let size = |bytes: &[u8]| Endian::NATIVE.u64_at(bytes, 48);
+        while size(&std::fs::read(&path).unwrap()) != Some(16) {
+            assert!(began.elapsed() < Duration::from_secs(20));
+            thread::sleep(Duration::from_millis(5));
+        }
+        drop(checkpoint);
+        let bytes = std::fs::read(&path).unwrap();
+        assert_eq!(PerfData::parse(&bytes).unwrap().header().data.size, 16);
+        std::fs::remove_file(path).unwrap();
+    }
+}

@@ -1,0 +1,127 @@
+//! Files that take turns (`--switch-output`), and names with the time (`--timestamp-filename`).
+
+use std::collections::VecDeque;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rperf_sys::local_digits;
+
+use crate::drain::{Sink, write_error};
+use crate::finish::{Closing, finish_file};
+use crate::medium::Medium;
+use crate::output::Replacement;
+use crate::start::Start;
+use crate::synthesize::Records;
+use crate::tally::Tally;
+use crate::{Error, Happened, Rotation, Summary, Turn, Watch};
+
+/// The turns of a recording.
+pub(crate) struct Turns<'a> {
+    pub(crate) rotation: Option<Rotation>,
+    pub(crate) closing: Closing<'a>,
+    pub(crate) start: Start<'a>,
+    pub(crate) began: Instant,
+    /// Bytes that were in files before this one.
+    pub(crate) before: u64,
+    /// What those files hold.
+    pub(crate) earlier: Summary,
+    /// Files that were written, oldest first.
+    pub(crate) written: VecDeque<PathBuf>,
+    /// SIGUSR2 came.
+    pub(crate) asked: bool,
+}
+
+impl Turns<'_> {
+    /// Milliseconds until a turn is due by time; -1 where none is.
+    pub(crate) fn timeout(&self) -> i32 {
+        let Some(Turn::Time(every)) = self.rotation.map(|rotation| rotation.turn) else {
+            return -1;
+        };
+        let left = every.saturating_sub(self.began.elapsed());
+        let millis = left.saturating_add(Duration::from_micros(999)).as_millis();
+        i32::try_from(millis).unwrap_or(i32::MAX)
+    }
+
+    fn is_due(&mut self, bytes: u64) -> bool {
+        match self.rotation.map(|rotation| rotation.turn) {
+            None => false,
+            Some(Turn::Signal) => std::mem::take(&mut self.asked),
+            Some(Turn::Size(size)) => bytes >= size,
+            Some(Turn::Time(every)) => self.began.elapsed() >= every,
+        }
+    }
+
+    /// Closes the file and begins the next where a turn is due.
+    pub(crate) fn keep(&mut self, sink: &mut Sink, watch: &mut dyn Watch) -> Result<(), Error> {
+        let bytes = sink.medium.bytes();
+        if !self.is_due(bytes) {
+            return Ok(());
+        }
+        let output = &self.closing.request.output;
+        let (mut replacement, file) = Replacement::create(output)?;
+        let medium = Medium::file(file, self.closing.descriptions).map_err(write_error)?;
+        let next = Sink::new(
+            medium,
+            Tally::new(self.start.sample_type()),
+            self.closing.request.compress,
+        );
+        let full = std::mem::replace(sink, next);
+        self.earlier.add(&finish_file(&self.closing, full)?);
+        self.before += bytes;
+        self.written.push_back(stamp(output, watch)?);
+        self.forget_oldest();
+        replacement.commit()?;
+        let mut records = Records::new(self.start.trailer());
+        self.start.running(&mut records);
+        sink.records(&mut records).map_err(write_error)?;
+        self.began = Instant::now();
+        Ok(())
+    }
+
+    /// The last file, whose name is to come, counts too.
+    fn forget_oldest(&mut self) {
+        let Some(most) = self.rotation.and_then(|rotation| rotation.keep) else {
+            return;
+        };
+        while self.written.len() >= most {
+            let Some(oldest) = self.written.pop_front() else {
+                return;
+            };
+            // Whoever took it away was faster.
+            let _ = fs::remove_file(oldest);
+        }
+    }
+}
+
+/// Adds the time to a file's name: `NAME.YYYYMMDDhhmmssNN`, the last two in hundredths of a second. Devices keep theirs.
+pub(crate) fn stamp(path: &Path, watch: &mut dyn Watch) -> Result<PathBuf, Error> {
+    if !fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
+        return Ok(path.to_owned());
+    }
+    let mut now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let mut stamped = with_time(path, now);
+    // Files may follow one another faster than their names can tell.
+    while stamped.exists() {
+        now += HUNDREDTH;
+        stamped = with_time(path, now);
+    }
+    fs::rename(path, &stamped).map_err(|cause| Error::Output {
+        path: stamped.clone(),
+        cause,
+    })?;
+    watch.tell(Happened::Dumped { path: &stamped });
+    Ok(stamped)
+}
+
+const HUNDREDTH: Duration = Duration::from_millis(10);
+
+fn with_time(path: &Path, now: Duration) -> PathBuf {
+    let seconds = i64::try_from(now.as_secs()).unwrap_or_default();
+    let hundredths = now.subsec_millis() / 10;
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{}{hundredths:02}", local_digits(seconds)));
+    name.into()
+}

@@ -1,0 +1,115 @@
+//! The records that a file begins with: what was there before it.
+
+use rperf_sys::{CgroupFolder, Proc, cgroups};
+use rperf_wire::{AttrFlags, Cgroup, Misc, Record, RecordKind, SampleIdLayout, SampleType};
+
+use crate::open::OpenEvent;
+use crate::recording::Kernel;
+use crate::synthesize::{self, Mapped, Records, Told};
+use crate::tasks::Places;
+use crate::{Request, Synthesized, Target};
+
+/// What the first records tell of.
+#[derive(Clone, Copy)]
+pub(crate) struct Start<'a> {
+    pub(crate) request: &'a Request,
+    pub(crate) places: &'a Places,
+    pub(crate) events: &'a [OpenEvent],
+    pub(crate) kernel: &'a Kernel,
+}
+
+impl Start<'_> {
+    /// The layout of the first event's samples, by which records are told.
+    pub(crate) fn sample_type(&self) -> SampleType {
+        let first = self.events.first();
+        first.map_or(SampleType::default(), |event| event.event.attr.sample_type)
+    }
+
+    /// Bytes behind records of kernel kinds.
+    pub(crate) fn trailer(&self) -> usize {
+        SampleIdLayout::new(self.sample_type()).size()
+    }
+
+    /// The records of a recording's start, in perf's order.
+    pub(crate) fn synthesize(&self, to: &mut Records) {
+        let Self {
+            request, events, ..
+        } = *self;
+        synthesize::id_index(to, events);
+        if let Some(text) = &self.kernel.text {
+            synthesize::kernel_map(to, text);
+            synthesize::modules(to, &self.kernel.modules);
+        }
+        synthesize::event_updates(to, events, request.stream.is_some());
+        synthesize::thread_map(to, self.places);
+        synthesize::cpu_map(to, self.places);
+        if request.details.cgroups && request.synthesized == Synthesized::All {
+            self.cgroups(to);
+        }
+        let Some(told) = self.told() else { return };
+        let proc = Proc::new(&request.proc);
+        match &request.target {
+            Target::Workload => {}
+            Target::Processes(_) | Target::Threads(_) | Target::User(_) => {
+                synthesize::some_tasks(to, &proc, &self.places.tasks, told);
+            }
+            // Without /proc readers show numbers instead of names; samples are complete all the same.
+            Target::Cpus(_) => drop(synthesize::all_tasks(to, &proc, told)),
+        }
+    }
+
+    /// The same for a file that begins while the recording runs: what the observed tasks became meanwhile.
+    pub(crate) fn running(&self, to: &mut Records) {
+        self.synthesize(to);
+        if let (Target::Workload, Some(told)) = (&self.request.target, self.told()) {
+            let proc = Proc::new(&self.request.proc);
+            let tasks = with_children(&self.places.tasks, &proc);
+            synthesize::some_tasks(to, &proc, &tasks, told);
+        }
+        to.user(RecordKind::FINISHED_INIT, |_| {});
+    }
+
+    /// What is told of tasks; nothing where the user wants nothing.
+    fn told(&self) -> Option<Told> {
+        let has_data = |event: &OpenEvent| event.event.attr.flags.contains(AttrFlags::MMAP_DATA);
+        let mapped = match self.request.synthesized {
+            Synthesized::Nothing => return None,
+            Synthesized::Tasks => Mapped::Nothing,
+            Synthesized::All if self.events.iter().any(has_data) => Mapped::Data,
+            Synthesized::All => Mapped::Code,
+        };
+        Some(Told {
+            mapped,
+            namespaces: self.request.details.namespaces,
+        })
+    }
+
+    /// CGROUP for each that there is: the kernel tells of new ones alone.
+    fn cgroups(&self, to: &mut Records) {
+        let mounts = self.request.proc.join("self/mounts");
+        let mounts = std::fs::read_to_string(mounts).unwrap_or_default();
+        let Some(folder) = CgroupFolder::find(&mounts) else {
+            return;
+        };
+        for (id, path) in cgroups(&folder) {
+            let path = path.as_os_str().as_encoded_bytes();
+            to.kernel(&Record::Cgroup(Cgroup { id, path }), Misc(0));
+        }
+    }
+}
+
+/// Tasks and all that descend from them.
+fn with_children(tasks: &[i32], proc: &Proc) -> Vec<i32> {
+    let mut all = tasks.to_vec();
+    let mut next = 0;
+    while let Some(task) = all.get(next).copied() {
+        next += 1;
+        for child in proc.children(task.unsigned_abs()) {
+            let child = child.cast_signed();
+            if !all.contains(&child) {
+                all.push(child);
+            }
+        }
+    }
+    all
+}

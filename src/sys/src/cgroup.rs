@@ -1,0 +1,109 @@
+//! Control groups: where they are mounted, and what stands below.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+/// The folder below which the cgroups are that events know: of version 1 that with the controller `perf_event`, else
+/// the tree of version 2.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CgroupFolder(PathBuf);
+
+impl CgroupFolder {
+    /// Finds it in the text of `/proc/self/mounts`.
+    #[must_use]
+    pub fn find(mounts: &str) -> Option<Self> {
+        let mut second = None;
+        for line in mounts.lines() {
+            let mut words = line.split(' ');
+            let (_, Some(place), Some(kind), options) =
+                (words.next(), words.next(), words.next(), words.next())
+            else {
+                continue;
+            };
+            let mut options = options.unwrap_or_default().split(',');
+            if kind == "cgroup" && options.any(|option| option == "perf_event") {
+                return Some(Self(place.into()));
+            }
+            if kind == "cgroup2" {
+                second = second.or(Some(Self(place.into())));
+            }
+        }
+        second
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Opens a cgroup by its path below the folder, with or without a slash before it.
+    ///
+    /// # Errors
+    /// What open(2) reports.
+    pub fn open(&self, name: &str) -> io::Result<Cgroup> {
+        let relative = name.trim_start_matches('/');
+        File::open(self.0.join(relative)).map(Cgroup)
+    }
+}
+
+/// An open cgroup.
+#[derive(Debug)]
+pub struct Cgroup(File);
+
+impl AsFd for Cgroup {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// All cgroups below a folder and itself, each with its id, which is the number of its inode, and its path from there
+/// with a slash before it. What goes away meanwhile is skipped.
+#[must_use]
+pub fn cgroups(folder: &CgroupFolder) -> Vec<(u64, PathBuf)> {
+    let mut found = Vec::new();
+    let mut ahead = vec![folder.0.clone()];
+    while let Some(path) = ahead.pop() {
+        let Ok(metadata) = fs::metadata(&path) else {
+            continue;
+        };
+        let below = path.strip_prefix(&folder.0).unwrap_or(Path::new(""));
+        found.push((metadata.ino(), Path::new("/").join(below)));
+        let entries = fs::read_dir(&path).into_iter().flatten().flatten();
+        let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        ahead.extend(folders.map(|entry| entry.path()));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_controller_counts_before_the_second_version() {
+        let both = "cgroup2 /c2 cgroup2 rw 0 0\ncgroup /c1/perf cgroup rw,perf_event 0 0\nx\n";
+        let found = |text| CgroupFolder::find(text).map(|folder| folder.0);
+        assert_eq!(found(both), Some("/c1/perf".into()));
+        assert_eq!(
+            found("a /c1 cgroup rw,cpu 0 0\nb /c2 cgroup2 rw 0 0"),
+            Some("/c2".into())
+        );
+        assert_eq!(found("tmpfs /tmp tmpfs rw 0 0"), None);
+    }
+
+    #[test]
+    fn all_folders_are_listed_from_the_top() {
+        let root = std::env::temp_dir().join(format!("rperf-cgroup-{}", std::process::id()));
+        fs::create_dir_all(root.join("a/b")).unwrap();
+        fs::write(root.join("a/cgroup.procs"), "").unwrap();
+        let folder = CgroupFolder(root.clone());
+        let paths: Vec<_> = cgroups(&folder).into_iter().map(|(_, path)| path).collect();
+        assert_eq!(paths, ["/", "/a", "/a/b"].map(PathBuf::from));
+        assert!(folder.open("/a/b").is_ok() && folder.open("nosuch").is_err());
+        fs::remove_dir_all(root).unwrap();
+    }
+}

@@ -1,0 +1,170 @@
+//! What happens around a recording that nobody wishes for: nothing may be lost that is not counted.
+
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Barrier};
+
+use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
+
+use crate::kernel::{BUSY, is_root, rperf_in};
+
+fn record(scratch: &Scratch, options: &[&str], workload: &[&str]) -> Outcome {
+    let words = [&["record", "-o", "perf.data"], options, workload].concat();
+    rperf_in(scratch, &words).finish().expect("rperf starts")
+}
+
+/// The lines that `words` print, which both must agree on.
+fn lines(scratch: &Scratch, words: &[&str]) -> Option<Vec<String>> {
+    let perf = real_perf()?;
+    let theirs = Run::new(perf).args(words).within(scratch.path());
+    let theirs = theirs
+        .env("HOME", scratch.path())
+        .finish()
+        .expect("perf starts");
+    let ours = rperf_in(scratch, words).finish().expect("rperf starts");
+    assert_eq!(theirs.status, 0, "{}", theirs.stderr);
+    assert_eq!(ours.stdout, theirs.stdout);
+    Some(theirs.stdout.lines().map(str::to_owned).collect())
+}
+
+#[test]
+fn a_process_may_end_while_the_recording_starts() {
+    let scratch = Scratch::new();
+    for millis in ["0.001", "0.01", "0.03", "0.05"] {
+        let child = Command::new("sleep")
+            .arg(millis)
+            .stdin(Stdio::null())
+            .spawn();
+        let mut child = child.expect("sleep starts");
+        let pid = child.id().to_string();
+        let outcome = record(&scratch, &["-e", "cs", "-p", &pid], &[]);
+        child.wait().expect("a child");
+        match outcome.status {
+            0 => assert!(
+                outcome.stderr.contains("Captured and wrote"),
+                "{}",
+                outcome.stderr
+            ),
+            244 | 255 => assert!(
+                outcome.stderr.contains("No such process"),
+                "{}",
+                outcome.stderr
+            ),
+            status => panic!("{status}: {}", outcome.stderr),
+        }
+    }
+}
+
+#[test]
+fn a_thousand_threads_are_followed() {
+    let scratch = Scratch::new();
+    let end = Arc::new(Barrier::new(1001));
+    let wait = |_| {
+        let end = Arc::clone(&end);
+        let thread = std::thread::Builder::new().stack_size(64 << 10);
+        thread
+            .spawn(move || end.wait().is_leader())
+            .expect("a thread")
+    };
+    let threads: Vec<_> = (0..1000).map(wait).collect();
+    let own = std::process::id().to_string();
+    let outcome = record(&scratch, &["-e", "cs:u", "-p", &own], &["true"]);
+    end.wait();
+    let joined = threads
+        .into_iter()
+        .map(|thread| thread.join().expect("a thread"));
+    assert!(joined.filter(|leads| *leads).count() <= 1);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let Some(lines) = lines(
+        &scratch,
+        &["script", "--show-mmap-events", "--show-task-events"],
+    ) else {
+        return skip(
+            "record_faults::a_thousand_threads_are_followed",
+            "there is no perf",
+        );
+    };
+    let comms = lines
+        .iter()
+        .filter(|line| line.contains("PERF_RECORD_COMM: "));
+    assert!(comms.count() > 1000);
+}
+
+/// How many of `lines` hold `word`, and whether losses were said.
+fn counted(outcome: &Outcome, lines: &[String], word: &str, expected: usize) {
+    let count = lines.iter().filter(|line| line.contains(word)).count();
+    let is_lossy = outcome.stderr.contains(" lost ");
+    assert!(
+        count == expected || is_lossy && count < expected,
+        "{count} of {expected}: {}",
+        outcome.stderr
+    );
+}
+
+#[test]
+fn storms_of_forks_and_execs_are_recorded_whole() {
+    let test = "record_faults::storms_of_forks_and_execs_are_recorded_whole";
+    let scratch = Scratch::new();
+    let script = "i=0; while [ $i -lt 200 ]; do i=$((i+1)); (:) & done; wait; \
+                  i=0; while [ $i -lt 50 ]; do i=$((i+1)); /bin/true; done";
+    let outcome = record(&scratch, &["-e", "cs", "-c", "1"], &["sh", "-c", script]);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let Some(lines) = lines(&scratch, &["script", "--show-task-events"]) else {
+        return skip(test, "there is no perf");
+    };
+    counted(&outcome, &lines, "PERF_RECORD_FORK(", 250);
+    counted(&outcome, &lines, "PERF_RECORD_COMM exec: true:", 50);
+}
+
+#[test]
+fn every_clock_is_read_by_both() {
+    for clock in ["monotonic", "monotonic_raw", "realtime", "boottime", "tai"] {
+        let scratch = Scratch::new();
+        let outcome = record(
+            &scratch,
+            &["-e", "cpu-clock", "-k", clock],
+            &["sh", "-c", BUSY],
+        );
+        assert_eq!(outcome.status, 0, "{clock}: {}", outcome.stderr);
+        let Some(lines) = lines(&scratch, &["script", "-F", "comm,time,ip"]) else {
+            return skip(
+                "record_faults::every_clock_is_read_by_both",
+                "there is no perf",
+            );
+        };
+        assert!(lines.len() > 5, "{clock}: {lines:?}");
+    }
+}
+
+#[test]
+fn a_recorder_bound_to_one_cpu_records_all() {
+    let test = "record_faults::a_recorder_bound_to_one_cpu_records_all";
+    let cpus = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    if !is_root() || cpus.trim() == "0" {
+        return skip(test, "there is one CPU, or no root");
+    }
+    let scratch = Scratch::new();
+    let words = [
+        "-c",
+        "0",
+        env!("CARGO_BIN_EXE_rperf"),
+        "record",
+        "-o",
+        "perf.data",
+        "-a",
+        "-e",
+        "cpu-clock",
+        "sleep",
+        "0.2",
+    ];
+    let bound = Run::new("taskset").args(words).within(scratch.path());
+    let Ok(outcome) = bound.env("HOME", scratch.path()).finish() else {
+        return skip(test, "there is no taskset");
+    };
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let Some(lines) = lines(&scratch, &["script", "-F", "cpu"]) else {
+        return skip(test, "there is no perf");
+    };
+    for cpu in ["[000]", "[001]"] {
+        assert!(lines.iter().any(|line| line.trim() == cpu), "{cpu}");
+    }
+}

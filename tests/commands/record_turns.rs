@@ -1,0 +1,357 @@
+//! `rperf record` into several files, for cgroups, and with records of namespaces.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
+
+use crate::kernel::{BUSY, is_root, rperf_in};
+
+fn record(scratch: &Scratch, options: &[&str], workload: &[&str]) -> Outcome {
+    let words = [
+        &["record", "-o", "perf.data", "-e", "cpu-clock"],
+        options,
+        workload,
+    ]
+    .concat();
+    let outcome = rperf_in(scratch, &words).finish().expect("rperf starts");
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    outcome
+}
+
+/// Asks for the next file, and waits until there is another with a time in its name.
+const TURN: &str = "old=$(ls perf.data.2* 2>&1); kill -USR2 $PPID; \
+                    while [ \"$(ls perf.data.2* 2>&1)\" = \"$old\" ]; do sleep 0.01; done";
+
+/// The files whose names begin with that of the output, in order.
+fn files(scratch: &Scratch) -> Vec<PathBuf> {
+    let entries = fs::read_dir(scratch.path()).expect("a folder");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let is_output = |path: &PathBuf| path.to_string_lossy().contains("perf.data");
+    let mut paths: Vec<PathBuf> = paths.filter(is_output).collect();
+    paths.sort();
+    paths
+}
+
+/// What `words` print for a file under perf, and under rperf.
+fn printed(perf: &Path, scratch: &Scratch, file: &Path, words: &[&str]) -> [String; 2] {
+    let file = file.display().to_string();
+    let words = [words, &["-i", &file]].concat();
+    let theirs = Run::new(perf).args(&words).within(scratch.path());
+    let theirs = theirs
+        .env("HOME", scratch.path())
+        .finish()
+        .expect("perf starts");
+    let ours = rperf_in(scratch, &words).finish().expect("rperf starts");
+    assert_eq!(
+        (theirs.status, ours.status),
+        (0, 0),
+        "{} {}",
+        theirs.stderr,
+        ours.stderr
+    );
+    [theirs.stdout, ours.stdout]
+}
+
+#[test]
+fn a_signal_begins_the_next_file_and_each_can_be_read_alone() {
+    let Some(perf) = real_perf() else {
+        return skip(
+            "record_turns::a_signal_begins_the_next_file_and_each_can_be_read_alone",
+            "there is no perf",
+        );
+    };
+    let scratch = Scratch::new();
+    let script = format!("{BUSY}; {TURN}; sh -c '{BUSY}; :'; {TURN}; {BUSY}");
+    let outcome = record(&scratch, &["--switch-output"], &["sh", "-c", &script]);
+    let said = outcome
+        .stderr
+        .matches("[ rperf record: Dump perf.data.2")
+        .count();
+    assert_eq!(said, 3, "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains(" MB perf.data.<timestamp> ("),
+        "{}",
+        outcome.stderr
+    );
+    let files = files(&scratch);
+    assert_eq!(files.len(), 3, "{files:?}");
+    for file in &files {
+        let [theirs, ours] = printed(&perf, &scratch, file, &["script", "-F", "comm,ip,sym,dso"]);
+        assert_eq!(ours, theirs);
+        assert!(
+            theirs.lines().count() > 5 && theirs.contains("/libc"),
+            "{theirs}"
+        );
+    }
+}
+
+#[test]
+fn the_oldest_files_go() {
+    let scratch = Scratch::new();
+    let script = format!("for turn in 1 2 3; do {TURN}; done");
+    let options = ["--switch-output=signal", "--switch-max-files=2"];
+    let outcome = record(&scratch, &options, &["sh", "-c", &script]);
+    assert_eq!(
+        outcome.stderr.matches(" Dump ").count(),
+        4,
+        "{}",
+        outcome.stderr
+    );
+    let left = files(&scratch);
+    assert_eq!(left.len(), 2);
+    let newest = left
+        .last()
+        .and_then(|path| path.file_name())
+        .expect("a name");
+    assert!(outcome.stderr.contains(&*newest.to_string_lossy()));
+}
+
+#[test]
+fn names_have_the_time_and_devices_keep_theirs() {
+    let scratch = Scratch::new();
+    record(&scratch, &["--timestamp-filename"], &["true"]);
+    let [file] = &files(&scratch)[..] else {
+        panic!("one file")
+    };
+    let name = file.file_name().expect("a name").to_string_lossy();
+    let digits = name.strip_prefix("perf.data.").expect("a time");
+    assert_eq!(
+        (
+            digits.len(),
+            digits.bytes().all(|byte| byte.is_ascii_digit())
+        ),
+        (16, true),
+        "{name}"
+    );
+    record(
+        &scratch,
+        &["-o", "/dev/null", "--timestamp-filename"],
+        &["true"],
+    );
+    assert!(Path::new("/dev/null").exists());
+}
+
+#[test]
+fn nothing_is_lost_between_files_under_load() {
+    let Some(perf) = real_perf() else {
+        return skip(
+            "record_turns::nothing_is_lost_between_files_under_load",
+            "there is no perf",
+        );
+    };
+    if !is_root() || !Path::new("/sys/kernel/tracing/events/syscalls").exists() {
+        return skip(
+            "record_turns::nothing_is_lost_between_files_under_load",
+            "tracepoints need root",
+        );
+    }
+    let scratch = Scratch::new();
+    let calls = 20_000;
+    let count = format!("count={calls}");
+    let work = [
+        "dd",
+        "if=/dev/zero",
+        "of=/dev/null",
+        "bs=1",
+        &count,
+        "status=none",
+    ];
+    let words = [
+        "record",
+        "-o",
+        "perf.data",
+        "-e",
+        "syscalls:sys_enter_write",
+        "-m",
+        "64",
+        "--switch-output=256K",
+    ];
+    let outcome = rperf_in(&scratch, &[&words[..], &work].concat())
+        .finish()
+        .expect("rperf starts");
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let files = files(&scratch);
+    assert!(files.len() > 3, "{}", outcome.stderr);
+    let mut kept = 0;
+    for file in &files {
+        let [theirs, ours] = printed(&perf, &scratch, file, &["script", "-F", "comm"]);
+        assert_eq!(ours, theirs);
+        kept += theirs.lines().filter(|line| line.trim() == "dd").count();
+    }
+    // The last file tells of all that the kernel could not put into a ring.
+    let last = files.last().expect("a file").display().to_string();
+    let dump = Run::new(&perf)
+        .args(["script", "-D", "-i", &last])
+        .within(scratch.path());
+    let dump = dump
+        .env("HOME", scratch.path())
+        .finish()
+        .expect("perf starts")
+        .stdout;
+    let counts = dump
+        .lines()
+        .filter_map(|line| line.split("lost samples :").nth(1));
+    let lost: usize = counts
+        .map(|count| count.trim().parse::<usize>().expect("a number"))
+        .sum();
+    assert!(
+        outcome.stderr.contains(&format!("({kept} samples)")),
+        "{}",
+        outcome.stderr
+    );
+    assert_eq!(kept + lost, calls, "{lost} are said to be lost");
+}
+
+/// A cgroup of its own, for root.
+struct Cgroup(PathBuf);
+
+impl Cgroup {
+    fn new() -> Option<Self> {
+        let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
+        let place = |kind: &str, option: &str| {
+            let mut lines = mounts
+                .lines()
+                .map(|line| line.split(' ').collect::<Vec<_>>());
+            let found = lines.find(|words| words[2] == kind && words[3].contains(option))?;
+            Some(found[1].to_owned())
+        };
+        let root = place("cgroup", "perf_event").or_else(|| place("cgroup2", ""))?;
+        let path = Path::new(&root).join(format!("rperf-test-{}", std::process::id()));
+        fs::create_dir(&path).ok().map(|()| Self(path))
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        // It is empty once its processes are reaped.
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn a_cgroup_is_seen_alone() {
+    let test = "record_turns::a_cgroup_is_seen_alone";
+    let Some(perf) = real_perf() else {
+        return skip(test, "there is no perf");
+    };
+    let Some(cgroup) = Cgroup::new() else {
+        return skip(test, "there can be no cgroup");
+    };
+    let scratch = Scratch::new();
+    let name = cgroup
+        .0
+        .file_name()
+        .expect("a name")
+        .to_string_lossy()
+        .into_owned();
+    let inside = format!("echo $$ > {}/cgroup.procs && {BUSY}", cgroup.0.display());
+    record(&scratch, &["-a", "-G", &name], &["sh", "-c", &inside]);
+    let [theirs, ours] = printed(
+        &perf,
+        &scratch,
+        Path::new("perf.data"),
+        &["script", "-F", "comm"],
+    );
+    assert_eq!(ours, theirs);
+    assert!(
+        !theirs.is_empty() && theirs.lines().all(|comm| comm.trim() == "sh"),
+        "{theirs}"
+    );
+    for (options, status, message) in [
+        (
+            &["-G", "x"][..],
+            129,
+            "cgroup monitoring only available in system-wide mode\nhint: add -a\n",
+        ),
+        (
+            &["-a", "-G", "x,y"],
+            129,
+            "-G names 2 cgroups for 1 events\n",
+        ),
+        (
+            &["-a", "-G", "no-such-group"],
+            255,
+            "no access to cgroup no-such-group",
+        ),
+    ] {
+        let words = [&["record", "-e", "cpu-clock"], options, &["true"]].concat();
+        let outcome = rperf_in(&scratch, &words).finish().expect("rperf starts");
+        assert_eq!(outcome.status, status, "{}", outcome.stderr);
+        assert!(outcome.stderr.starts_with(message), "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn namespaces_cgroups_and_build_ids_are_told() {
+    let test = "record_turns::namespaces_cgroups_and_build_ids_are_told";
+    let Some(perf) = real_perf().filter(|_| is_root()) else {
+        return skip(test, "there is no perf, or no root");
+    };
+    let scratch = Scratch::new();
+    let options = [
+        "-a",
+        "--namespaces",
+        "--all-cgroups",
+        "--buildid-mmap",
+        "--mmap-flush=64K",
+        "-r",
+        "1",
+    ];
+    record(&scratch, &options, &["sh", "-c", BUSY]);
+    let own = fs::metadata("/proc/self/ns/mnt").expect("a namespace");
+    let inode = format!(
+        "5/mnt: {:x}/{:#x}",
+        std::os::unix::fs::MetadataExt::dev(&own),
+        std::os::unix::fs::MetadataExt::ino(&own)
+    );
+    let dump = Run::new(&perf)
+        .args(["script", "-D"])
+        .within(scratch.path());
+    let dump = dump
+        .env("HOME", scratch.path())
+        .finish()
+        .expect("perf starts")
+        .stdout;
+    assert!(dump.contains(&inode), "{inode}");
+    assert!(dump.contains("PERF_RECORD_CGROUP cgroup: 1 /\n"));
+    let libc = dump
+        .lines()
+        .find(|line| line.contains("PERF_RECORD_MMAP2") && line.contains(">]: r-xp"));
+    assert!(
+        libc.is_some_and(|line| !line.contains(">]: r-xp //anon")),
+        "{libc:?}"
+    );
+}
+
+#[test]
+fn what_is_compressed_is_read_by_both() {
+    let test = "record_turns::what_is_compressed_is_read_by_both";
+    let Some(perf) = real_perf() else {
+        return skip(test, "there is no perf");
+    };
+    let scratch = Scratch::new();
+    let options = ["-z", "-g", "-F", "9997", "-m", "16"];
+    let outcome = record(&scratch, &options, &["sh", "-c", BUSY]);
+    let said = "), compressed (original 0.";
+    assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+    let file = Path::new("perf.data");
+    let [theirs, ours] = printed(&perf, &scratch, file, &["script", "-F", "comm,time,ip,sym"]);
+    assert_eq!(ours, theirs);
+    let times = theirs.lines().filter(|line| line.starts_with("sh "));
+    assert!(
+        outcome
+            .stderr
+            .contains(&format!("({} samples)", times.count())),
+        "{}",
+        outcome.stderr
+    );
+    let [theirs, ours] = printed(&perf, &scratch, file, &["report", "--header-only"]);
+    let told = |text: &str| {
+        text.lines()
+            .any(|line| line.starts_with("# compressed : Zstd, level = 1, ratio = "))
+    };
+    assert!(told(&theirs) && told(&ours), "{theirs}");
+    let plain = record(&scratch, &["-z0"], &["true"]);
+    assert!(!plain.stderr.contains("compressed"), "{}", plain.stderr);
+}
