@@ -73,6 +73,16 @@ const SPECIAL: &[(&str, &[&str])] = &[
         "x86_64/pages",
         &["--mem-mode", "-F", "overhead,data_page_size,dso_daddr"],
     ),
+    ("x86_64/group", &["--hierarchy"]),
+    (
+        "x86_64/group",
+        &["--hierarchy", "-s", "dso,sym", "--percent-limit", "8"],
+    ),
+    ("x86_64/group", &["--group-sort-idx", "1", "-n"]),
+    (
+        "x86_64/cycles",
+        &["--hierarchy", "-n", "--show-cpu-utilization"],
+    ),
     (
         "x86_64/kprobe",
         &["-s", "time,cpu,socket", "--ns", "--time-quantum", "1us"],

@@ -42,6 +42,8 @@ const MORE: &[&[&str]] = &[
         "-g",
         "none",
     ],
+    &["--hierarchy", "-g", "none"],
+    &["--hierarchy", "-n", "-s", "dso,comm", "-g", "none"],
     &["-g", "callee"],
     &["-g", "caller,2", "--no-children"],
     &["-g", "0"],

@@ -30,6 +30,10 @@ pub struct Options {
     pub time_quantum: u64,
     /// Whether it shows nanoseconds.
     pub nanoseconds: bool,
+    /// Whether lines of source have the whole path of their file.
+    pub full_paths: bool,
+    /// Which event of a group rows are ordered by, before the others; its leader is 0.
+    pub sort_event: usize,
     /// By event, whether weights have parts (`PERF_SAMPLE_WEIGHT_STRUCT`).
     pub weight_parts: Vec<bool>,
 }

@@ -183,6 +183,10 @@ impl<'a> Maker<'a> {
             .collect();
         let at = |position: u32| &candidates[position as usize];
         let compare = Compare {
+            event: match self.options.sort_event {
+                event if event < self.events.len() => event,
+                _ => 0,
+            },
             fields: &self.options.order_by,
             callers: self.callers(),
         };
@@ -242,6 +246,8 @@ struct Candidate<'a> {
 
 /// The order of rows.
 struct Compare<'a> {
+    /// The event of a group that counts before the others, if not its leader.
+    event: usize,
     fields: &'a [Field],
     /// As perf compares where callers are shown with their callees: of one thread and of equal weight, callers first.
     callers: Option<Direction>,
@@ -252,6 +258,16 @@ impl Compare<'_> {
         let mut ranks = this.rank.iter().zip(&that.rank);
         let mut fields = self.fields.iter().map(|field| match field {
             Field::Number(Number::Total) => self.by_total(this, that),
+            Field::Number(number) if self.event > 0 => {
+                // The leader does not count then, as in perf.
+                let of = |line: &Line| -> Vec<u64> {
+                    let mut numbers: Vec<u64> = line.numbers(*number).collect();
+                    numbers.swap(0, self.event);
+                    numbers.remove(self.event);
+                    numbers
+                };
+                of(that.line).cmp(&of(this.line))
+            }
             Field::Number(number) => {
                 let numbers = that.line.numbers(*number);
                 numbers.cmp(this.line.numbers(*number))

@@ -18,6 +18,7 @@ pub(crate) struct Sites<'a, 'w> {
     lines: &'a Payloads,
     keys_show_lines: bool,
     keys_show_map_sizes: bool,
+    full_paths: bool,
     by_address: bool,
     by_line: bool,
     hide_unresolved: bool,
@@ -32,6 +33,7 @@ impl<'a, 'w> Sites<'a, 'w> {
             lines,
             keys_show_lines: options.keys_show_lines(),
             keys_show_map_sizes: options.keys_show_map_sizes(),
+            full_paths: options.full_paths,
             by_address: options.graph.is_some_and(|graph| graph.by_address),
             by_line: options.graph.is_some_and(|graph| graph.by_line),
             hide_unresolved: options.hide_unresolved,
@@ -120,7 +122,11 @@ impl<'a, 'w> Sites<'a, 'w> {
 
     fn line(&self, frame: &Frame, place: Option<SourceLine<'_>>) -> Line {
         if let Some(place) = place {
-            let text = format!("{}:{}", place.file_name(), place.line);
+            let file = match self.full_paths {
+                true => place.path,
+                false => place.file_name(),
+            };
+            let text = format!("{file}:{}", place.line);
             return Line::Known(self.lines.number(text.as_bytes()));
         }
         if !self.keys_show_lines {

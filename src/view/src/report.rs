@@ -1,6 +1,7 @@
 //! `report --stdio`: tables of the hottest code with call graphs below their rows, in the layout of perf 6.1.
 
 mod graph;
+mod hierarchy;
 mod percent;
 mod stats;
 mod table;

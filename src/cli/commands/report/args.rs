@@ -143,7 +143,9 @@ fn code() -> Vec<Arg> {
         not_yet("prefix-strip", ""),
         switch("show-total-period").help("show the number of events of each line"),
         switch("group").help("show the events of a group beside each other (the default), or all events where there is no group"),
-        not_yet("group-sort-idx", ""),
+        value("group-sort-idx", "number")
+            .value_parser(number)
+            .help("order lines by the event of that number in its group, from 0"),
         switch("branch-stack").short('b').help(
             "show the branches that samples came with (the default where there are any)",
         ),
@@ -164,12 +166,13 @@ fn rest() -> Vec<Arg> {
         value("percentage", "relative|absolute")
             .help("what shares are of where samples are chosen: of those, or of all (the default)"),
         not_yet("itrace", ""),
-        not_yet("full-source-path", ""),
+        switch("full-source-path").help("print source files with their whole path"),
         not_yet("show-ref-call-graph", ""),
         not_yet("stitch-lbr", ""),
         not_yet("socket-filter", ""),
         not_yet("raw-trace", ""),
-        not_yet("hierarchy", "-s takes several keys"),
+        switch("hierarchy")
+            .help("print each sort key on a level of its own, with what it is made of below"),
         not_yet("stdio-color", "the text has no colours"),
         value("time", "start,end").help(
             "only samples of this time in seconds, or in percent of the recording: 10%/2, 10%-20%",

@@ -30,6 +30,9 @@ pub(super) struct Settings {
     mode: Mode,
     time_quantum: u64,
     nanoseconds: bool,
+    full_paths: bool,
+    /// The event of a group that rows are ordered by.
+    sort_event: usize,
     /// `None` where nothing is said.
     children: Option<bool>,
     graph: CallGraph,
@@ -73,11 +76,14 @@ impl Settings {
                 graph_value: graph.value,
                 graph_limit: graph.limit,
                 skip_symbol: columns.begins_with_symbol(),
+                hierarchy: hierarchy(matches)?,
             },
             columns,
             mode: Mode::new(matches),
             time_quantum: text("time-quantum").map_or(Ok(TIME_QUANTUM), time_quantum)?,
             nanoseconds: switch("ns") == Some(true),
+            full_paths: switch("full-source-path") == Some(true),
+            sort_event: sort_event(matches),
             jobs: jobs(matches, context)?,
             children,
             graph,
@@ -113,8 +119,9 @@ impl Settings {
         let counted = self.mode.counted(recording)?;
         let callchains = callchains && counted != Counted::Branches;
         // perf decides on this before the events of a pipe have come, and leaves callers out then.
-        let children = self.children.unwrap_or(!recording.is_pipe) && callchains;
-        let caller_first = children || (recording.is_pipe && self.children.is_none());
+        let wants_children = self.children.unwrap_or(!recording.is_pipe) && callchains;
+        let children = wants_children && !self.layout.hierarchy;
+        let caller_first = wants_children || (recording.is_pipe && self.children.is_none());
         let order = if caller_first {
             Direction::Caller
         } else {
@@ -153,6 +160,8 @@ impl Settings {
             relative: self.relative,
             time_quantum: self.time_quantum,
             nanoseconds: self.nanoseconds,
+            full_paths: self.full_paths,
+            sort_event: self.sort_event,
             weight_parts: parts.collect(),
         };
         Ok(Plan {
@@ -183,6 +192,21 @@ pub(super) struct Plan {
     pub(super) costs_by: Option<String>,
     /// Columns that are left out because they have one value, and that value.
     pub(super) values: Vec<(&'static str, String)>,
+}
+
+/// Levels are made of the sort keys alone.
+fn hierarchy(matches: &ArgMatches) -> Result<bool, CliError> {
+    let wanted = flag(matches, "hierarchy") == Some(true);
+    if wanted && matches.contains_id("fields") {
+        let message = "--hierarchy and --fields options cannot be used together";
+        return Err(CliError::usage(message).hint("-s names the levels"));
+    }
+    Ok(wanted)
+}
+
+fn sort_event(matches: &ArgMatches) -> usize {
+    let number = matches.get_one::<u64>("group-sort-idx");
+    number.map_or(0, |number| usize::try_from(*number).unwrap_or(usize::MAX))
 }
 
 fn widths(list: &str) -> Result<Vec<usize>, CliError> {

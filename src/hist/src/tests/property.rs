@@ -92,6 +92,8 @@ fn options() -> impl Strategy<Value = Options> {
         counted: Counted::Samples,
         time_quantum: 1,
         nanoseconds: false,
+        full_paths: false,
+        sort_event: 0,
         weight_parts: Vec::new(),
     })
 }

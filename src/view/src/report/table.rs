@@ -8,6 +8,7 @@ use std::num::NonZeroUsize;
 use rperf_hist::{Field, GraphForm, Histogram, Number, Pads, Row};
 
 use super::graph::{self, BranchValue};
+use super::hierarchy;
 use super::percent::Percent;
 
 /// How a report is laid out.
@@ -27,6 +28,8 @@ pub struct Layout {
     pub graph_value: BranchValue,
     /// Most branches of one fork in a call graph, most lines of its stem, or most chains of a list.
     pub graph_limit: Option<NonZeroUsize>,
+    /// Whether each sort key is a level of its own.
+    pub hierarchy: bool,
     /// Whether the stem of a call graph begins with its second frame: perf takes the first for the row's own symbol
     /// where `--sort` begins with that.
     pub skip_symbol: bool,
@@ -39,16 +42,16 @@ impl Layout {
 }
 
 /// A column as it is printed.
-struct Column {
-    kind: Kind,
-    title: &'static str,
+pub(super) struct Column {
+    pub(super) kind: Kind,
+    pub(super) title: &'static str,
     /// What cells are filled up to: from the left if they are numbers, else from the right.
-    width: usize,
+    pub(super) width: usize,
     /// What the title is filled up to.
     title_width: usize,
 }
 
-enum Kind {
+pub(super) enum Kind {
     Number(Number),
     /// A sort key: longer cells are cut if its width was given, shorter ones padded as it says.
     Key {
@@ -58,7 +61,7 @@ enum Kind {
 }
 
 impl Column {
-    fn list(histogram: &Histogram, layout: &Layout) -> Vec<Self> {
+    pub(super) fn list(histogram: &Histogram, layout: &Layout) -> Vec<Self> {
         let mut needed = widths(histogram).into_iter();
         let given = layout.widths.iter().copied();
         let given = given.map(|width| Some(width).filter(|width| *width > 0));
@@ -114,7 +117,7 @@ impl Column {
         }
     }
 
-    fn title(&self) -> String {
+    pub(super) fn title(&self) -> String {
         match self.kind {
             Kind::Number(_) => format!("{:>1$}", self.title, self.title_width),
             Kind::Key { .. } => format!("{:<1$.1$}", self.title, self.title_width),
@@ -124,6 +127,9 @@ impl Column {
 
 /// Writes titles and rule. Both are as wide as the columns, blanks at the end included.
 pub fn write_titles(out: &mut dyn Write, histogram: &Histogram, layout: &Layout) -> io::Result<()> {
+    if layout.hierarchy {
+        return hierarchy::write_titles(out, histogram, layout);
+    }
     let columns = Column::list(histogram, layout);
     if let Some(separator) = &layout.separator {
         let titles: Vec<&str> = columns.iter().map(|column| column.title).collect();
@@ -140,6 +146,9 @@ pub fn write_titles(out: &mut dyn Write, histogram: &Histogram, layout: &Layout)
 
 /// Writes the rows with their call graphs.
 pub fn write_rows(out: &mut dyn Write, histogram: &Histogram, layout: &Layout) -> io::Result<()> {
+    if layout.hierarchy {
+        return hierarchy::write_rows(out, histogram, layout);
+    }
     let columns = Column::list(histogram, layout);
     let whole = histogram.wholes.first().copied().unwrap_or_default().period;
     let mut line = String::new();
@@ -165,16 +174,7 @@ fn write_padded(line: &mut String, row: &Row, histogram: &Histogram, columns: &[
     for (index, column) in columns.iter().enumerate() {
         line.push_str("  ");
         match column.kind {
-            Kind::Number(number) => {
-                let start = line.len();
-                for text in numbers(row, number, histogram) {
-                    line.push(' ');
-                    pad(line, column.width.saturating_sub(1), &text, Side::Right);
-                }
-                // A narrow number in a wide column stands on the left.
-                let blanks = (column.title_width + start).saturating_sub(line.len());
-                line.extend(std::iter::repeat_n(' ', blanks));
-            }
+            Kind::Number(_) => write_number(line, row, histogram, column),
             Kind::Key { cuts, pads } => {
                 let cell = cells.next().map(String::as_str).unwrap_or_default();
                 let end = cell.char_indices().nth(column.width).filter(|_| cuts);
@@ -191,6 +191,21 @@ fn write_padded(line: &mut String, row: &Row, histogram: &Histogram, columns: &[
             }
         }
     }
+}
+
+/// The cell of a number, one text for each event.
+pub(super) fn write_number(line: &mut String, row: &Row, histogram: &Histogram, column: &Column) {
+    let Kind::Number(number) = column.kind else {
+        return;
+    };
+    let start = line.len();
+    for text in numbers(row, number, histogram) {
+        line.push(' ');
+        pad(line, column.width.saturating_sub(1), &text, Side::Right);
+    }
+    // A narrow number in a wide column stands on the left.
+    let blanks = (column.title_width + start).saturating_sub(line.len());
+    line.extend(std::iter::repeat_n(' ', blanks));
 }
 
 /// Cells without padding; what parts them does not occur in them.
@@ -220,7 +235,7 @@ fn write_separated(line: &mut String, row: &Row, histogram: &Histogram, separato
 }
 
 /// The texts of one number, one for each event.
-fn numbers<'a>(
+pub(super) fn numbers<'a>(
     row: &'a Row,
     number: Number,
     histogram: &'a Histogram,
@@ -234,12 +249,12 @@ fn numbers<'a>(
 
 /// Where a text stands in its column.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
+pub(super) enum Side {
     Left,
     Right,
 }
 
-fn pad(line: &mut String, width: usize, text: &str, side: Side) {
+pub(super) fn pad(line: &mut String, width: usize, text: &str, side: Side) {
     let blanks = width.saturating_sub(text.chars().count());
     let fill = std::iter::repeat_n(' ', blanks);
     if side == Side::Right {
