@@ -4,7 +4,18 @@ use iced_x86::{Decoder, DecoderError, DecoderOptions, FlowControl, Instruction, 
 
 use crate::{Insn, MAX_LEN};
 
+/// Opcodes that 64-bit code lacks, but for those that became prefixes. Where data are taken for code, they have the length
+/// that they have in 32-bit code.
+const ONLY_32: [u8; 18] = [
+    0x06, 0x07, 0x0e, 0x16, 0x17, 0x1e, 0x1f, 0x27, 0x2f, 0x37, 0x3f, 0x60, 0x61, 0x82, 0xce, 0xd4,
+    0xd5, 0xd6,
+];
+
 pub(crate) fn decode(bits: u32, bytes: &[u8]) -> Option<Insn> {
+    let bits = match bytes.first() {
+        Some(opcode) if ONLY_32.contains(opcode) => 32,
+        _ => bits,
+    };
     let bytes = &bytes[..bytes.len().min(MAX_LEN)];
     // What runs was not refused by the processor, so encodings that it reserves have some length all the same.
     let mut decoder = Decoder::with_ip(bits, bytes, 0, DecoderOptions::NO_INVALID_CHECK);
@@ -90,5 +101,8 @@ mod tests {
         assert_eq!(decode64(&bytes).unwrap().len, 3);
         assert_eq!(decode(32, &bytes).unwrap().len, 1);
         assert_eq!(decode64(&[0x66; 16]), None);
+        // pop ss, aam
+        assert_eq!(decode64(&[0x17]).unwrap().len, 1);
+        assert_eq!(decode64(&[0xd4, 0x0a]).unwrap().len, 2);
     }
 }
