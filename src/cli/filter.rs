@@ -27,6 +27,12 @@ impl Wanted {
     /// Lists that can't be read.
     pub(crate) fn new(matches: &ArgMatches) -> Result<Self, CliError> {
         let symbols = words(matches, "symbols");
+        let range = matches.try_get_one::<u64>("addr-range").ok().flatten();
+        if range.is_some() && symbols.is_none() {
+            let message = "--addr-range needs the addresses that it counts from: -S ADDRESS";
+            return Err(CliError::usage(message));
+        }
+        let range = range.copied().unwrap_or_default();
         let filter = Filter {
             intervals: None,
             cpus: cpus(matches)?,
@@ -34,7 +40,8 @@ impl Wanted {
             pids: ids(matches, "pid")?,
             tids: ids(matches, "tid")?,
             dsos: words(matches, "dsos"),
-            symbols: symbols.map(|words| SymbolNames::new(words.iter().map(String::as_str))),
+            symbols: symbols
+                .map(|words| SymbolNames::new(words.iter().map(String::as_str)).with_range(range)),
         };
         let time = matches.get_one::<String>("time").cloned();
         Ok(Self { filter, time })

@@ -1,6 +1,8 @@
 //! `rperf script`: every sample of a recording as text.
 
+mod apart;
 mod args;
+mod check;
 mod dump;
 mod plan;
 mod records;
@@ -8,11 +10,11 @@ mod settings;
 mod stream;
 mod text;
 
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::num::NonZeroUsize;
 
 use clap::ArgMatches;
-use rperf_lines::{Error, Selection};
+use rperf_lines::{Error, Selection, SourceFiles};
 use rperf_replay::{Flow, Replay};
 use rperf_resolve::Resolver;
 use rperf_view::header::write_header;
@@ -27,6 +29,7 @@ use crate::cli::input::{Input, Opened};
 use crate::cli::stacks::warn_of_cut;
 use crate::cli::symbols::replay;
 
+use self::apart::Apart;
 pub(super) use self::args::command;
 use self::plan::Plan;
 use self::settings::Settings;
@@ -36,9 +39,10 @@ use self::text::SampleText;
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
     args::refuse_script(matches, context)?;
     let settings = Settings::new(selection(matches, context)?, matches, context)?;
+    args::refuse_mixtures(matches, &settings)?;
     match Opened::open(matches, context)? {
         Opened::Whole(input) => whole(matches, context, &input, &settings)?,
-        Opened::Stream(stream) if dump::is_wanted(matches) => {
+        Opened::Stream(stream) if dump::is_wanted(matches) || settings.checks => {
             whole(matches, context, &stream.spool(context)?, &settings)?;
         }
         Opened::Stream(stream) => {
@@ -67,12 +71,26 @@ fn whole(
     }
     let plan = Plan::new(context, &input.path, data.described(), settings)?;
     let replay = replay(&data)?;
-    let join = Join::new(settings.clock, settings.nanoseconds);
+    let mut join = Join::new(settings.clock, settings.nanoseconds);
+    join.follow(plan.switch.clone());
+    join.set_metrics(plan.metrics.clone());
     let paths = settings.search_paths(context, data.features());
     let resolver = Resolver::new(replay.world(), &DiskFiles, paths).with_vdso(settings.vdso());
-    let text = SampleText::new(&resolver, &plan);
+    let sources = SourceFiles::new(&DiskFiles);
+    let text = SampleText::new(&resolver, &plan, &sources);
     match dump::is_wanted(matches) {
-        true => dump::print(context, input, &replay, &text, join)?,
+        _ if settings.checks => check::order(context, &replay),
+        true => {
+            let unsorted = dump::is_unsorted(matches);
+            dump::print(context, input, &replay, &text, (join, unsorted))?;
+        }
+        false if settings.per_event => {
+            let mut apart = Apart::create(&input.path, data.events())?;
+            join.keep_apart();
+            let take = |block: &mut Block| apart.write(context, &mut join, block);
+            deliver(context, &replay, (&text, settings.jobs), take)?;
+            apart.finish(context)?;
+        }
         false => print(context, &replay, (&text, settings.jobs), join)?,
     }
     settings.tell(context, &resolver);
@@ -97,10 +115,11 @@ fn refused(error: Error) -> CliError {
         false => CliError::message(255, error.to_string()),
     };
     match &error {
-        Error::UnknownField { field } | Error::Unsupported { field } => {
+        Error::UnknownField { field } => {
             let valid = Selection::valid_fields();
             cli.detail(format!("'{field}' is none of {valid}"))
         }
+        Error::NotAllBranches => cli.hint("run 'record -b ...'"),
         Error::NotRecorded {
             attribute: "CPU", ..
         } => cli.hint(CPU_HINT),
@@ -115,20 +134,32 @@ fn refused(error: Error) -> CliError {
 fn print(
     context: &Context,
     replay: &Replay<'_>,
-    (text, threads): (&SampleText<'_, '_>, NonZeroUsize),
+    text: (&SampleText<'_, '_>, NonZeroUsize),
     mut join: Join,
 ) -> Result<(), CliError> {
     let mut stdout = context.stdout();
-    let mut written: io::Result<()> = Ok(());
+    let take = |block: &mut Block| Ok(stdout.write_all(join.join(block))?);
+    deliver(context, replay, text, take)?;
+    stdout.flush()?;
+    Ok(())
+}
+
+/// Has the samples rendered and taken in order of time, and tells what was left out of them.
+fn deliver(
+    context: &Context,
+    replay: &Replay<'_>,
+    (text, threads): (&SampleText<'_, '_>, NonZeroUsize),
+    mut take: impl FnMut(&mut Block) -> Result<(), CliError>,
+) -> Result<(), CliError> {
+    let mut taken = Ok(());
     replay.ordered(threads, text, &mut |block: &mut Block| {
-        written = stdout.write_all(join.join(block));
-        match written {
+        taken = take(block);
+        match taken {
             Ok(()) => Flow::Continue,
             Err(_) => Flow::Stop,
         }
     })?;
-    written?;
-    stdout.flush()?;
+    taken?;
     warn_of_cut(context, &text.stacks(), replay.data().events());
     if text.guests() > 0 {
         context.warn(format_args!(

@@ -12,12 +12,6 @@ pub enum Error {
         /// The word.
         field: String,
     },
-    /// A field of perf that is not built yet.
-    #[error("field '{field}' is not supported yet")]
-    Unsupported {
-        /// The word.
-        field: String,
-    },
     /// A word before the colon that is no class of events.
     #[error("Invalid event type in field string.")]
     UnknownClass {
@@ -66,12 +60,15 @@ pub enum Error {
     /// Objects are wanted of samples without any address.
     #[error("Display of DSO requested but no address to convert.")]
     NoAddressForDso,
-    /// Lines of source are wanted of samples without an address.
+    /// Lines of source are wanted without an address.
     #[error(
         "Display of source line number requested but sample IP is not\nselected. \
          Hence, no address to lookup the source line number."
     )]
     NoAddressForLines,
+    /// `brstackinsn` of a recording without all branches.
+    #[error("Display of branch stack assembler requested, but non all-branch filter set")]
+    NotAllBranches,
     /// `tod` of a recording that does not say what time of day it was.
     #[error(
         "Can't provide 'tod' time, missing clock data. Please record with -k/--clockid option."
@@ -89,7 +86,6 @@ impl Error {
         matches!(
             self,
             Self::UnknownField { .. }
-                | Self::Unsupported { .. }
                 | Self::UnknownClass { .. }
                 | Self::Empty
                 | Self::Mixed

@@ -45,16 +45,28 @@ pub enum Field {
     Weight,
     /// What a BPF program put out.
     BpfOutput,
+    /// The code that ran between branches.
+    Brstackinsn,
+    /// The same with the lengths of instructions.
+    Brstackinsnlen,
     /// Branches, by offset in the object.
     Brstackoff,
     /// Indentation by calls; only of samples decoded from a hardware trace.
     Callindent,
+    /// The bytes of the instruction.
+    Insn,
+    /// The length of the instruction.
+    Insnlen,
     /// What decoding a hardware trace found out.
     Synth,
     /// Physical data address.
     PhysAddr,
+    /// What the counters of a group say together.
+    Metric,
     /// The record's mode bits, by letter.
     Misc,
+    /// The text of the source's line.
+    Srccode,
     /// Instructions per cycle; only of samples decoded from a hardware trace.
     Ipc,
     /// Time of day.
@@ -72,16 +84,6 @@ pub enum Field {
     /// Places in the source.
     Srcline,
 }
-
-/// Fields of perf 6.1 that are refused by name.
-const TO_COME: [&str; 6] = [
-    "srccode",
-    "brstackinsn",
-    "brstackinsnlen",
-    "insn",
-    "insnlen",
-    "metric",
-];
 
 impl Field {
     /// The word for it in `-F`.
@@ -109,11 +111,17 @@ impl Field {
             Self::DataSrc => "data_src",
             Self::Weight => "weight",
             Self::BpfOutput => "bpf-output",
+            Self::Brstackinsn => "brstackinsn",
+            Self::Brstackinsnlen => "brstackinsnlen",
             Self::Brstackoff => "brstackoff",
             Self::Callindent => "callindent",
+            Self::Insn => "insn",
+            Self::Insnlen => "insnlen",
             Self::Synth => "synth",
             Self::PhysAddr => "phys_addr",
+            Self::Metric => "metric",
             Self::Misc => "misc",
+            Self::Srccode => "srccode",
             Self::Ipc => "ipc",
             Self::Tod => "tod",
             Self::DataPageSize => "data_page_size",
@@ -130,12 +138,6 @@ impl Field {
     pub fn from_name(name: &str) -> Option<Self> {
         Fields::ALL.into_iter().find(|field| field.name() == name)
     }
-
-    /// Whether perf 6.1 has a field of that name that is not built yet.
-    #[must_use]
-    pub fn is_to_come(name: &str) -> bool {
-        TO_COME.contains(&name)
-    }
 }
 
 /// A set of fields.
@@ -144,7 +146,7 @@ pub struct Fields(u64);
 
 impl Fields {
     /// Every field, in the order in which help lists them.
-    pub const ALL: [Field; 34] = [
+    pub const ALL: [Field; 40] = [
         Field::Comm,
         Field::Tid,
         Field::Pid,
@@ -166,11 +168,17 @@ impl Fields {
         Field::DataSrc,
         Field::Weight,
         Field::BpfOutput,
+        Field::Brstackinsn,
+        Field::Brstackinsnlen,
         Field::Brstackoff,
         Field::Callindent,
+        Field::Insn,
+        Field::Insnlen,
         Field::Synth,
         Field::PhysAddr,
+        Field::Metric,
         Field::Misc,
+        Field::Srccode,
         Field::Ipc,
         Field::Tod,
         Field::DataPageSize,
@@ -235,7 +243,6 @@ mod tests {
             set.set(field, true);
             assert!(set.has(field), "{field:?}");
             assert_eq!(Field::from_name(field.name()), Some(field));
-            assert!(!Field::is_to_come(field.name()));
         }
         assert_eq!(set, Fields::of(&Fields::ALL));
         set.set(Field::Dso, false);
@@ -243,6 +250,5 @@ mod tests {
         let left = Fields::of(&[Field::Addr, Field::Comm]);
         assert!(set.has_any(left) && !left.has_any(Fields::of(&[Field::Dso])));
         assert_eq!(Field::from_name("nosuch"), None);
-        assert!(Field::is_to_come("srccode"));
     }
 }

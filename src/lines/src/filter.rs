@@ -30,6 +30,8 @@ pub struct SymbolNames {
     names: Vec<String>,
     /// Sampled addresses; words that are hexadecimal numbers.
     addresses: Vec<u64>,
+    /// Bytes from each address on that count as well.
+    range: u64,
 }
 
 impl SymbolNames {
@@ -46,12 +48,25 @@ impl SymbolNames {
         symbols
     }
 
+    /// Takes samples up to so many bytes behind each address.
+    #[must_use]
+    pub fn with_range(mut self, bytes: u64) -> Self {
+        self.range = bytes;
+        self
+    }
+
+    fn contain_address(&self, ip: u64) -> bool {
+        let mut addresses = self.addresses.iter();
+        // The address itself counts whatever the range is.
+        addresses.any(|start| ip == *start || ip.wrapping_sub(*start) < self.range)
+    }
+
     fn contain(&self, resolver: &Resolver<'_>, frame: &Frame) -> bool {
         let named = frame.symbol.is_some_and(|symbol| {
             let name = resolver.symbol_name(symbol);
             self.names.iter().any(|wanted| wanted == name)
         });
-        named || (frame.mapping.is_some() && self.addresses.contains(&frame.ip))
+        named || (frame.mapping.is_some() && self.contain_address(frame.ip))
     }
 }
 
@@ -127,5 +142,9 @@ mod tests {
         let symbols = SymbolNames::new(["main", "0x1f", " add ", "deadbeef", "0x"].into_iter());
         assert_eq!(symbols.names, ["main", "0x"]);
         assert_eq!(symbols.addresses, [0x1f, 0xadd, 0xdead_beef]);
+        let found =
+            |symbols: &SymbolNames| [0x1e, 0x1f, 0x22, 0x23].map(|ip| symbols.contain_address(ip));
+        assert_eq!(found(&symbols), [false, true, false, false]);
+        assert_eq!(found(&symbols.with_range(4)), [false, true, true, false]);
     }
 }

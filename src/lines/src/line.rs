@@ -1,6 +1,6 @@
 //! One sample as plain data.
 
-use rperf_replay::{CommId, Sample};
+use rperf_replay::{CommId, DsoKind, Sample};
 use rperf_resolve::{Frame, Place, Resolver, SourceLine};
 use rperf_wire::Misc;
 
@@ -103,6 +103,18 @@ impl<'r, 'w> Lines<'r, 'w> {
         self
     }
 
+    pub(crate) fn resolver(&self) -> &'r Resolver<'w> {
+        self.resolver
+    }
+
+    /// The bytes of the instruction at `frame`, if its code is at hand.
+    #[must_use]
+    pub fn insn(&self, frame: &Frame) -> Option<&'r [u8]> {
+        let code = self.resolver.code(frame)?;
+        let insn = rperf_insn::decode(rperf_insn::Isa::of_elf(code.file)?, code.bytes)?;
+        code.bytes.get(..insn.len)
+    }
+
     /// Where and when `sample` was taken.
     #[must_use]
     pub fn place(sample: &Sample<'_>) -> Place {
@@ -182,14 +194,17 @@ impl<'r, 'w> Lines<'r, 'w> {
     }
 
     fn placed(&self, frame: &Frame, place: Option<SourceLine<'r>>) -> Spot<'r> {
-        let world = self.resolver.world();
-        let source = match (place, frame.dso) {
-            (Some(line), _) => Source::Line(line),
-            (None, Some(dso)) => Source::Address {
-                object: &world.dso(dso).short_name,
+        let dso = frame.dso.map(|dso| self.resolver.world().dso(dso));
+        let source = match (place, dso) {
+            // The vdso is in no file, even where a copy of it is known.
+            (Some(line), dso) if dso.is_none_or(|dso| dso.kind != DsoKind::Vdso) => {
+                Source::Line(line)
+            }
+            (_, Some(dso)) => Source::Address {
+                object: &dso.short_name,
                 address: frame.address,
             },
-            (None, None) => Source::None,
+            (_, None) => Source::None,
         };
         Spot {
             source,

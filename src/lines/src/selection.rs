@@ -1,6 +1,6 @@
 //! Which fields are printed for which events: the defaults, `-F`, and what the recording has.
 
-use rperf_wire::{Attr, SampleType};
+use rperf_wire::{Attr, BranchSampleType, SampleType};
 
 use crate::{Error, EventClass, Field, Fields};
 
@@ -35,6 +35,11 @@ const TRACEPOINT: [Field; 6] = [
     Field::Event,
     Field::Trace,
 ];
+
+/// Fields that follow the source of the address.
+const SOURCE: Fields = Fields::of(&[Field::Srcline, Field::Srccode]);
+/// Fields that follow the code from branch to branch.
+const CODE_FLOW: Fields = Fields::of(&[Field::Brstackinsn, Field::Brstackinsnlen]);
 
 /// Something to say about `-F` that stops nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -104,7 +109,7 @@ impl Selection {
     ///
     /// # Errors
     ///
-    /// Words that are no fields or no class, fields that are not built, `+` and `-` mixed with plain words.
+    /// Words that are no fields or no class, `+` and `-` mixed with plain words.
     pub fn apply(&mut self, list: &str) -> Result<(), Error> {
         let (class, words) = match list.split_once(':') {
             Some((prefix, words)) => {
@@ -173,6 +178,7 @@ impl Selection {
         &mut self,
         events: impl Iterator<Item = (&'a Attr, &'a str)> + Clone,
     ) -> Result<(), Error> {
+        let has_branches = has_all_branches(events.clone());
         for class in EventClass::ALL {
             let first = first_of(events.clone(), class);
             let choice = self.choice(class);
@@ -180,7 +186,9 @@ impl Selection {
                 None if choice.user_set && !choice.wildcard && class != EventClass::Synthesized => {
                     return Err(Error::NoSuchEvents { class });
                 }
-                Some((attr, name)) if !choice.fields.is_empty() => choice.check(attr, name)?,
+                Some((attr, name)) if !choice.fields.is_empty() => {
+                    choice.check(attr, name, has_branches)?;
+                }
                 _ => {}
             }
         }
@@ -210,12 +218,13 @@ impl Selection {
         let mut attrs = events.clone();
         let chains = !self.callchains_hidden
             && attrs.any(|(attr, _)| attr.sample_type.contains(SampleType::CALLCHAIN));
+        let has_branches = has_all_branches(events.clone());
         for class in EventClass::ALL {
             let Some((attr, name)) = first_of(events.clone(), class) else {
                 continue;
             };
             let choice = self.choice(class);
-            choice.check(attr, name)?;
+            choice.check(attr, name, has_branches)?;
             for field in [Field::Ip, Field::Sym] {
                 if chains && !choice.removed.has(field) {
                     choice.fields.set(field, true);
@@ -259,12 +268,8 @@ impl Selection {
     }
 
     fn change(&mut self, class: Option<EventClass>, name: &str, add: bool) -> Result<(), Error> {
-        let field = Field::from_name(name).ok_or_else(|| {
-            let field = name.to_owned();
-            match Field::is_to_come(name) {
-                true => Error::Unsupported { field },
-                false => Error::UnknownField { field },
-            }
+        let field = Field::from_name(name).ok_or_else(|| Error::UnknownField {
+            field: name.to_owned(),
         })?;
         match class {
             Some(class) if !is_valid(field, class) => {
@@ -302,6 +307,11 @@ fn first_of<'a>(
     events.find(|(attr, _)| EventClass::of(attr.kind) == class)
 }
 
+/// Whether any event records branches of all kinds.
+fn has_all_branches<'a>(mut events: impl Iterator<Item = (&'a Attr, &'a str)>) -> bool {
+    events.any(|(attr, _)| attr.branch_sample_type.contains(BranchSampleType::ANY))
+}
+
 /// Whether samples of this class can have the field at all.
 fn is_valid(field: Field, class: EventClass) -> bool {
     match field {
@@ -320,7 +330,7 @@ fn common_and(more: &[Field]) -> Fields {
 }
 
 impl Choice {
-    fn check(&mut self, attr: &Attr, event: &str) -> Result<(), Error> {
+    fn check(&mut self, attr: &Attr, event: &str, has_branches: bool) -> Result<(), Error> {
         let addresses = [SampleType::IP, SampleType::ADDR];
         let no_address = !addresses.iter().any(|bit| attr.sample_type.contains(*bit));
         let mut need = |field, bit, name| self.need(attr, event, field, (bit, name));
@@ -338,8 +348,11 @@ impl Choice {
         if self.fields.has(Field::Dso) && no_address {
             return Err(Error::NoAddressForDso);
         }
-        if self.fields.has(Field::Srcline) && !attr.sample_type.contains(SampleType::IP) {
+        if self.fields.has_any(SOURCE) && !self.fields.has(Field::Ip) {
             return Err(Error::NoAddressForLines);
+        }
+        if self.fields.has_any(CODE_FLOW) && !has_branches {
+            return Err(Error::NotAllBranches);
         }
         let mut need = |field, bit, name| self.need(attr, event, field, (bit, name));
         need(Field::Tid, SampleType::TID, "TID")?;

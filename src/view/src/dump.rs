@@ -38,6 +38,8 @@ pub struct Dump<'a> {
     /// All fields of their samples.
     sample_type: SampleType,
     scratch: Vec<u8>,
+    /// Whether records are wanted in the order of the file.
+    unsorted: bool,
 }
 
 /// What is known of one record beside its bytes.
@@ -73,6 +75,7 @@ impl<'a> Dump<'a> {
             passed_over: &[],
             sample_type: SampleType::default(),
             scratch: Vec::new(),
+            unsorted: false,
         };
         if !recording.is_pipe {
             dump.learn(recording.events.len());
@@ -87,9 +90,21 @@ impl<'a> Dump<'a> {
         self
     }
 
-    /// Whether perf would sort the records by time: without times behind all of them it can't, and says so.
+    /// For records in the order of the file.
+    #[must_use]
+    pub fn as_they_stand(mut self) -> Self {
+        self.unsorted = true;
+        self
+    }
+
+    /// Whether records come in the order of time, not as they stand.
     #[must_use]
     pub fn is_sorted(&self) -> bool {
+        !self.unsorted && self.can_be_sorted()
+    }
+
+    /// Whether perf could sort the records by time: without times behind all of them it can't, and says so.
+    fn can_be_sorted(&self) -> bool {
         self.recording.is_pipe || self.has_trailers()
     }
 
@@ -98,7 +113,7 @@ impl<'a> Dump<'a> {
     /// # Errors
     /// What `out` says.
     pub fn write_start(&self, out: &mut dyn Write) -> io::Result<()> {
-        match self.is_sorted() {
+        match self.can_be_sorted() {
             true => Ok(()),
             false => writeln!(
                 out,

@@ -2,10 +2,12 @@
 
 use clap::{Arg, ArgMatches, Command};
 
+use super::dump;
+use super::settings::Settings;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::{debuginfod, jobs};
 use crate::cli::options::{counter, list, not_yet, number, switch, value};
+use crate::cli::{debuginfod, jobs};
 
 const ABOUT: &str = "\
 Reads a recording and prints every sample in the order of time: program, thread, CPU, time, period, event, and the address \
@@ -16,7 +18,8 @@ const FIELDS: &str = "\
 The fields to print, separated by commas; their order is fixed. A list that begins with + or - adds to the default or takes \
 away from it. A kind before a colon limits the list to events of that kind: hw, sw, trace, raw, break, synth.
 Fields: comm tid pid time cpu event trace ip sym dso addr symoff period misc tod; of memory accesses data_src weight ins_lat \
-phys_addr data_page_size code_page_size; registers iregs uregs; branches brstack brstacksym brstackoff; bpf-output. Only \
+phys_addr data_page_size code_page_size; registers iregs uregs; branches brstack brstacksym brstackoff, and the code between them brstackinsn brstackinsnlen; the instruction insn \
+insnlen; source srcline srccode; what counters of a group say together metric; bpf-output. Only \
 samples of a hardware trace or of a guest have flags callindent synth ipc machine_pid vcpu: these are empty.";
 
 const TIME: &str = "\
@@ -41,21 +44,25 @@ fn input_and_fields() -> Vec<Arg> {
         switch("dump-raw-trace")
             .short('D')
             .help("print every record: where it stands, its bytes and its fields"),
-        not_yet("dump-unsorted-raw-trace", ""),
+        switch("dump-unsorted-raw-trace").help("the same in the order of the file"),
         counter("verbose")
             .short('v')
             .help("say what was found out about fields and symbols"),
-        not_yet("Latency", "").short('L'),
-        not_yet("list", "").short('l'),
+        switch("Latency")
+            .short('L')
+            .help("print eight letters of names, and CPUs without brackets"),
+        not_yet("list", "there are no scripts to list").short('l'),
         not_yet("list-dlfilters", ""),
-        not_yet("script", "pipe the text into a script").short('s'),
-        not_yet("gen-script", "").short('g'),
+        not_yet("script", "pipe the text into the script").short('s'),
+        not_yet("gen-script", "write one that reads the text").short('g'),
         not_yet("dlfilter", ""),
         not_yet("dlarg", ""),
         value("input", "file")
             .short('i')
             .help("the recording to read (default: perf.data)"),
-        not_yet("debug-mode", "").short('d'),
+        switch("debug-mode")
+            .short('d')
+            .help("print no samples; say which are out of order"),
         switch("header").help("print what is known of machine and recording before the samples"),
         switch("header-only").help("print only what is known of machine and recording"),
         value("vmlinux", "file")
@@ -81,7 +88,9 @@ fn selection() -> Vec<Arg> {
         value("symbols", "symbol[,symbol...]")
             .short('S')
             .help("only samples in these functions, or at these addresses"),
-        not_yet("addr-range", ""),
+        value("addr-range", "bytes")
+            .value_parser(number)
+            .help("with -S ADDRESS, so many bytes from there on"),
         not_yet("insn-trace", ""),
         not_yet("xed", ""),
         not_yet("call-trace", ""),
@@ -119,18 +128,21 @@ fn records() -> Vec<Arg> {
         switch("show-lost-events").help("print records of what was lost"),
         switch("show-round-events").help("print the ends of rounds over the rings"),
         switch("show-bpf-events").help("print records of BPF programs and their symbols"),
-        not_yet("show-text-poke-events", ""),
+        switch("show-text-poke-events").help("print records of changes in the kernel's code"),
     ]
 }
 
 /// Names, times, guests.
 fn rest() -> Vec<Arg> {
     vec![
-        not_yet("per-event-dump", ""),
+        switch("per-event-dump")
+            .help("print the samples of each event into a file of its own, FILE.EVENT.dump"),
         switch("force")
             .short('f')
             .help("read the file whoever owns it"),
-        not_yet("max-blocks", ""),
+        value("max-blocks", "n")
+            .value_parser(number)
+            .help("print at most so many stretches of code with -F brstackinsn"),
         switch("ns").help("print times in nanoseconds"),
         not_yet("itrace", ""),
         switch("full-source-path").help("print source files with their whole path"),
@@ -148,9 +160,10 @@ fn rest() -> Vec<Arg> {
         not_yet("guestmodules", ""),
         not_yet("guest-code", ""),
         not_yet("stitch-lbr", ""),
-        not_yet("switch-on", ""),
-        not_yet("switch-off", ""),
-        not_yet("show-on-off-events", ""),
+        value("switch-on", "event").help("only samples behind the first of this event"),
+        value("switch-off", "event")
+            .help("no samples behind one of this event, until one of --switch-on"),
+        switch("show-on-off-events").help("print the samples that switch, too"),
         debuginfod::option(),
         jobs::option(),
     ]
@@ -178,4 +191,16 @@ pub(super) fn refuse_script(matches: &ArgMatches, context: &Context) -> Result<(
     } else {
         error.hint(format!("-i {word} reads a recording of that name"))
     })
+}
+
+/// Options that leave each other nothing to do.
+pub(super) fn refuse_mixtures(matches: &ArgMatches, settings: &Settings) -> Result<(), CliError> {
+    let dumps = dump::is_wanted(matches);
+    let refused = match (dumps, settings.checks, settings.per_event) {
+        (true, true, _) => "-D prints everything, --debug-mode nothing",
+        (true, _, true) => "-D prints everything in one place, --per-event-dump each event apart",
+        (_, true, true) => "--debug-mode prints nothing, also not in files of --per-event-dump",
+        _ => return Ok(()),
+    };
+    Err(CliError::usage(refused))
 }

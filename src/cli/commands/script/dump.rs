@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 
+use clap::ArgMatches;
 use rperf_replay::{Render as _, Replay, What};
 use rperf_view::dump::Dump;
 use rperf_view::script::{Block, Join};
@@ -11,19 +12,31 @@ use crate::cli::context::Context;
 use crate::cli::dump;
 use crate::cli::error::CliError;
 use crate::cli::input::Input;
+use crate::cli::options::flag;
 
-pub(super) use crate::cli::dump::is_wanted;
+/// Whether it is asked for, in either order.
+pub(super) fn is_wanted(matches: &ArgMatches) -> bool {
+    dump::is_wanted(matches) || is_unsorted(matches)
+}
 
-/// Dumps all records, in the order in which perf delivers them.
+/// Whether it is asked for in the order of the file.
+pub(super) fn is_unsorted(matches: &ArgMatches) -> bool {
+    flag(matches, "dump-unsorted-raw-trace") == Some(true)
+}
+
+/// Dumps all records, in the order in which perf delivers them, or as they stand.
 pub(super) fn print(
     context: &Context,
     input: &Input,
     replay: &Replay<'_>,
     text: &SampleText<'_, '_>,
-    mut join: Join,
+    (mut join, unsorted): (Join, bool),
 ) -> Result<(), CliError> {
     let path = input.path.to_string_lossy();
-    let records = Dump::new(replay.data().described(), &path);
+    let mut records = Dump::new(replay.data().described(), &path);
+    if unsorted {
+        records = records.as_they_stand();
+    }
     let mut scratch = Scratch::default();
     let world = replay.world();
     dump::write(&mut context.stdout(), replay, records, |out, kind, what| {

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use rperf_lines::{Error, Field, Fields, Filter, Payloads, Selection};
-use rperf_perfdata::Described;
+use rperf_lines::{Error, EventSwitch, Field, Fields, Filter, Metrics, Payloads, Selection};
+use rperf_perfdata::{Described, EventDesc};
 use rperf_resolve::StackOptions;
 use rperf_view::script::{self, Architecture, Layout, Style, TimeOfDay};
 use rperf_wire::{Attr, Endian, EventType, RecordKind, SampleType};
@@ -53,6 +53,14 @@ pub(super) struct Plan {
     pub(super) kernel_paths: bool,
     /// Records that are shown beside samples.
     pub(super) records: Vec<RecordKind>,
+    /// Stretches between branches that are shown.
+    pub(super) max_blocks: Option<usize>,
+    /// Which samples other samples switch on and off.
+    pub(super) switch: EventSwitch,
+    /// Whether what the samples of events show must be told apart.
+    pub(super) parts: bool,
+    /// What groups of counters say together, if that is shown.
+    pub(super) metrics: Metrics,
 }
 
 impl Plan {
@@ -81,6 +89,12 @@ impl Plan {
             true => payloads(context, path, recording)?,
             false => Payloads::default(),
         };
+        let shows_metrics = |event: &EventDesc| selection.fields(&event.attr).has(Field::Metric);
+        let metrics = match recording.events.iter().any(shows_metrics) {
+            true => Metrics::new(recording),
+            false => Metrics::default(),
+        };
+        let switch = settings.switch(recording)?;
         let events = layouts(recording, &selection, settings)?;
         let are_shown = events.iter().any(Event::shows_callers);
         let unwound = (are_shown && has_copies(recording.events)).then_some(settings.max_stack);
@@ -94,6 +108,10 @@ impl Plan {
             stop: settings.stop.clone(),
             kernel_paths: settings.kernel_paths,
             records: settings.records.clone(),
+            max_blocks: settings.max_blocks,
+            parts: settings.per_event || switch.is_needed(),
+            switch,
+            metrics,
         })
     }
 }
@@ -141,6 +159,7 @@ fn style(recording: Described<'_>, settings: &Settings) -> Style {
     Style {
         name_columns: longest.unwrap_or_default(),
         full_paths: settings.full_source_paths,
+        brief: settings.brief,
         nanoseconds: settings.nanoseconds,
         clock: settings.clock,
         time_of_day: clock.map(|clock| TimeOfDay {

@@ -2,15 +2,16 @@
 
 use clap::ArgMatches;
 use rperf_lines::Line;
-use rperf_replay::{SideRecord, World};
-use rperf_view::script::{Block, write_record};
-use rperf_wire::{Record, RecordKind};
+use rperf_replay::{Machine, Order, SideRecord, World};
+use rperf_resolve::Place;
+use rperf_view::script::{Block, write_record, write_text_poke};
+use rperf_wire::{CpuMode, Record, RecordKind, TextPoke};
 
 use super::text::SampleText;
 use crate::cli::options::flag;
 
 /// Which option shows which records.
-const SHOWN: [(&str, &[RecordKind]); 8] = [
+const SHOWN: [(&str, &[RecordKind]); 9] = [
     (
         "show-task-events",
         &[RecordKind::COMM, RecordKind::FORK, RecordKind::EXIT],
@@ -28,6 +29,7 @@ const SHOWN: [(&str, &[RecordKind]); 8] = [
         "show-bpf-events",
         &[RecordKind::KSYMBOL, RecordKind::BPF_EVENT],
     ),
+    ("show-text-poke-events", &[RecordKind::TEXT_POKE]),
 ];
 
 /// The records that the options ask for.
@@ -71,6 +73,9 @@ impl SampleText<'_, '_> {
             period: 0,
             misc: side.raw.misc,
         };
+        if self.plan.parts {
+            block.begin_part(None);
+        }
         let kind = side.raw.kind;
         if !kind.is_user() {
             if !self.plan.filter.accepts_cpu(line.cpu) {
@@ -81,6 +86,19 @@ impl SampleText<'_, '_> {
                 event.layout.who(&line, kind, block);
             }
         }
-        write_record(&record, kind, side.raw.misc, &mut block.text);
+        match &record {
+            Record::TextPoke(poke) => self.text_poke(poke, side.order, &mut block.text),
+            _ => write_record(&record, kind, side.raw.misc, &mut block.text),
+        }
+    }
+
+    fn text_poke(&self, poke: &TextPoke<'_>, order: Order, out: &mut Vec<u8>) {
+        let at = Place {
+            machine: Machine::Host,
+            pid: 0,
+            order,
+        };
+        let frame = self.resolver.locate(at, CpuMode::Kernel, poke.addr);
+        write_text_poke(poke, self.lines.spot(&frame).symbol.as_ref(), out);
     }
 }

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use clap::ArgMatches;
-use rperf_lines::{Filter, Selection};
+use rperf_lines::{EventSwitch, Filter, Selection};
 use rperf_perfdata::{Described, Features};
 use rperf_resolve::Resolver;
 use rperf_symbol::{FileBytes, SearchPaths};
@@ -49,6 +49,18 @@ pub(super) struct Settings {
     pub(super) inlines: Option<bool>,
     /// Records that are shown beside samples.
     pub(super) records: Vec<RecordKind>,
+    /// Stretches between branches that are shown.
+    pub(super) max_blocks: Option<usize>,
+    /// Whether each event's samples go into a file of their own.
+    pub(super) per_event: bool,
+    /// Names of events that switch others on and off.
+    switch_on: Option<String>,
+    switch_off: Option<String>,
+    show_switches: bool,
+    /// `-L`: short names, CPUs without brackets.
+    pub(super) brief: bool,
+    /// Whether the order of samples is checked, and nothing printed.
+    pub(super) checks: bool,
     verbose: bool,
     /// Threads to work with.
     pub(super) jobs: NonZeroUsize,
@@ -86,6 +98,15 @@ impl Settings {
             full_source_paths: is_on("full-source-path"),
             inlines: flag(matches, "inline"),
             records: records::shown(matches),
+            max_blocks: matches
+                .get_one::<u64>("max-blocks")
+                .and_then(|max| usize::try_from(*max).ok()),
+            per_event: is_on("per-event-dump"),
+            switch_on: matches.get_one::<String>("switch-on").cloned(),
+            switch_off: matches.get_one::<String>("switch-off").cloned(),
+            show_switches: is_on("show-on-off-events"),
+            brief: is_on("Latency"),
+            checks: is_on("debug-mode"),
             verbose: context.verbosity(matches) > 0,
             jobs: jobs(matches, context)?,
             symbols: Symbols::new(matches, context)?,
@@ -123,6 +144,33 @@ impl Settings {
     /// Where the symbols of a recording with these features are looked for.
     pub(super) fn search_paths(&self, context: &Context, features: &Features<'_>) -> SearchPaths {
         self.symbols.search_paths(search_paths(context, features))
+    }
+
+    /// Which samples of `recording` others switch on and off.
+    ///
+    /// # Errors
+    ///
+    /// Status 255: names that no event has.
+    pub(super) fn switch(&self, recording: Described<'_>) -> Result<EventSwitch, CliError> {
+        let place = |what, name: &Option<String>| {
+            let Some(name) = name else {
+                return Ok(None);
+            };
+            let mut events = recording.events.iter();
+            match events.position(|event| event.name == *name) {
+                Some(place) => Ok(Some(place)),
+                None => Err(CliError::message(
+                    255,
+                    format!("switch-{what} event not found ({name})"),
+                )
+                .hint("'evlist' names the events of a recording")),
+            }
+        };
+        let (on, off) = (
+            place("on", &self.switch_on)?,
+            place("off", &self.switch_off)?,
+        );
+        Ok(EventSwitch::new(on, off, self.show_switches))
     }
 
     /// Which samples of `recording` are shown.

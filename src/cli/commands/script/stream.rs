@@ -3,6 +3,7 @@
 use std::io::{self, Write as _};
 use std::path::Path;
 
+use rperf_lines::{EventSwitch, SourceFiles};
 use rperf_perfdata::{PipeHead, PipeReader, Source};
 use rperf_replay::{Flow, Stream};
 use rperf_resolve::{Known, Resolver, StackSummary};
@@ -31,6 +32,12 @@ pub(super) fn print(
     if settings.records.contains(&RecordKind::FINISHED_ROUND) {
         return Err(CliError::usage(format!(
             "{} script: --show-round-events is not supported yet where a pipe is read",
+            context.program
+        )));
+    }
+    if settings.per_event {
+        return Err(CliError::usage(format!(
+            "{} script: --per-event-dump is not supported yet where a pipe is read",
             context.program
         )));
     }
@@ -104,8 +111,11 @@ struct Printer<'a> {
     /// With the revision of the head that it was made from.
     plan: Option<(u64, Plan)>,
     known: Option<Known>,
+    sources: SourceFiles<'static>,
     scratches: Vec<Scratch>,
     join: Join,
+    /// What the join follows, as it was at first.
+    switch: EventSwitch,
     guests: u64,
     stacks: StackSummary,
     /// Findings of the head that were told.
@@ -122,8 +132,10 @@ impl<'a> Printer<'a> {
             settings,
             plan: None,
             known: None,
+            sources: SourceFiles::new(&DiskFiles),
             scratches,
             join: Join::new(settings.clock, settings.nanoseconds),
+            switch: EventSwitch::default(),
             guests: 0,
             stacks: StackSummary::default(),
             told: 0,
@@ -135,7 +147,16 @@ impl<'a> Printer<'a> {
         self.warn_of_head(head);
         let plan = match self.plan.take() {
             Some((revision, plan)) if revision == head.revision() => plan,
-            _ => Plan::new(self.context, self.path, head.described(), self.settings)?,
+            _ => {
+                let recording = head.described();
+                let plan = Plan::new(self.context, self.path, recording, self.settings)?;
+                if self.switch != plan.switch {
+                    self.switch = plan.switch.clone();
+                    self.join.follow(plan.switch.clone());
+                }
+                self.join.set_metrics(plan.metrics.clone());
+                plan
+            }
         };
         let resolver = match self.known.take() {
             Some(known) => Resolver::resume(stream.world(), &DiskFiles, known),
@@ -144,7 +165,7 @@ impl<'a> Printer<'a> {
                 Resolver::new(stream.world(), &DiskFiles, paths).with_vdso(self.settings.vdso())
             }
         };
-        let text = SampleText::new(&resolver, &plan);
+        let text = SampleText::new(&resolver, &plan, &self.sources);
         let mut stdout = self.context.stdout();
         let mut written: io::Result<()> = Ok(());
         stream.deliver(&text, &mut self.scratches, &mut |block: &mut Block| {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rperf_lines::{Field, Lines, Spot, TextKey, Texts};
+use rperf_lines::{Field, Flow, FlowOptions, Line, Lines, SourceFiles, Spot, TextKey, Texts};
 use rperf_replay::{Epoch, Recent, Render, Sample, SideRecord, World};
 use rperf_resolve::{Frame, Place, Resolver, StackScratch, StackSummary, UserStacks};
 use rperf_view::script::Block;
@@ -12,10 +12,11 @@ use super::plan::{Event, Plan};
 
 /// Renders samples for one recording.
 pub(super) struct SampleText<'r, 'w> {
-    resolver: &'r Resolver<'w>,
-    lines: Lines<'r, 'w>,
+    pub(super) resolver: &'r Resolver<'w>,
+    pub(super) lines: Lines<'r, 'w>,
     stacks: UserStacks<'r, 'w>,
     pub(super) plan: &'r Plan,
+    sources: &'r SourceFiles<'r>,
     guests: AtomicU64,
 }
 
@@ -45,12 +46,17 @@ struct Who {
 }
 
 impl<'r, 'w> SampleText<'r, 'w> {
-    pub(super) fn new(resolver: &'r Resolver<'w>, plan: &'r Plan) -> Self {
+    pub(super) fn new(
+        resolver: &'r Resolver<'w>,
+        plan: &'r Plan,
+        sources: &'r SourceFiles<'r>,
+    ) -> Self {
         Self {
             resolver,
             lines: Lines::new(resolver).with_kernel_paths(plan.kernel_paths),
             stacks: UserStacks::new(resolver, plan.stacks.clone()),
             plan,
+            sources,
             guests: AtomicU64::new(0),
         }
     }
@@ -86,6 +92,76 @@ impl<'r, 'w> SampleText<'r, 'w> {
                 self.lines.spot(&frame)
             });
             event.layout.branch(&from, &to, &entry, out);
+        }
+    }
+
+    /// The sampled instruction, and those between branches.
+    fn code(&self, event: &Event, sample: &Sample<'_>, at: Place, block: &mut Block) {
+        let ip = sample.wire.ip.unwrap_or_default();
+        if event.layout.shows_insn() {
+            // As for branches, the address itself says whether it is the kernel's.
+            let frame = self.resolver.locate_data(at, CpuMode::User, ip);
+            let insn = self.lines.insn(&frame).filter(|_| ip != 0);
+            event.layout.insn(insn, &mut block.text);
+        }
+        let stack = sample.wire.branch_stack.as_ref();
+        let Some(stack) = stack.filter(|stack| event.layout.shows_flow() && !stack.is_empty())
+        else {
+            return;
+        };
+        let fields = event.layout.fields();
+        let options = FlowOptions {
+            max_blocks: self.plan.max_blocks,
+            places: fields.has(Field::Srcline),
+            sources: fields.has(Field::Srccode).then_some(self.sources),
+        };
+        block.text.push(b'\n');
+        let entries: Vec<_> = stack.iter().collect();
+        let flow = Flow::new(&self.lines, sample, options);
+        flow.walk(&entries, ip, &mut |step| {
+            event.layout.step(&step, sample.tid, block);
+        });
+    }
+
+    /// What stands on lines of its own behind that of the sample.
+    fn lines_behind(&self, event: &Event, sample: &Sample<'_>, line: &Line<'_>, block: &mut Block) {
+        let fields = event.layout.fields();
+        if fields.has(Field::Srccode) {
+            let ip = sample.wire.ip.unwrap_or_default();
+            let frame = self
+                .resolver
+                .locate(Lines::place(sample), sample.cpu_mode(), ip);
+            let place = self.resolver.source_line(&frame);
+            if let Some(text) = place.and_then(|place| self.sources.line(place)) {
+                block.put_source(&text, sample.tid);
+            }
+        }
+        if fields.has(Field::Metric) {
+            event.layout.metric(line, sample.event.0 as usize, block);
+        }
+    }
+
+    /// The address, or one line for each frame of the callchain.
+    fn address(
+        &self,
+        event: &Event,
+        sample: &Sample<'_>,
+        who: Who,
+        scratch: &mut Scratch,
+        out: &mut Vec<u8>,
+    ) {
+        match sample.wire.callchain {
+            Some(recorded) if event.layout.is_stacked() => {
+                out.push(b'\n');
+                let unwound = self.stacks.chain(sample, &mut scratch.unwinding);
+                let known = known(&mut scratch.known, event.known);
+                self.stack(event, who, unwound.unwrap_or(recorded), known, out);
+            }
+            _ => {
+                let ip = sample.wire.ip.unwrap_or_default();
+                let frame = self.resolver.locate(who.at, sample.cpu_mode(), ip);
+                event.layout.address(&self.spot(event, &frame), out);
+            }
         }
     }
 
@@ -274,6 +350,9 @@ impl Render for SampleText<'_, '_> {
             self.guests.fetch_add(1, Ordering::Relaxed);
             return;
         }
+        if self.plan.parts {
+            block.begin_part(Some(sample.event.0 as usize));
+        }
         let at = Lines::place(sample);
         let moment = scratch.recent.moment(world, sample.who(), sample.order);
         let line = self.lines.line(sample, moment.comm_at);
@@ -293,30 +372,18 @@ impl Render for SampleText<'_, '_> {
         }
         let out = &mut block.text;
         if fields.has(Field::Ip) {
-            match sample.wire.callchain {
-                Some(recorded) if event.layout.is_stacked() => {
-                    out.push(b'\n');
-                    let unwound = self.stacks.chain(sample, &mut scratch.unwinding);
-                    let known = known(&mut scratch.known, event.known);
-                    let who = Who {
-                        at,
-                        epoch: moment.epoch,
-                    };
-                    self.stack(event, who, unwound.unwrap_or(recorded), known, out);
-                }
-                _ => {
-                    let ip = sample.wire.ip.unwrap_or_default();
-                    let frame = self.resolver.locate(at, mode, ip);
-                    event.layout.address(&self.spot(event, &frame), out);
-                }
-            }
+            let epoch = moment.epoch;
+            self.address(event, sample, Who { at, epoch }, scratch, out);
         }
         if event.layout.has_after() {
             event.layout.registers(&sample.wire, out);
             self.branches(event, sample, at, out);
-            event.layout.after(&sample.wire, out);
+            event.layout.output(&sample.wire, out);
+            self.code(event, sample, at, block);
+            event.layout.after(&sample.wire, &mut block.text);
         }
-        out.push(b'\n');
+        block.text.push(b'\n');
+        self.lines_behind(event, sample, &line, block);
     }
 }
 

@@ -145,6 +145,23 @@ fn raw_events_show_the_memory_they_sampled() {
 }
 
 #[test]
+fn source_and_code_need_what_they_follow() {
+    let sampled = attr(EventType::SOFTWARE, &[SampleType::IP]);
+    assert!(fields(&["ip,srccode"], &sampled).is_ok());
+    for list in ["comm,srccode", "comm,srcline"] {
+        assert_eq!(fields(&[list], &sampled), Err(Error::NoAddressForLines));
+    }
+    let branches = Attr {
+        branch_sample_type: BranchSampleType::ANY,
+        ..sampled.clone()
+    };
+    for list in ["brstackinsn", "brstackinsnlen"] {
+        assert_eq!(fields(&[list], &sampled), Err(Error::NotAllBranches));
+        assert!(fields(&[list], &branches).is_ok());
+    }
+}
+
+#[test]
 fn words_are_refused_by_name() {
     let refused = |list: &str| {
         let error = applied(&[list]).unwrap_err();
@@ -152,10 +169,6 @@ fn words_are_refused_by_name() {
         error.to_string()
     };
     assert_eq!(refused("comm,nosuch"), "Invalid field requested.");
-    assert_eq!(
-        refused("comm,srccode"),
-        "field 'srccode' is not supported yet"
-    );
     assert_eq!(refused("x:comm"), "Invalid event type in field string.");
     assert_eq!(
         refused(""),

@@ -3,13 +3,10 @@
 use std::io::{self, Write};
 
 use rperf_perfdata::EventDesc;
-use rperf_wire::{Endian, RawRecord, Read, ReadFormat, Record, SampleId, TextPoke};
+use rperf_wire::{Endian, RawRecord, Read, ReadFormat, Record, SampleId};
 
 use super::{Alternate, name};
-use crate::script::write_record;
-
-/// Bytes of changed code on a line.
-const POKED: usize = 16;
+use crate::script::record::{text_poke, write_record};
 
 /// Writes name and fields of a record whose body has lost its trailer, to the end of its line.
 pub(super) fn write(
@@ -47,7 +44,7 @@ pub(super) fn write(
             format!(" pid: {pid} tid: {tid}\n")
         }
         Record::AuxOutputHwId(id) => format!(" hw_id: {}\n", Alternate(id.hw_id)),
-        Record::TextPoke(poke) => text_poke(poke),
+        Record::TextPoke(poke) => text_poke(poke, None),
         Record::CallchainDeferred(chain) => {
             let (cookie, count) = (chain.cookie, chain.ips.len());
             writeln!(out, "PERF_RECORD_{name} cookie: {cookie:#x} nr:{count}")?;
@@ -82,16 +79,4 @@ fn counter(read: &Read<'_>, event: &EventDesc) -> String {
         }
     }
     text + ": unhandled!\n"
-}
-
-fn text_poke(poke: &TextPoke<'_>) -> String {
-    let (address, old, new) = (poke.addr, poke.old.len(), poke.new.len());
-    let mut text = format!(" {address:x}  old len {old} new len {new}\n");
-    for (name, bytes) in [("Old", poke.old), ("New", poke.new)] {
-        for bytes in bytes.chunks(POKED) {
-            let hex: String = bytes.iter().map(|byte| format!(" {byte:02x}")).collect();
-            text += &format!("            {name} bytes:{hex}\n");
-        }
-    }
-    text
 }

@@ -16,6 +16,10 @@ const AFTER: Fields = Fields::of(&[
     Field::PhysAddr,
     Field::DataPageSize,
     Field::CodePageSize,
+    Field::Insn,
+    Field::Insnlen,
+    Field::Brstackinsn,
+    Field::Brstackinsnlen,
 ]);
 const BRANCHES: Fields = Fields::of(&[Field::Brstack, Field::Brstacksym, Field::Brstackoff]);
 
@@ -107,12 +111,16 @@ impl Layout {
         branch::flags(entry.flags, out);
     }
 
+    /// Appends what a BPF program put out.
+    pub fn output(&self, sample: &Sample<'_>, out: &mut Vec<u8>) {
+        if self.bpf_output && self.fields.has(Field::BpfOutput) {
+            bpf_output(sample.raw.unwrap_or_default(), out);
+        }
+    }
+
     /// Appends what stands at the end.
     pub fn after(&self, sample: &Sample<'_>, out: &mut Vec<u8>) {
         let has = |field| self.fields.has(field);
-        if self.bpf_output && has(Field::BpfOutput) {
-            bpf_output(sample.raw.unwrap_or_default(), out);
-        }
         if has(Field::PhysAddr) {
             number::hexadecimal(out, sample.phys_addr.unwrap_or_default(), 16);
         }

@@ -1,7 +1,12 @@
 //! What depends on the samples before, and so is only known when blocks rendered side by side are put in order.
 
+use rperf_lines::SourceText;
+
 use super::number;
 use crate::header::calendar;
+
+/// Columns of a line's number before the text of the line.
+const SOURCE_COLUMNS: usize = 8;
 
 /// What times count from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -44,27 +49,40 @@ impl TimeOfDay {
     }
 }
 
-/// The text of consecutive samples, with gaps where [`Join`] fills in the rest.
+/// The text of consecutive samples, with gaps where [`Join`](super::Join) fills in the rest.
 #[derive(Debug, Clone, Default)]
 pub struct Block {
     /// The text without what is late.
     pub text: Vec<u8>,
-    late: Vec<Late>,
+    pub(super) late: Vec<Late>,
 }
 
-/// Something to be written at an offset of the block's text.
+/// Something to be decided at an offset of the block's text.
 #[derive(Debug, Clone, Copy)]
-struct Late {
-    offset: usize,
-    what: What,
+pub(super) struct Late {
+    pub(super) offset: usize,
+    pub(super) what: What,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum What {
+pub(super) enum What {
     /// A time to be counted from others.
     Time(u64),
     /// Blanks behind a text of this length, up to the longest before it.
     Blanks(usize),
+    /// Behind it, text of this length about a line of source, which is shown where the thread was last in another.
+    Source { tid: u32, line: u64, length: usize },
+    /// A sample that counts for the metrics of its group; behind it, the start of its line, of this length.
+    Metric {
+        event: usize,
+        period: u64,
+        cpu: u32,
+        /// The time that ends the start of the line, if that is shown.
+        time: Option<u64>,
+        length: usize,
+    },
+    /// From here on, a sample of this event; of none, another record.
+    Part(Option<usize>),
 }
 
 impl Block {
@@ -72,6 +90,12 @@ impl Block {
     pub fn clear(&mut self) {
         self.text.clear();
         self.late.clear();
+    }
+
+    /// What follows is of a sample of the event at this place, or of another record: [`Join`](super::Join) can leave it out
+    /// or tell it apart.
+    pub fn begin_part(&mut self, event: Option<usize>) {
+        self.put_off(What::Part(event));
     }
 
     pub(super) fn put_time_off(&mut self, time: u64) {
@@ -84,75 +108,31 @@ impl Block {
         self.put_off(What::Blanks(text.len()));
     }
 
-    fn put_off(&mut self, what: What) {
+    /// Appends a line with the text of a line of source, unless the thread `tid` was last there.
+    pub fn put_source(&mut self, source: &SourceText, tid: u32) {
+        let offset = self.text.len();
+        self.text.push(b'|');
+        let start = self.text.len();
+        number::decimal(&mut self.text, u64::from(source.number()), 0);
+        let digits = self.text.len() - start;
+        number::blanks(&mut self.text, SOURCE_COLUMNS.saturating_sub(digits) + 1);
+        self.text.extend_from_slice(source.bytes());
+        self.text.push(b'\n');
+        self.late.push(Late {
+            offset,
+            what: What::Source {
+                tid,
+                line: source.id(),
+                length: self.text.len() - offset,
+            },
+        });
+    }
+
+    pub(super) fn put_off(&mut self, what: What) {
         self.late.push(Late {
             offset: self.text.len(),
             what,
         });
-    }
-}
-
-/// Fills the gaps of the blocks of one recording, which must come in order.
-#[derive(Debug, Clone, Default)]
-pub struct Join {
-    clock: Clock,
-    nanoseconds: bool,
-    /// Time of the first sample or of the one before; 0 where there is none, as in perf.
-    origin: u64,
-    /// The longest text of the column so far.
-    column: usize,
-    joined: Vec<u8>,
-}
-
-impl Join {
-    /// Fills in times as `clock` and `nanoseconds` say.
-    #[must_use]
-    pub fn new(clock: Clock, nanoseconds: bool) -> Self {
-        Self {
-            clock,
-            nanoseconds,
-            origin: 0,
-            column: 0,
-            joined: Vec::new(),
-        }
-    }
-
-    /// The whole text of the next block.
-    pub fn join<'a>(&'a mut self, block: &'a Block) -> &'a [u8] {
-        if block.late.is_empty() {
-            return &block.text;
-        }
-        self.joined.clear();
-        let mut done = 0;
-        for late in &block.late {
-            let before = block.text.get(done..late.offset).unwrap_or_default();
-            self.joined.extend_from_slice(before);
-            done = late.offset;
-            match late.what {
-                What::Time(at) => {
-                    let shown = self.since(at);
-                    time(&mut self.joined, shown, self.nanoseconds);
-                }
-                What::Blanks(length) => {
-                    self.column = self.column.max(length);
-                    number::blanks(&mut self.joined, self.column - length);
-                }
-            }
-        }
-        self.joined
-            .extend_from_slice(block.text.get(done..).unwrap_or_default());
-        &self.joined
-    }
-
-    fn since(&mut self, time: u64) -> u64 {
-        if self.origin == 0 {
-            self.origin = time;
-        }
-        let since = time.wrapping_sub(self.origin);
-        if self.clock == Clock::SinceBefore {
-            self.origin = time;
-        }
-        since
     }
 }
 
@@ -173,36 +153,6 @@ pub(super) fn time(out: &mut Vec<u8>, time: u64, nanoseconds: bool) {
 mod tests {
     use super::*;
 
-    fn joined(clock: Clock) -> String {
-        let mut join = Join::new(clock, true);
-        let mut text = String::new();
-        for times in [&[5_u64, 7][..], &[], &[10]] {
-            let mut block = Block::default();
-            for time in times {
-                block.text.push(b'<');
-                block.put_time_off(*time);
-                block.text.push(b'>');
-            }
-            text += std::str::from_utf8(join.join(&block)).unwrap();
-        }
-        text.replace("    0.00000000", "")
-    }
-
-    #[test]
-    fn columns_grow_across_blocks() {
-        let mut join = Join::default();
-        let mut text = String::new();
-        for words in [&["ab", "a"][..], &["abc"], &["a", ""]] {
-            let mut block = Block::default();
-            for word in words {
-                block.put_column(word.as_bytes());
-                block.text.push(b'|');
-            }
-            text += std::str::from_utf8(join.join(&block)).unwrap();
-        }
-        assert_eq!(text, "ab|a |abc|a  |   |");
-    }
-
     #[test]
     fn times_of_day_go_both_ways_from_the_known_moment() {
         let clock = TimeOfDay {
@@ -217,11 +167,5 @@ mod tests {
         };
         assert_eq!(text(2_000_001_999, false), "2026-11-21 09:01:13.500001 ");
         assert_eq!(text(999_999_999, true), "2026-11-21 09:01:12.499999999 ");
-    }
-
-    #[test]
-    fn times_count_across_blocks() {
-        assert_eq!(joined(Clock::SinceFirst), "<0: ><2: ><5: >");
-        assert_eq!(joined(Clock::SinceBefore), "<0: ><2: ><3: >");
     }
 }

@@ -3,20 +3,27 @@
 pub(crate) mod branch;
 mod data_source;
 mod details;
+mod flow;
+mod join;
 mod late;
 mod number;
-mod record;
+pub(crate) mod record;
 mod registers;
 
 use rperf_lines::{Field, Fields, Line, Source, Spot};
 use rperf_wire::{Misc, RecordKind};
 
-pub use self::late::{Block, Clock, Join, TimeOfDay};
-pub use self::record::write_record;
+use self::late::{Late, What};
+
+pub use self::join::Join;
+pub use self::late::{Block, Clock, TimeOfDay};
+pub use self::record::{write_record, write_text_poke};
 pub use self::registers::Architecture;
 
 /// Columns of a comm that stands before a single line; with a callchain it isn't padded.
 const COMM_COLUMNS: usize = 16;
+/// Columns of a comm with `-L`, which cuts it.
+const BRIEF_COLUMNS: usize = 8;
 /// Columns of ids of processes and threads.
 const ID_COLUMNS: usize = 5;
 /// Columns of an address.
@@ -60,6 +67,8 @@ pub struct Style {
     pub name_columns: usize,
     /// Source files by their whole path.
     pub full_paths: bool,
+    /// `-L`: names in eight columns, CPUs without brackets.
+    pub brief: bool,
     /// `--ns`: nine digits behind the point.
     pub nanoseconds: bool,
     /// What times count from.
@@ -118,16 +127,49 @@ impl Layout {
 
     /// Appends comm, ids, CPU and time, which records of any kind have.
     pub fn who(&self, line: &Line<'_>, kind: RecordKind, block: &mut Block) {
+        self.up_to_time(line, kind, &mut block.text);
+        if self.fields.has(Field::Time) {
+            match self.style.clock {
+                Clock::Recorded => late::time(&mut block.text, line.time, self.style.nanoseconds),
+                Clock::SinceFirst | Clock::SinceBefore => block.put_time_off(line.time),
+            }
+        }
+    }
+
+    /// Has [`Join`] count a sample of the event at place `event`, and show what the counters of its group say.
+    pub fn metric(&self, line: &Line<'_>, event: usize, block: &mut Block) {
+        let offset = block.text.len();
+        self.up_to_time(line, RecordKind::SAMPLE, &mut block.text);
+        let what = What::Metric {
+            event,
+            period: line.period,
+            cpu: line.cpu,
+            time: self.fields.has(Field::Time).then_some(line.time),
+            length: block.text.len() - offset,
+        };
+        block.late.push(Late { offset, what });
+    }
+
+    fn up_to_time(&self, line: &Line<'_>, kind: RecordKind, out: &mut Vec<u8>) {
         let has = |field| self.fields.has(field);
-        let out = &mut block.text;
         if has(Field::Comm) {
-            let columns = if self.stacked { 0 } else { COMM_COLUMNS };
-            number::right(out, line.comm.as_bytes(), columns);
+            let (columns, longest) = match self.stacked {
+                _ if self.style.brief => (BRIEF_COLUMNS, BRIEF_COLUMNS),
+                true => (0, usize::MAX),
+                false => (COMM_COLUMNS, usize::MAX),
+            };
+            let comm = line.comm.as_bytes();
+            number::right(out, comm.get(..longest).unwrap_or(comm), columns);
             out.push(b' ');
         }
         self.ids(line, out);
-        if has(Field::Cpu) {
-            cpu(line.cpu, out);
+        match has(Field::Cpu) {
+            true if self.style.brief => {
+                number::right(out, number::signed(line.cpu).as_ref(), 3);
+                out.push(b' ');
+            }
+            true => cpu(line.cpu, out),
+            false => {}
         }
         if has(Field::Misc) {
             misc(line.misc, kind, out);
@@ -136,12 +178,6 @@ impl Layout {
             && has(Field::Tod)
         {
             time_of_day.write(line.time, self.style.nanoseconds, out);
-        }
-        if has(Field::Time) {
-            match self.style.clock {
-                Clock::Recorded => late::time(out, line.time, self.style.nanoseconds),
-                Clock::SinceFirst | Clock::SinceBefore => block.put_time_off(line.time),
-            }
         }
     }
 
@@ -158,7 +194,7 @@ impl Layout {
         out.push(b' ');
         number::hexadecimal(out, spot.ip, ADDRESS_COLUMNS);
         self.names(spot, out);
-        self.source(spot, out);
+        self.source(spot, b"\n  ", out);
     }
 
     /// Appends one frame of a callchain, with the end of its line.
@@ -166,7 +202,7 @@ impl Layout {
         out.push(b'\t');
         number::hexadecimal(out, spot.in_stack, ADDRESS_COLUMNS);
         self.names(spot, out);
-        self.source(spot, out);
+        self.source(spot, b"\n  ", out);
         if spot.inlined {
             out.extend_from_slice(b" (inlined)");
         }
@@ -201,8 +237,8 @@ impl Layout {
         }
     }
 
-    /// `FILE:LINE` on a line of its own.
-    fn source(&self, spot: &Spot<'_>, out: &mut Vec<u8>) {
+    /// `FILE:LINE` behind what parts it from the address.
+    fn source(&self, spot: &Spot<'_>, parted: &[u8], out: &mut Vec<u8>) {
         if !self.fields.has(Field::Srcline) {
             return;
         }
@@ -213,13 +249,13 @@ impl Layout {
                     true => line.path,
                     false => line.file_name(),
                 };
-                out.extend_from_slice(b"\n  ");
+                out.extend_from_slice(parted);
                 out.extend_from_slice(path.as_bytes());
                 out.push(b':');
                 number::decimal(out, u64::from(line.line), 0);
             }
             Source::Address { object, address } => {
-                out.extend_from_slice(b"\n  ");
+                out.extend_from_slice(parted);
                 out.extend_from_slice(object.as_bytes());
                 out.push(b'[');
                 number::hexadecimal(out, address, 0);

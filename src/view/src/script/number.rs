@@ -81,6 +81,15 @@ pub(super) fn decimal(out: &mut Vec<u8>, value: u64, width: usize) {
     right(out, Digits::decimal(value).as_bytes(), width);
 }
 
+/// `%0*llx`.
+#[inline]
+pub(super) fn hexadecimal_zeros(out: &mut Vec<u8>, value: u64, width: usize) {
+    let digits = Digits::hexadecimal(value);
+    let digits = digits.as_bytes();
+    out.resize(out.len() + width.saturating_sub(digits.len()), b'0');
+    out.extend_from_slice(digits);
+}
+
 /// `%0*llu`.
 #[inline]
 pub(super) fn decimal_zeros(out: &mut Vec<u8>, value: u64, width: usize) {

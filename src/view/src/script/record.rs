@@ -1,6 +1,9 @@
 //! Records that are no samples, as text: one line each, but for namespaces.
 
-use rperf_wire::{Cgroup, Misc, Mmap, Mmap2, MmapId, Namespaces, Record, RecordKind, Switch, Task};
+use rperf_lines::Named;
+use rperf_wire::{
+    Cgroup, Misc, Mmap, Mmap2, MmapId, Namespaces, Record, RecordKind, Switch, Task, TextPoke,
+};
 
 /// Names of the namespaces, in the order of `enum` in linux/perf_event.h.
 const NAMESPACES: [&str; 7] = ["net", "uts", "ipc", "pid", "user", "mnt", "cgroup"];
@@ -8,6 +11,8 @@ const NAMESPACES: [&str; 7] = ["net", "uts", "ipc", "pid", "user", "mnt", "cgrou
 const IN_A_LINE: usize = 4;
 /// `PROT_READ`, `PROT_WRITE`, `PROT_EXEC` of mmap(2).
 const PROTECTION: [(u32, u8); 3] = [(1, b'r'), (2, b'w'), (4, b'x')];
+/// Changed bytes in a line.
+const POKED: usize = 16;
 /// `MAP_SHARED` of mmap(2).
 const SHARED: u32 = 1;
 
@@ -55,6 +60,28 @@ pub fn write_record(record: &Record<'_>, kind: RecordKind, misc: Misc, out: &mut
         _ => {}
     }
     out.push(b'\n');
+}
+
+/// Appends what changed in the kernel's code, in the function `symbol`: ` ffffffff81000000 start+0x0 old len 5 new len 5`,
+/// and the bytes before and after on lines of their own.
+pub fn write_text_poke(poke: &TextPoke<'_>, symbol: Option<&Named<'_>>, out: &mut Vec<u8>) {
+    put(out, "PERF_RECORD_TEXT_POKE");
+    put(out, &text_poke(poke, symbol));
+}
+
+/// The same without the record's name.
+pub(crate) fn text_poke(poke: &TextPoke<'_>, symbol: Option<&Named<'_>>) -> String {
+    let symbol = symbol.map(|symbol| format!("{}+{:#x}", symbol.name, symbol.offset));
+    let (address, old, new) = (poke.addr, poke.old.len(), poke.new.len());
+    let symbol = symbol.unwrap_or_default();
+    let mut text = format!(" {address:x} {symbol} old len {old} new len {new}\n");
+    for (name, bytes) in [("Old", poke.old), ("New", poke.new)] {
+        for bytes in bytes.chunks(POKED) {
+            let hex: String = bytes.iter().map(|byte| format!(" {byte:02x}")).collect();
+            text += &format!("            {name} bytes:{hex}\n");
+        }
+    }
+    text
 }
 
 fn put(out: &mut Vec<u8>, text: &str) {

@@ -15,9 +15,10 @@ const DEFAULT: [Field; 10] = [
     Field::Period,
 ];
 
-const STYLE: Style = Style {
+pub(super) const STYLE: Style = Style {
     name_columns: 16,
     full_paths: false,
+    brief: false,
     nanoseconds: false,
     clock: Clock::Recorded,
     time_of_day: None,

@@ -1,0 +1,371 @@
+//! What the counters of a group say together: `metric`. The kinds and rules are those of perf 6.1's `stat`.
+
+use std::ops::Range;
+
+use rperf_perfdata::Described;
+use rperf_wire::{Attr, AttrFlags, EventType};
+
+/// The counters of a recording's groups, sample by sample. Samples must come in order.
+#[derive(Debug, Clone, Default)]
+pub struct Metrics {
+    events: Vec<Event>,
+    counts: Vec<Count>,
+}
+
+/// One value with its meaning.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Metric {
+    /// The value.
+    pub value: f64,
+    /// How it is shown.
+    pub form: Form,
+    /// What it counts.
+    pub unit: String,
+    /// Whether perf begins another line before it: its start stands twice.
+    pub is_second: bool,
+}
+
+/// How a value is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// `%7.2f `.
+    Ratio,
+    /// `%7.2f%%`.
+    Percent,
+    /// `%8.3f %%`.
+    FinePercent,
+    /// `%8.3f`.
+    Rate,
+}
+
+/// One event of the recording.
+#[derive(Debug, Clone)]
+struct Event {
+    kind: Kind,
+    /// What it does not count; only equal ones are compared.
+    excluded: u64,
+    leader: usize,
+    /// Of a leader, the places of its group; empty for an event alone.
+    group: Range<usize>,
+    /// Of a leader, samples of its group since the last metrics.
+    seen: usize,
+    /// Its latest count.
+    value: f64,
+}
+
+/// What other counts are compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Nanoseconds,
+    Cycles,
+    Instructions,
+    CacheReferences,
+    CacheMisses,
+    Branches,
+    BranchMisses,
+    StalledFrontend,
+    StalledBackend,
+    /// Accesses of a cache, by its number in `PERF_COUNT_HW_CACHE_*`.
+    Cache(u64),
+    /// Read misses of a cache.
+    CacheReadMisses(u64),
+    Other,
+}
+
+/// Counts of one kind on one CPU since the group began.
+#[derive(Debug, Clone)]
+struct Count {
+    kind: Kind,
+    cpu: u32,
+    excluded: u64,
+    mean: f64,
+    number: f64,
+}
+
+/// `PERF_COUNT_HW_CACHE_OP_READ` with `PERF_COUNT_HW_CACHE_RESULT_MISS`.
+const READ_MISS: u64 = 1 << 16;
+
+impl Kind {
+    fn of(attr: &Attr) -> Self {
+        match (attr.kind, attr.config) {
+            (EventType::SOFTWARE, 0 | 1) => Self::Nanoseconds,
+            (EventType::HARDWARE, 0) => Self::Cycles,
+            (EventType::HARDWARE, 1) => Self::Instructions,
+            (EventType::HARDWARE, 2) => Self::CacheReferences,
+            (EventType::HARDWARE, 3) => Self::CacheMisses,
+            (EventType::HARDWARE, 4) => Self::Branches,
+            (EventType::HARDWARE, 5) => Self::BranchMisses,
+            (EventType::HARDWARE, 7) => Self::StalledFrontend,
+            (EventType::HARDWARE, 8) => Self::StalledBackend,
+            (EventType::HW_CACHE, cache @ 0..=4) => Self::Cache(cache),
+            (EventType::HW_CACHE, config @ READ_MISS..=0x1_0004) => {
+                Self::CacheReadMisses(config - READ_MISS)
+            }
+            _ => Self::Other,
+        }
+    }
+
+    /// What misses are a part of, and in which words.
+    fn missed(self) -> Option<(Self, &'static str)> {
+        Some(match self {
+            Self::BranchMisses => (Self::Branches, "of all branches"),
+            Self::CacheMisses => (Self::CacheReferences, "of all cache refs"),
+            Self::CacheReadMisses(cache) => {
+                let unit = match cache {
+                    0 => "of all L1-dcache accesses",
+                    1 => "of all L1-icache accesses",
+                    2 => "of all LL-cache accesses",
+                    3 => "of all dTLB cache accesses",
+                    _ => "of all iTLB cache accesses",
+                };
+                (Self::Cache(cache), unit)
+            }
+            _ => return None,
+        })
+    }
+}
+
+impl Metrics {
+    /// For the events of a recording. Events that are in no group have none.
+    #[must_use]
+    pub fn new(recording: Described<'_>) -> Self {
+        let excluded = AttrFlags::EXCLUDE_KERNEL
+            | AttrFlags::EXCLUDE_USER
+            | AttrFlags::EXCLUDE_HV
+            | AttrFlags::EXCLUDE_HOST
+            | AttrFlags::EXCLUDE_IDLE;
+        let event = |(index, attr): (usize, &Attr)| Event {
+            kind: Kind::of(attr),
+            excluded: (attr.flags & excluded).0,
+            leader: index,
+            group: 0..0,
+            seen: 0,
+            value: 0.0,
+        };
+        let attrs = recording.events.iter().map(|event| &event.attr);
+        let mut events: Vec<_> = attrs.enumerate().map(event).collect();
+        for group in recording.features.group_desc().unwrap_or_default() {
+            let (leader, members) = (group.leader as usize, group.members as usize);
+            let places = leader..leader.saturating_add(members).min(events.len());
+            for event in events.get_mut(places.clone()).unwrap_or_default() {
+                event.leader = leader;
+            }
+            if let Some(event) = events.get_mut(leader) {
+                event.group = places;
+            }
+        }
+        Self {
+            events,
+            counts: Vec::new(),
+        }
+    }
+
+    /// Counts a sample of the event at place `event`; calls `shown` for what the counts say, once all of the group are there.
+    pub fn add(&mut self, event: usize, period: u64, cpu: u32, mut shown: impl FnMut(Metric)) {
+        let Some(leader) = self.events.get(event).map(|event| event.leader) else {
+            return;
+        };
+        let Some(group) = self.events.get_mut(leader) else {
+            return;
+        };
+        group.seen += 1;
+        let (is_first, is_last) = (group.seen == 1, group.seen == group.group.len());
+        let members = group.group.clone().skip(1);
+        if is_last {
+            group.seen = 0;
+        }
+        if is_first {
+            self.counts.clear();
+        }
+        self.count(event, period as f64, cpu);
+        if is_last {
+            for member in members {
+                self.of_member(member, cpu, &mut shown);
+            }
+        }
+    }
+
+    fn count(&mut self, event: usize, value: f64, cpu: u32) {
+        let Some(event) = self.events.get_mut(event) else {
+            return;
+        };
+        event.value = value;
+        let (kind, excluded) = (event.kind, event.excluded);
+        let same =
+            |count: &&mut Count| (count.kind, count.cpu, count.excluded) == (kind, cpu, excluded);
+        match self.counts.iter_mut().find(same) {
+            Some(count) => {
+                count.number += 1.0;
+                count.mean += (value - count.mean) / count.number;
+            }
+            None => self.counts.push(Count {
+                kind,
+                cpu,
+                excluded,
+                mean: value,
+                number: 1.0,
+            }),
+        }
+    }
+
+    fn of_member(&self, member: usize, cpu: u32, shown: &mut impl FnMut(Metric)) {
+        let Some(event) = self.events.get(member) else {
+            return;
+        };
+        let mean = |kind| {
+            let mut counts = self.counts.iter();
+            let same = |count: &&Count| {
+                (count.kind, count.cpu, count.excluded) == (kind, cpu, event.excluded)
+            };
+            counts.find(same).map(|count| count.mean)
+        };
+        let value = event.value;
+        let mut show = |value: f64, form, unit: &str, is_second| {
+            shown(Metric {
+                value,
+                form,
+                unit: unit.to_owned(),
+                is_second,
+            });
+        };
+        let part = |of: f64, scale: f64| if of == 0.0 { 0.0 } else { value / of * scale };
+        let cycles = mean(Kind::Cycles).filter(|cycles| *cycles != 0.0);
+        if let Some((all, unit)) = event.kind.missed() {
+            let Some(all) = mean(all) else {
+                return;
+            };
+            match event.kind {
+                Kind::CacheMisses => show(part(all, 100.0), Form::FinePercent, unit, false),
+                _ => show(part(all, 100.0), Form::Percent, unit, false),
+            }
+            return;
+        }
+        match event.kind {
+            Kind::Instructions => {
+                if let Some(cycles) = cycles {
+                    show(value / cycles, Form::Ratio, "insn per cycle", false);
+                }
+                let stalled = [Kind::StalledFrontend, Kind::StalledBackend];
+                let stalled = stalled.map(|kind| mean(kind).unwrap_or_default());
+                let stalled = stalled[0].max(stalled[1]);
+                if stalled != 0.0 && value != 0.0 {
+                    show(
+                        stalled / value,
+                        Form::Ratio,
+                        "stalled cycles per insn",
+                        true,
+                    );
+                }
+            }
+            Kind::StalledFrontend => {
+                let ratio = part(cycles.unwrap_or_default(), 100.0);
+                if ratio != 0.0 {
+                    show(ratio, Form::Percent, "frontend cycles idle", false);
+                }
+            }
+            Kind::StalledBackend => {
+                let ratio = part(cycles.unwrap_or_default(), 100.0);
+                show(ratio, Form::Percent, "backend cycles idle", false);
+            }
+            // Of clocks perf shows how many CPUs were in use, which takes the time that passed, and a recording has none.
+            Kind::Nanoseconds => {}
+            Kind::Cycles => {
+                if let Some(time) = mean(Kind::Nanoseconds).filter(|time| *time != 0.0) {
+                    show(value / time, Form::Rate, "GHz", false);
+                }
+            }
+            _ => {
+                if let Some(time) = mean(Kind::Nanoseconds) {
+                    let (rate, prefix) = scaled(part(time, 1e9));
+                    show(rate, Form::Rate, &format!("{prefix}/sec"), false);
+                }
+            }
+        }
+    }
+}
+
+/// A rate with the prefix of its unit.
+fn scaled(mut rate: f64) -> (f64, &'static str) {
+    let mut prefix = "";
+    for next in ["K", "M", "G"] {
+        if rate > 1000.0 {
+            rate /= 1000.0;
+            prefix = next;
+        }
+    }
+    (rate, prefix)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Metrics of one group of events of these kinds.
+    fn group(kinds: &[Kind]) -> Metrics {
+        let event = |kind: &Kind| Event {
+            kind: *kind,
+            excluded: 0,
+            leader: 0,
+            group: 0..0,
+            seen: 0,
+            value: 0.0,
+        };
+        let mut events: Vec<_> = kinds.iter().map(event).collect();
+        events[0].group = 0..kinds.len();
+        Metrics {
+            events,
+            counts: Vec::new(),
+        }
+    }
+
+    fn shown(metrics: &mut Metrics, samples: &[(usize, u64, u32)]) -> Vec<(f64, String)> {
+        let mut found = Vec::new();
+        for (event, period, cpu) in samples {
+            metrics.add(*event, *period, *cpu, |metric| {
+                found.push((metric.value, metric.unit))
+            });
+        }
+        found
+    }
+
+    #[test]
+    fn once_for_each_round_of_the_group() {
+        let mut metrics = group(&[Kind::Cycles, Kind::Instructions]);
+        let rounds = [
+            (0, 100, 1),
+            (1, 250, 1),
+            (0, 100, 1),
+            (1, 50, 1),
+            (0, 100, 1),
+        ];
+        let per_cycle = |value: f64| (value, "insn per cycle".to_owned());
+        assert_eq!(
+            shown(&mut metrics, &rounds),
+            [per_cycle(2.5), per_cycle(0.5)]
+        );
+        // The round that has begun ends here, on another CPU: there are no cycles.
+        assert_eq!(shown(&mut metrics, &[(1, 50, 2)]), []);
+        assert_eq!(shown(&mut metrics, &[(7, 50, 2)]), []);
+    }
+
+    #[test]
+    fn rates_by_time() {
+        let mut metrics = group(&[Kind::Nanoseconds, Kind::Cycles, Kind::Other]);
+        let round = [(0, 2_000_000, 0), (1, 5_000_000, 0), (2, 10, 0)];
+        assert_eq!(
+            shown(&mut metrics, &round),
+            [(2.5, "GHz".to_owned()), (5.0, "K/sec".to_owned())]
+        );
+        assert_eq!(scaled(999.0), (999.0, ""));
+        assert_eq!(scaled(2e9), (2.0, "G"));
+    }
+
+    #[test]
+    fn an_event_alone_says_nothing() {
+        let mut metrics = group(&[Kind::Cycles, Kind::Instructions]);
+        metrics.events[0].group = 0..0;
+        metrics.events[1].leader = 1;
+        let samples = [(0, 100, 0), (1, 100, 0), (1, 100, 0)];
+        assert_eq!(shown(&mut metrics, &samples), []);
+    }
+}

@@ -1,0 +1,145 @@
+//! The text of source files, for `srccode`.
+
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use rperf_resolve::SourceLine;
+use rperf_symbol::{FileBytes, Files};
+use rustc_hash::FxHashMap;
+
+/// Source files, read when a line of them is wanted for the first time. Shared by all threads.
+pub struct SourceFiles<'f> {
+    files: &'f dyn Files,
+    /// By path; `None` for what can't be read.
+    read: RwLock<FxHashMap<Box<str>, Option<Arc<SourceFile>>>>,
+}
+
+/// One file.
+#[derive(Debug)]
+struct SourceFile {
+    number: u32,
+    bytes: FileBytes,
+    /// Where lines begin; lines are numbered from 1.
+    starts: Vec<usize>,
+}
+
+/// One line of a source file.
+#[derive(Debug, Clone)]
+pub struct SourceText {
+    file: Arc<SourceFile>,
+    line: u32,
+}
+
+impl<'f> SourceFiles<'f> {
+    /// Files as `files` gives them.
+    #[must_use]
+    pub fn new(files: &'f dyn Files) -> Self {
+        Self {
+            files,
+            read: RwLock::default(),
+        }
+    }
+
+    /// The line at `place`, if there is such a file with so many lines.
+    #[must_use]
+    pub fn line(&self, place: SourceLine<'_>) -> Option<SourceText> {
+        let line = place.line;
+        let file = self.file(place.path)?;
+        file.line(line)
+            .is_some()
+            .then_some(SourceText { file, line })
+    }
+
+    fn file(&self, path: &str) -> Option<Arc<SourceFile>> {
+        let read = self.read.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = read.get(path) {
+            return known.clone();
+        }
+        drop(read);
+        let bytes = self.files.read(Path::new(path)).ok();
+        let mut read = self.read.write().unwrap_or_else(PoisonError::into_inner);
+        let number = u32::try_from(read.len()).unwrap_or(u32::MAX);
+        let made = || bytes.map(|bytes| Arc::new(SourceFile::new(number, bytes)));
+        read.entry(path.into()).or_insert_with(made).clone()
+    }
+}
+
+impl SourceFile {
+    fn new(number: u32, bytes: FileBytes) -> Self {
+        let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+        let behind = ends.map(|(end, _)| end + 1);
+        let starts = std::iter::once(0)
+            .chain(behind)
+            .filter(|start| *start < bytes.len());
+        let starts = starts.collect();
+        Self {
+            number,
+            bytes,
+            starts,
+        }
+    }
+
+    fn line(&self, line: u32) -> Option<&[u8]> {
+        let index = usize::try_from(line).ok()?.checked_sub(1)?;
+        let rest = self.bytes.get(*self.starts.get(index)?..)?;
+        rest.split(|byte| *byte == b'\n').next()
+    }
+}
+
+impl SourceText {
+    /// Its number, from 1.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.line
+    }
+
+    /// Its text, without the end of the line.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        self.file.line(self.line).unwrap_or_default()
+    }
+
+    /// A number that no other line of any file has.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        u64::from(self.file.number) << 32 | u64::from(self.line)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rperf_symbol::MemoryFiles;
+
+    #[test]
+    fn lines_by_file_and_number() {
+        let mut files = MemoryFiles::new();
+        files.insert("/src/a.c", b"one\n\n\tthree\nfour".to_vec());
+        files.insert("/src/b.c", b"one\n".to_vec());
+        files.insert("/src/empty.c", Vec::new());
+        let sources = SourceFiles::new(&files);
+        let line = |path, line| sources.line(SourceLine { path, line });
+        let text = |path, number| {
+            let found = line(path, number)?;
+            assert_eq!(found.number(), number);
+            Some(String::from_utf8(found.bytes().to_vec()).unwrap())
+        };
+        for (number, expected) in [
+            (0, None),
+            (1, Some("one")),
+            (2, Some("")),
+            (3, Some("\tthree")),
+            (4, Some("four")),
+            (5, None),
+        ] {
+            assert_eq!(text("/src/a.c", number).as_deref(), expected);
+        }
+        assert_eq!(text("/src/b.c", 2), None);
+        assert_eq!(text("/src/empty.c", 1), None);
+        assert_eq!(text("/src/gone.c", 1), None);
+        let ids = [("/src/a.c", 1), ("/src/a.c", 2), ("/src/b.c", 1)];
+        let ids = ids.map(|(path, number)| line(path, number).unwrap().id());
+        assert!(ids[0] != ids[1] && ids[0] != ids[2] && ids[1] != ids[2]);
+        assert_eq!(line("/src/a.c", 1).unwrap().id(), ids[0]);
+    }
+}

@@ -1,0 +1,212 @@
+//! Instructions: that of the sample, and those between branches.
+
+use std::io::Write as _;
+
+use rperf_lines::{Code, Field, Fields, Named, Spot, Step, Taken};
+
+use super::{Block, Layout, number};
+
+/// Fields that show the sampled instruction.
+const SAMPLED: Fields = Fields::of(&[Field::Insn, Field::Insnlen]);
+/// Fields that show the code between branches.
+const BETWEEN: Fields = Fields::of(&[Field::Brstackinsn, Field::Brstackinsnlen]);
+/// Columns of an instruction that branched.
+const BRANCH_COLUMNS: usize = 30;
+
+impl Layout {
+    /// Whether the sampled instruction is shown.
+    #[must_use]
+    pub fn shows_insn(&self) -> bool {
+        self.fields.has_any(SAMPLED)
+    }
+
+    /// Whether the code between branches is shown.
+    #[must_use]
+    pub fn shows_flow(&self) -> bool {
+        self.fields.has_any(BETWEEN)
+    }
+
+    /// Appends the sampled instruction, and how long it is.
+    pub fn insn(&self, bytes: Option<&[u8]>, out: &mut Vec<u8>) {
+        let bytes = bytes.unwrap_or_default();
+        if self.fields.has(Field::Insnlen) {
+            out.extend_from_slice(b" ilen: ");
+            number::decimal(out, bytes.len() as u64, 0);
+        }
+        if self.fields.has(Field::Insn) && !bytes.is_empty() {
+            out.extend_from_slice(b" insn:");
+            for byte in bytes {
+                out.push(b' ');
+                number::hexadecimal_zeros(out, u64::from(*byte), 2);
+            }
+        }
+    }
+
+    /// Appends a part of the code between the branches of a sample of thread `tid`.
+    pub fn step(&self, step: &Step<'_>, tid: u32, block: &mut Block) {
+        let out = &mut block.text;
+        match step {
+            Step::Symbol(spot) => self.function(spot, out),
+            Step::Insn(code) => {
+                self.code(code, 0, out);
+                if self.fields.has(Field::Brstackinsnlen) {
+                    out.push(b'\t');
+                    length(code, out);
+                }
+                out.push(b'\n');
+            }
+            Step::Branch(code, taken) => {
+                self.code(code, BRANCH_COLUMNS, out);
+                out.push(b'\t');
+                if self.fields.has(Field::Brstackinsnlen) {
+                    length(code, out);
+                    out.push(b'\t');
+                }
+                branched(taken, out);
+            }
+            Step::Source(text) => block.put_source(text, tid),
+            Step::Mismatch => {
+                out.extend_from_slice(b"\tmismatch of LBR data and executable\n");
+            }
+            Step::NotReaching => out.extend_from_slice(b"\t... not reaching sample ...\n"),
+        }
+    }
+
+    /// `symbol+offset:`, and the place in the source.
+    fn function(&self, spot: &Spot<'_>, out: &mut Vec<u8>) {
+        let Some(Named { name, offset }) = &spot.symbol else {
+            return;
+        };
+        out.push(b'\t');
+        out.extend_from_slice(name.as_bytes());
+        // perf counts in 32 bits.
+        let offset = (*offset as u32).cast_signed();
+        if offset != 0 {
+            out.extend_from_slice(format!("{offset:+}").as_bytes());
+        }
+        out.push(b':');
+        self.source(spot, b"\t", out);
+        out.push(b'\n');
+    }
+
+    /// The address, and `insn: BYTES`.
+    fn code(&self, code: &Code<'_>, columns: usize, out: &mut Vec<u8>) {
+        out.push(b'\t');
+        number::hexadecimal_zeros(out, code.ip, 16);
+        out.push(b'\t');
+        let start = out.len();
+        match code.bytes {
+            None => out.extend_from_slice(b"<bad>"),
+            Some(bytes) => {
+                out.extend_from_slice(b"insn: ");
+                for byte in bytes {
+                    number::hexadecimal_zeros(out, u64::from(*byte), 2);
+                    out.push(b' ');
+                }
+            }
+        }
+        number::blanks(out, columns.saturating_sub(out.len() - start));
+    }
+}
+
+fn length(code: &Code<'_>, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"ilen: ");
+    let length = code.bytes.map_or(0, <[u8]>::len);
+    number::decimal(out, length as u64, 0);
+}
+
+/// How a branch was taken, in words, to the end of the line.
+fn branched(taken: &Taken, out: &mut Vec<u8>) {
+    out.push(b'#');
+    for (bit, word) in [(1, " PRED"), (0, " MISPRED"), (2, " INTX"), (3, " ABORT")] {
+        if taken.flags >> bit & 1 == 1 {
+            out.extend_from_slice(word.as_bytes());
+        }
+    }
+    if taken.cycles != 0 {
+        let (cycles, total) = (taken.cycles, taken.total_cycles);
+        // Writing to a vector cannot fail.
+        let _ = write!(out, " {cycles} cycles [{total}]");
+        if taken.instructions != 0 {
+            let rate = taken.instructions as f32 / cycles as f32;
+            let _ = write!(out, " {rate:.2} IPC");
+        }
+    }
+    out.push(b'\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use rperf_lines::Source;
+    use rperf_lines::SourceLine;
+
+    use super::*;
+    use crate::script::{Event, Style, tests::STYLE};
+
+    fn written(fields: &[Field], steps: &[Step<'_>]) -> String {
+        let event = Event {
+            name: "cycles",
+            fields: Fields::of(fields),
+            stacked: false,
+            weight_parts: false,
+            bpf_output: false,
+        };
+        let layout = Layout::new(&event, Style { ..STYLE });
+        let mut block = Block::default();
+        for step in steps {
+            layout.step(step, 7, &mut block);
+        }
+        String::from_utf8(block.text).unwrap()
+    }
+
+    #[test]
+    fn code_between_branches() {
+        let code = |ip, bytes| Code { ip, bytes };
+        let place = SourceLine {
+            path: "/src/load.c",
+            line: 12,
+        };
+        let spot = Spot {
+            symbol: Some(Named {
+                name: "leaf",
+                offset: 4,
+            }),
+            source: Source::Line(place),
+            ..Spot::unknown(0x1004)
+        };
+        let taken = |flags, instructions| Taken {
+            flags,
+            cycles: flags >> 4 & 0xffff,
+            total_cycles: 30,
+            instructions,
+        };
+        let steps = [
+            Step::Symbol(spot),
+            Step::Insn(code(0x1004, Some(&[0x89, 0xc8]))),
+            Step::Branch(code(0x1006, Some(&[0xc3])), taken(2 | 3 << 4, 2)),
+            Step::Insn(code(0x2000, None)),
+            Step::Mismatch,
+            Step::Branch(code(0x2001, Some(&[0xc3])), taken(1 | 4 | 8, 0)),
+            Step::NotReaching,
+        ];
+        assert_eq!(
+            written(&[Field::Brstackinsn, Field::Srcline], &steps),
+            "\tleaf+4:\tload.c:12\n\
+             \t0000000000001004\tinsn: 89 c8 \n\
+             \t0000000000001006\tinsn: c3                      \t# PRED 3 cycles [30] 0.67 IPC\n\
+             \t0000000000002000\t<bad>\n\
+             \tmismatch of LBR data and executable\n\
+             \t0000000000002001\tinsn: c3                      \t# MISPRED INTX ABORT\n\
+             \t... not reaching sample ...\n"
+        );
+        let text = written(&[Field::Brstackinsnlen], &steps);
+        for part in [
+            "\tleaf+4:\n",
+            "\tinsn: 89 c8 \tilen: 2\n",
+            "\tilen: 1\t# PRED",
+            "\t<bad>\tilen: 0\n",
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
+    }
+}
