@@ -2,6 +2,7 @@
 //!
 //! Text is compared line by line. What differs on purpose stands in docs/compatibility.md and is normalised here, nowhere else.
 
+mod code;
 mod compare;
 mod fixtures;
 mod inlines;
@@ -9,6 +10,7 @@ mod piped;
 mod recordings;
 mod report;
 mod script;
+mod script_options;
 mod tracepoints;
 mod workloads;
 

@@ -162,7 +162,7 @@ fn compare_lines(tools: &Tools, line: &[&str], stdin: &[u8]) -> Option<String> {
         ));
     }
     // Filters may leave nothing of a short recording; other words never do.
-    let filtering = ["--comms", "--dsos", "--time", "-S"];
+    let filtering = ["--comms", "--dsos", "--time", "-S", "--switch-on"];
     let filters = line.iter().any(|word| filtering.contains(word));
     assert!(
         filters || !perf.stdout.is_empty(),

@@ -1,0 +1,268 @@
+//! What shows instructions: `insn`, `insnlen`, and `brstackinsn` over recordings whose branches are made up.
+//!
+//! Few machines under these tests have branch stacks. So each sample of an ordinary recording gets one that could have been:
+//! the program's code is followed from branch to branch. Every few samples something in it is wrong.
+
+use std::fs;
+
+use rperf_insn::{Isa, decode};
+use rperf_perfdata::{EventDesc, FeatureSet, PerfData, Writer};
+use rperf_testkit::{Bytes, skip};
+use rperf_wire::{
+    Attr, BranchSampleType, Encoder, RawRecord, Record, RecordKind, Sample, SampleLayout,
+    SampleType,
+};
+
+use super::recordings::{Recording, Target};
+use super::workloads::Workloads;
+use super::{Tool, Tools, assert_alike, compare_script};
+use crate::tidy::root;
+
+/// Branches of a sample.
+const BRANCHES: usize = 12;
+/// An address of the kernel.
+const KERNEL: u64 = 0xffff_ffff_8100_0040;
+
+/// Code that is mapped for execution.
+struct Text {
+    start: u64,
+    bytes: Vec<u8>,
+    isa: Isa,
+}
+
+impl Text {
+    /// What a record maps of the program.
+    fn of(record: &Record<'_>, program: &str) -> Option<Self> {
+        let Record::Mmap2(mapped) = record else {
+            return None;
+        };
+        let name = std::str::from_utf8(mapped.mmap.filename).ok()?;
+        if !name.ends_with(program) {
+            return None;
+        }
+        let file = fs::read(name).ok()?;
+        let from = usize::try_from(mapped.mmap.pgoff).ok()?;
+        let length = usize::try_from(mapped.mmap.len).ok()?;
+        let bytes = file.get(from..(from + length).min(file.len()))?;
+        Some(Self {
+            start: mapped.mmap.start,
+            bytes: bytes.to_vec(),
+            isa: Isa::of_elf(&file)?,
+        })
+    }
+
+    fn at(&self, ip: u64) -> Option<&[u8]> {
+        let offset = usize::try_from(ip.checked_sub(self.start)?).ok()?;
+        self.bytes.get(offset..).filter(|rest| !rest.is_empty())
+    }
+
+    /// The first branch from `ip` on, and where it goes if it says so.
+    fn branch(&self, mut ip: u64) -> Option<(u64, Option<u64>)> {
+        loop {
+            let insn = decode(self.isa, self.at(ip)?)?;
+            if insn.is_branch {
+                let to = |by: i64| ip.wrapping_add_signed(by);
+                return Some((ip, insn.displacement.map(to)));
+            }
+            ip += insn.len as u64;
+        }
+    }
+}
+
+/// From, to and flags.
+type Branch = [u64; 3];
+
+/// Branches that lead to `ip`, newest first; what indirect ones lead to are the addresses `seen` in other samples.
+fn branches(texts: &[Text], seen: &[u64], number: usize) -> Vec<Branch> {
+    let mut found = Vec::new();
+    let mut at = seen[number % seen.len()];
+    while found.len() < BRANCHES {
+        let here = |ip: u64| texts.iter().rev().find(|text| text.at(ip).is_some());
+        let Some((from, to)) = here(at).and_then(|text| text.branch(at)) else {
+            break;
+        };
+        let next = seen[(number + found.len() * 7) % seen.len()];
+        // Behind a branch that is not taken the code goes straight on.
+        let taken = !(number + found.len()).is_multiple_of(3) || to.is_none();
+        let step = here(from).and_then(|text| Some(decode(text.isa, text.at(from)?)?.len));
+        if !taken && let Some(step) = step {
+            at = from + step as u64;
+            continue;
+        }
+        let to = to.filter(|to| here(*to).is_some()).unwrap_or(next);
+        let cycles = (number + found.len()) as u64 * 5 % 23;
+        found.push([from, to, [1, 2, 2, 6][found.len() % 4] | cycles << 4]);
+        at = to;
+    }
+    found.reverse();
+    found
+}
+
+/// Spoils the branches of every few samples, each time in another way; returns the sample's address.
+fn spoil(branches: &mut [Branch], number: usize) -> u64 {
+    let from_lowest = branches.iter().map(|branch| branch[0]).min();
+    let from_highest = branches.iter().map(|branch| branch[0]).max();
+    let [from, to, flags] = &mut branches[0];
+    let mut ip = *to;
+    match number % 12 {
+        1 => ip = *from,
+        2 => *flags |= 8,
+        3 => ip = from_lowest.unwrap_or(ip),
+        4 => ip = from_highest.unwrap_or(ip),
+        5 => ip = KERNEL,
+        6 => *to = KERNEL,
+        7 => branches[4][0] += 1,
+        8 => branches[4][0] -= 1,
+        9 => (branches[4][1], branches[3][0]) = (KERNEL, KERNEL + 16),
+        10 => branches[5] = [0, 0, 0],
+        11 => branches[3][0] += 0x10_0000,
+        _ => {}
+    }
+    ip
+}
+
+/// The recording with branches in all samples.
+fn with_branches(recording: &[u8], program: &str) -> Vec<u8> {
+    let data = PerfData::parse(recording).expect("a recording");
+    let endian = data.endian();
+    let event = &data.events()[0];
+    let attr = Attr {
+        sample_type: event.attr.sample_type | SampleType::BRANCH_STACK,
+        branch_sample_type: BranchSampleType::ANY,
+        ..event.attr.clone()
+    };
+    let (old, new) = (SampleLayout::new(&event.attr), SampleLayout::new(&attr));
+    let records = || {
+        data.records()
+            .filter_map(Result::ok)
+            .map(|record| record.raw)
+    };
+    let texts: Vec<Text> = records()
+        .filter_map(|raw| Text::of(&Record::decode(&raw, endian).ok()?, program))
+        .collect();
+    let sample = |raw: &RawRecord<'_>| -> Option<u64> {
+        let is_sample = raw.kind == RecordKind::SAMPLE;
+        is_sample.then(|| old.decode(raw.body, endian).expect("a sample").ip)?
+    };
+    let seen = records().filter_map(|raw| sample(&raw));
+    let seen: Vec<u64> = seen
+        .filter(|ip| texts.iter().any(|text| text.at(*ip).is_some()))
+        .collect();
+    assert!(seen.len() > 2, "{} samples in {program}", seen.len());
+    let events = [EventDesc {
+        attr: attr.clone(),
+        ..event.clone()
+    }];
+    let mut writer = Writer::new(std::io::Cursor::new(Vec::new()), &events).expect("memory");
+    let mut number = 0;
+    for raw in records() {
+        let mut out = Vec::new();
+        if raw.kind == RecordKind::SAMPLE {
+            let mut found = branches(&texts, &seen, number);
+            let mut sample = old.decode(raw.body, endian).expect("a sample");
+            assert_eq!(found.len(), BRANCHES, "sample {number}");
+            sample.ip = Some(spoil(&mut found, number));
+            let body = sample_with(&new, &sample, &found, endian);
+            number += 1;
+            RawRecord { body: &body, ..raw }.encode(endian, &mut out);
+        } else {
+            raw.encode(endian, &mut out);
+        }
+        writer.write_data(&out).expect("memory");
+    }
+    let mut features = FeatureSet::new(endian);
+    features.arch(std::env::consts::ARCH).event_desc(&events);
+    let (_, file) = writer.finish(&features).expect("memory");
+    file.into_inner()
+}
+
+/// A sample's body with branches at its end: samples of these recordings have nothing behind them.
+fn sample_with(
+    layout: &SampleLayout,
+    sample: &Sample<'_>,
+    branches: &[Branch],
+    endian: rperf_wire::Endian,
+) -> Vec<u8> {
+    let mut body = Vec::new();
+    layout.encode(sample, &mut Encoder::new(&mut body, endian));
+    body.truncate(body.len() - 8);
+    let stack = Bytes::new().u64(branches.len() as u64);
+    let stack = branches
+        .iter()
+        .flatten()
+        .fold(stack, |stack, word| stack.u64(*word));
+    body.extend(stack.done());
+    body
+}
+
+/// What is asked for over made-up branches.
+const BRANCHED: &[&[&str]] = &[
+    &["-F", "+brstackinsn"],
+    &["-F", "ip,brstackinsnlen"],
+    &["-F", "comm,tid,ip,sym,brstackinsn,srccode"],
+    &["-F", "ip,brstackinsn", "--max-blocks", "3"],
+    &["-F", "+insn,+insnlen,+brstack"],
+];
+
+/// What is asked for over ordinary recordings.
+const SAMPLED: &[&[&str]] = &[
+    &["-F", "+insn,+insnlen"],
+    &["-F", "comm,insn"],
+    &["-F", "ip,sym,srccode", "-S", "leaf,middle,outer"],
+    &["-G", "-F", "+srccode,+insnlen", "--ns"],
+];
+
+#[test]
+fn script_shows_the_same_instructions() {
+    const NAME: &str = "script_shows_the_same_instructions";
+    let Some(tools) = Tools::find() else {
+        return skip(NAME, "there is no perf");
+    };
+    if !cfg!(target_arch = "x86_64") {
+        return skip(NAME, "perf decodes x86 alone");
+    }
+    let workloads = Workloads::build(tools.scratch.path());
+    let mut differences = Vec::new();
+    for options in [
+        &["-e", "cpu-clock:u", "-c", "50000"][..],
+        &["-g", "-F", "999"],
+    ] {
+        let recording = Recording {
+            name: "code",
+            options,
+            target: Target::Command(&["frames", "150"]),
+        };
+        let Some(file) = recording.make(&tools, &workloads, Tool::Perf) else {
+            return skip(NAME, "perf records nothing");
+        };
+        let compare = |file: &str, words: &&[&str]| compare_script(&tools, file, words);
+        differences.extend(SAMPLED.iter().filter_map(|words| compare(&file, words)));
+        if options.contains(&"-g") {
+            continue;
+        }
+        let path = tools.scratch.path().join(&file);
+        let made = with_branches(&fs::read(&path).expect("the recording"), "/frames");
+        fs::write(tools.scratch.path().join("branched.data"), made).expect("scratch");
+        let lines = BRANCHED.iter();
+        differences.extend(lines.filter_map(|words| compare("branched.data", words)));
+    }
+    assert_alike(&differences);
+}
+
+#[test]
+fn code_between_branches_needs_all_branches() {
+    let Some(tools) = Tools::find() else {
+        return skip(
+            "code_between_branches_needs_all_branches",
+            "there is no perf",
+        );
+    };
+    let file = root().join("tests/fixtures/x86_64/cycles.data");
+    let file = file.to_str().expect("a path in UTF-8");
+    for field in ["brstackinsn", "brstackinsnlen", "comm,srccode"] {
+        let [perf, rperf] = tools.outcomes(&["script", "-f", "-i", file, "-F", field], &[]);
+        assert_eq!((perf.status, rperf.status), (255, 255), "{rperf:?}");
+        let first = perf.stderr.lines().next().expect("an error");
+        assert!(rperf.stderr.contains(first), "{}", rperf.stderr);
+    }
+}

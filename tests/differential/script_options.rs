@@ -1,0 +1,295 @@
+//! Options of `script` that choose and arrange samples by what other samples are: switches, files by event, groups.
+
+use std::fs;
+use std::path::Path;
+
+use rperf_perfdata::{EventDesc, FeatureSet, PerfData, Writer};
+use rperf_testkit::{Bytes, skip};
+use rperf_wire::{Endian, Misc, RawRecord, RecordKind, SampleType};
+
+use super::recordings::{Recording, Target};
+use super::workloads::Workloads;
+use super::{Tool, Tools, assert_alike, compare_script, difference};
+use crate::tidy::root;
+
+const RECORDING: Recording = Recording {
+    name: "three events",
+    options: &[
+        "-e",
+        "cpu-clock,page-faults,context-switches",
+        "-F",
+        "999",
+        "--sample-cpu",
+    ],
+    target: Target::Command(&[
+        "sh",
+        "-c",
+        "for i in 1 2 3; do sleep 0.002; done; ls / > /dev/null",
+    ]),
+};
+
+const LINES: &[&[&str]] = &[
+    &["--switch-on", "context-switches"],
+    &[
+        "--switch-on",
+        "context-switches",
+        "--show-on-off-events",
+        "--reltime",
+    ],
+    &[
+        "--switch-on",
+        "context-switches",
+        "--switch-off",
+        "page-faults",
+        "--deltatime",
+    ],
+    &[
+        "--switch-on",
+        "context-switches",
+        "--switch-off",
+        "page-faults",
+        "--show-on-off-events",
+        "--show-task-events",
+    ],
+    &["-L"],
+    &["-S", "0xffffffff81000000", "--addr-range", "4194304"],
+    &["-F", "+metric,+insn"],
+];
+
+#[test]
+fn script_takes_the_same_samples() {
+    const NAME: &str = "script_takes_the_same_samples";
+    let Some(tools) = Tools::find() else {
+        return skip(NAME, "there is no perf");
+    };
+    let Some(file) = RECORDING.make(&tools, &Workloads::none(), Tool::Perf) else {
+        return skip(NAME, "perf records nothing");
+    };
+    let lines = LINES.iter();
+    let mut differences: Vec<_> = lines
+        .filter_map(|words| compare_script(&tools, &file, words))
+        .collect();
+    differences.extend(compare_files(&tools, &file));
+    differences.extend(compare_unsorted(&tools, &file));
+    let folder = tools.scratch.path();
+    let poked = with_text_poke(&fs::read(folder.join(&file)).expect("the recording"));
+    fs::write(folder.join("poked.data"), poked).expect("scratch");
+    let words = [
+        "--show-text-poke-events",
+        "-F",
+        "comm,tid,time,event,ip,sym",
+    ];
+    differences.extend(compare_script(&tools, "poked.data", &words));
+    assert_alike(&differences);
+
+    let [perf, rperf] = tools.outcomes(&["script", "-i", &file, "-d"], &[]);
+    assert_eq!((perf.status, rperf.status), (0, 0), "{rperf:?}");
+    assert_eq!((perf.stdout, rperf.stdout), (String::new(), String::new()));
+    assert!(
+        perf.stderr.ends_with("Misordered timestamps: 0\n"),
+        "{}",
+        perf.stderr
+    );
+    assert!(
+        rperf.stderr.ends_with("Misordered timestamps: 0\n"),
+        "{}",
+        rperf.stderr
+    );
+
+    for words in [&["--switch-on", "nosuch"][..], &["--switch-off", "nosuch"]] {
+        let line = [&["script", "-i", &file], words].concat();
+        let [perf, rperf] = tools.outcomes(&line, &[]);
+        assert_ne!((perf.status, rperf.status), (0, 0), "{line:?}");
+        assert!(
+            perf.stderr.contains("event not found (nosuch)"),
+            "{}",
+            perf.stderr
+        );
+        assert!(
+            rperf.stderr.contains("event not found (nosuch)"),
+            "{}",
+            rperf.stderr
+        );
+    }
+}
+
+/// `--per-event-dump` by both tools: stdout and the files.
+fn compare_files(tools: &Tools, file: &str) -> Vec<String> {
+    let line = [
+        "script",
+        "-i",
+        file,
+        "--per-event-dump",
+        "--show-task-events",
+        "--ns",
+    ];
+    let texts = [Tool::Perf, Tool::Rperf].map(|tool| {
+        // By that name, what it tells is about perf as well.
+        let outcome = tools
+            .run(tool, &line)
+            .arg0("perf")
+            .finish()
+            .expect("it starts");
+        assert_eq!(outcome.status, 0, "{outcome:?}");
+        // perf tells the size before it has written all.
+        let mut texts: Vec<_> = vec![without(&outcome.stdout, "Wrote ", " MB")];
+        for event in ["cpu-clock", "page-faults", "context-switches"] {
+            let path = tools.scratch.path().join(format!("{file}.{event}.dump"));
+            texts.push(fs::read_to_string(&path).expect("a dump"));
+            fs::remove_file(path).expect("a dump");
+        }
+        texts
+    });
+    assert!(texts[0].iter().all(|text| !text.is_empty()), "{texts:?}");
+    let pairs = texts[0].iter().zip(&texts[1]);
+    let found = pairs.filter_map(|(perf, rperf)| difference(perf, rperf));
+    found.map(|found| format!("{line:?}\n{found}")).collect()
+}
+
+/// The text without what stands between two others in a line.
+fn without(text: &str, from: &str, to: &str) -> String {
+    let line = |line: &str| {
+        let (before, rest) = line.split_once(from)?;
+        Some(format!("{before}{}\n", rest.split_once(to)?.1))
+    };
+    let lines = text.lines();
+    lines
+        .map(|text| line(text).unwrap_or(format!("{text}\n")))
+        .collect()
+}
+
+/// The records as they stand in the file by both tools.
+fn compare_unsorted(tools: &Tools, file: &str) -> Option<String> {
+    let line = [
+        "script",
+        "-i",
+        file,
+        "--dump-unsorted-raw-trace",
+        "-F",
+        "comm,event",
+    ];
+    let [perf, rperf] = tools.outcomes(&line, &[]);
+    assert_eq!((perf.status, rperf.status), (0, 0), "{rperf:?}");
+    // perf makes nothing of rounds here, and says so.
+    let perf = perf
+        .stdout
+        .replace("FINISHED_ROUND: unhandled!", "FINISHED_ROUND");
+    let found = difference(&perf, &rperf.stdout)?;
+    Some(format!("{line:?}\n{found}"))
+}
+
+/// The recording with a change of the kernel's code behind its first mapping, at the address of its first sample.
+fn with_text_poke(recording: &[u8]) -> Vec<u8> {
+    let data = PerfData::parse(recording).expect("a recording");
+    let endian = data.endian();
+    let attr = &data.events()[0].attr;
+    let records = || {
+        data.records()
+            .filter_map(Result::ok)
+            .map(|record| record.raw)
+    };
+    let layout = rperf_wire::SampleLayout::new(attr);
+    let kernel = |raw: RawRecord<'_>| {
+        let sample = (raw.kind == RecordKind::SAMPLE).then_some(raw.body)?;
+        layout
+            .decode(sample, endian)
+            .ok()?
+            .ip
+            .filter(|ip| *ip > 1 << 63)
+    };
+    let address = records().find_map(kernel).expect("a sample in the kernel");
+    let in_trailer = [
+        SampleType::TID,
+        SampleType::TIME,
+        SampleType::ID,
+        SampleType::CPU,
+        SampleType::IDENTIFIER,
+    ];
+    let in_trailer = in_trailer
+        .iter()
+        .filter(|bit| attr.sample_type.contains(**bit));
+    let trailer = in_trailer.count() * 8;
+    let mut writer = writer(data.events());
+    for raw in records() {
+        let mut out = Vec::new();
+        raw.encode(endian, &mut out);
+        if raw.kind == RecordKind::MMAP2 {
+            let body = Bytes::new().u64(address).u16(5).u16(17);
+            let body = body.raw([0xe8, 1, 2, 3, 4]).raw([0x90; 17]).raw([0; 6]);
+            let body = body.raw(&raw.body[raw.body.len() - trailer..]).done();
+            let poke = RawRecord {
+                kind: RecordKind::TEXT_POKE,
+                misc: Misc(1),
+                body: &body,
+            };
+            poke.encode(endian, &mut out);
+        }
+        writer.write_data(&out).expect("memory");
+    }
+    finished(writer, data.events(), endian)
+}
+
+type Memory = std::io::Cursor<Vec<u8>>;
+
+fn writer(events: &[EventDesc]) -> Writer<Memory> {
+    Writer::new(std::io::Cursor::new(Vec::new()), events).expect("memory")
+}
+
+fn finished(writer: Writer<Memory>, events: &[EventDesc], endian: Endian) -> Vec<u8> {
+    let mut features = FeatureSet::new(endian);
+    features.arch(std::env::consts::ARCH).event_desc(events);
+    let (_, file) = writer.finish(&features).expect("memory");
+    file.into_inner()
+}
+
+/// Types and configs of pairs of counters: hardware, caches, software.
+const PAIRS: &[[(u32, u64); 2]] = &[
+    [(0, 0), (0, 1)],
+    [(0, 4), (0, 5)],
+    [(0, 2), (0, 3)],
+    [(0, 0), (0, 7)],
+    [(0, 0), (0, 8)],
+    [(0, 7), (0, 1)],
+    [(0, 1), (0, 0)],
+    [(3, 0), (3, 0x1_0000)],
+    [(3, 1), (3, 0x1_0001)],
+    [(3, 2), (3, 0x1_0002)],
+    [(3, 3), (3, 0x1_0003)],
+    [(3, 4), (3, 0x1_0004)],
+    [(0, 5), (0, 4)],
+];
+
+/// A recording of a guest, as if it were of other counters.
+fn with_counters(fixture: &Path, pair: &[(u32, u64); 2]) -> Vec<u8> {
+    let mut bytes = fs::read(fixture).expect("a fixture");
+    let data = PerfData::parse(&bytes).expect("a recording");
+    let (start, each) = (data.header().attrs.offset, data.header().attr_size);
+    for (index, (kind, config)) in pair.iter().enumerate() {
+        let at = usize::try_from(start + each * index as u64).expect("a small file");
+        bytes[at..at + 4].copy_from_slice(&kind.to_le_bytes());
+        bytes[at + 8..at + 16].copy_from_slice(&config.to_le_bytes());
+    }
+    bytes
+}
+
+#[test]
+fn script_shows_the_same_metrics() {
+    let Some(tools) = Tools::find() else {
+        return skip("script_shows_the_same_metrics", "there is no perf");
+    };
+    let mut differences = Vec::new();
+    for name in ["group", "leader"] {
+        let fixture = root().join(format!("tests/fixtures/x86_64/{name}.data"));
+        for pair in PAIRS {
+            let made = with_counters(&fixture, pair);
+            fs::write(tools.scratch.path().join("counters.data"), made).expect("scratch");
+            let compare = |words: &&[&str]| {
+                let found = compare_script(&tools, "counters.data", words)?;
+                Some(format!("{name} {pair:?} {found}"))
+            };
+            let lines: &[&[&str]] = &[&["-F", "comm,time,period,event,metric", "--deltatime"]];
+            differences.extend(lines.iter().filter_map(compare));
+        }
+    }
+    assert_alike(&differences);
+}
