@@ -188,15 +188,24 @@ fn an_unknown_field_lists_the_known_ones() {
         "{}",
         found.stderr
     );
-    let found = script(&odd_recording(), &["-F", "srccode"]);
-    assert_eq!(found.status, 129);
-    assert!(
-        found
-            .stderr
-            .starts_with("field 'srccode' is not supported yet\n"),
-        "{}",
-        found.stderr
-    );
+}
+
+#[test]
+fn options_that_leave_each_other_nothing_to_do_are_refused() {
+    for (words, said) in [
+        (&["-D", "--debug-mode"][..], "-D prints everything"),
+        (&["-D", "--per-event-dump"], "-D prints everything in one"),
+        (&["-d", "--per-event-dump"], "--debug-mode prints nothing"),
+        (&["--addr-range", "16"], "--addr-range needs the addresses"),
+    ] {
+        let found = script(&odd_recording(), words);
+        assert_eq!(
+            (found.status, found.stdout.as_str()),
+            (129, ""),
+            "{words:?}"
+        );
+        assert!(found.stderr.contains(said), "{words:?}: {}", found.stderr);
+    }
 }
 
 #[test]
