@@ -35,9 +35,18 @@ pub(crate) trait Recorded: Sync {
 /// A block of samples on its way to a worker, and where its output goes.
 struct Job<Out> {
     block: Vec<Order>,
-    /// Empty, but perhaps with memory of an earlier block.
-    out: Out,
     reply: SyncSender<Out>,
+}
+
+/// What workers and the one who feeds them share.
+struct Shared<Out> {
+    jobs: Mutex<Receiver<Job<Out>>>,
+    /// Empty outputs with the memory of earlier blocks: as many as were under way at one time.
+    spare: Mutex<Vec<Out>>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Blocks in the air for each worker: enough that none waits, few enough to bound memory.
@@ -70,16 +79,25 @@ pub(crate) fn render_blocks<S: Recorded, R: Render, T: Take<R::Out>>(
         return Ok(());
     }
     let (jobs, queue) = channel();
-    let queue = Mutex::new(queue);
+    let shared = Shared {
+        jobs: Mutex::new(queue),
+        spare: Mutex::default(),
+    };
+    let shared = &shared;
     thread::scope(|scope| {
         let look_ahead = LOOK_AHEAD * scratches.len();
         let mut workers = Vec::with_capacity(scratches.len());
         for scratch in scratches {
-            let work = || work(recorded, render, scratch, &queue);
+            let work = move || work(recorded, render, scratch, shared);
             let worker = thread::Builder::new().spawn_scoped(scope, work);
             workers.push(worker.map_err(Error::Spawn)?);
         }
-        feed(&mut blocks, jobs, look_ahead, render, take);
+        let feeder = Feeder {
+            jobs,
+            look_ahead,
+            spare: &shared.spare,
+        };
+        feeder.feed(&mut blocks, render, take);
         for worker in workers {
             worker.join().unwrap_or_else(|panic| resume_unwind(panic));
         }
@@ -90,35 +108,42 @@ pub(crate) fn render_blocks<S: Recorded, R: Render, T: Take<R::Out>>(
 /// Bytes of a record that are worth reading ahead of it: with its first fields most often all of it.
 const RECORD_START: usize = 128;
 
-/// Hands out blocks and takes what comes back, in order. Dropping `jobs` ends the workers.
-fn feed<R: Render, T: Take<R::Out>>(
-    blocks: &mut impl Iterator<Item = Vec<Order>>,
-    jobs: Sender<Job<R::Out>>,
+/// Hands out blocks and takes what comes back. With it the workers' jobs end.
+struct Feeder<'s, Out> {
+    jobs: Sender<Job<Out>>,
+    /// Blocks in the air.
     look_ahead: usize,
-    render: &R,
-    take: &mut T,
-) {
-    let mut in_the_air: VecDeque<Receiver<R::Out>> = VecDeque::new();
-    let mut spare = Vec::new();
-    loop {
-        while in_the_air.len() < look_ahead {
-            let Some(block) = blocks.next() else { break };
-            let (reply, output) = sync_channel(1);
-            let out = spare.pop().unwrap_or_default();
-            if jobs.send(Job { block, out, reply }).is_err() {
+    spare: &'s Mutex<Vec<Out>>,
+}
+
+impl<Out> Feeder<'_, Out> {
+    /// All blocks, in order.
+    fn feed<R: Render<Out = Out>, T: Take<Out>>(
+        self,
+        blocks: &mut impl Iterator<Item = Vec<Order>>,
+        render: &R,
+        take: &mut T,
+    ) {
+        let mut in_the_air: VecDeque<Receiver<Out>> = VecDeque::new();
+        loop {
+            while in_the_air.len() < self.look_ahead {
+                let Some(block) = blocks.next() else { break };
+                let (reply, output) = sync_channel(1);
+                if self.jobs.send(Job { block, reply }).is_err() {
+                    return;
+                }
+                in_the_air.push_back(output);
+            }
+            // A worker that panicked drops its end; the scope hands the panic on.
+            let Some(Ok(mut out)) = in_the_air.pop_front().map(|output| output.recv()) else {
+                return;
+            };
+            if take.take(&mut out) == Flow::Stop {
                 return;
             }
-            in_the_air.push_back(output);
+            render.reuse(&mut out);
+            locked(self.spare).push(out);
         }
-        // A worker that panicked drops its end; the scope hands the panic on.
-        let Some(Ok(mut out)) = in_the_air.pop_front().map(|output| output.recv()) else {
-            return;
-        };
-        if take.take(&mut out) == Flow::Stop {
-            return;
-        }
-        render.reuse(&mut out);
-        spare.push(out);
     }
 }
 
@@ -126,18 +151,15 @@ fn work<S: Recorded, R: Render>(
     recorded: &S,
     render: &R,
     scratch: &mut R::Scratch,
-    queue: &Mutex<Receiver<Job<R::Out>>>,
+    shared: &Shared<R::Out>,
 ) {
     loop {
-        let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(job) = job else {
+        let job = locked(&shared.jobs).recv();
+        let Ok(Job { block, reply }) = job else {
             return;
         };
-        let Job {
-            block,
-            mut out,
-            reply,
-        } = job;
+        let spare = locked(&shared.spare).pop();
+        let mut out = spare.unwrap_or_default();
         render_block(recorded, render, &block, scratch, &mut out);
         // Nobody may be waiting any more: the consumer has stopped.
         let _gone = reply.send(out);

@@ -28,7 +28,7 @@ pub(crate) struct Timeline<'r, 'a> {
 /// Most samples of a block.
 const MOST: usize = 1024;
 /// Bytes of records that a block should have: as text they are still in a core's cache when they are written.
-const BLOCK_BYTES: u64 = 48 << 10;
+const BLOCK_BYTES: u64 = 24 << 10;
 
 /// Samples of a block.
 fn block_size(replay: &Replay<'_>) -> usize {
