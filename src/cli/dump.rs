@@ -21,7 +21,6 @@ pub(super) fn write<W: Write>(
     mut dump: Dump<'_>,
     mut behind: impl FnMut(&mut W, RecordKind, &What<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
-    dump.write_start(out)?;
     let mut turns = replay.turns();
     if !dump.is_sorted() {
         turns = turns.as_they_stand();

@@ -86,6 +86,7 @@ fn dumped(name: &str, bytes: &[u8]) -> String {
     if let Some(beside) = Beside::find(name) {
         fs::write(beside.path().join("perf.data"), bytes).expect("a file");
         beside.assert_same(&["script", "-D"]);
+        beside.assert_same(&["report", "-D"]);
     }
     outcome.stdout
 }
@@ -235,7 +236,12 @@ fn every_record_of_the_recorder() {
                 .raw([0; 6]),
         ),
         (74, Bytes::new().u16(2).u16(0).u16(2).u16(6)),
-        (75, Bytes::new().u64(1).u64(0).u64(1)),
+        (
+            75,
+            [3, 0, 1, 1, 0, 2, 1]
+                .iter()
+                .fold(Bytes::new(), |bytes, word| bytes.u64(*word)),
+        ),
         (78, update(0).text("msec", 8)),
         (78, update(1).u64(2.5_f64.to_bits())),
         (78, update(3).u16(0).u16(2).u16(0).u16(1)),

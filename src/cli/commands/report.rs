@@ -47,8 +47,11 @@ use self::groups::Table;
 use self::settings::{Plan, Settings};
 use self::tasks::Tasks;
 
-/// Kinds of records that only counting makes use of.
-const OF_STAT: &[RecordKind] = &[
+/// Kinds of records that a report makes no use of.
+const PASSED_OVER: &[RecordKind] = &[
+    RecordKind::THROTTLE,
+    RecordKind::UNTHROTTLE,
+    RecordKind::AUXTRACE_ERROR,
     RecordKind::THREAD_MAP,
     RecordKind::CPU_MAP,
     RecordKind::STAT_CONFIG,
@@ -146,14 +149,15 @@ fn print_dump(
     input: &Input,
     replay: &Replay<'_>,
 ) -> Result<(), CliError> {
+    let path = input.path.to_string_lossy();
+    let records = Dump::new(replay.data().described(), &path).passing_over(PASSED_OVER);
+    records.write_start(&mut context.stdout())?;
     if flag(matches, "header") == Some(true) {
         let full = flag(matches, "show-info") == Some(true);
         print_header(context, input, replay.data(), full)?;
     } else if flag(matches, "quiet") != Some(true) {
         write_banner(&mut context.stdout())?;
     }
-    let path = input.path.to_string_lossy();
-    let records = Dump::new(replay.data().described(), &path).passing_over(OF_STAT);
     dump::write(&mut context.stdout(), replay, records, |_, _, _| Ok(()))?;
     Ok(())
 }

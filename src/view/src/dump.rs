@@ -133,6 +133,7 @@ impl<'a> Dump<'a> {
         content: &Content<'_>,
     ) -> io::Result<()> {
         let kind = record.raw.kind;
+        let passed_over = self.passed_over.contains(&kind);
         let position = Alternate(self.position(record));
         let size = Alternate((RecordHeader::SIZE + record.raw.body.len()) as u64);
         writeln!(
@@ -156,9 +157,10 @@ impl<'a> Dump<'a> {
                 let raw = rperf_wire::RawRecord { body, ..record.raw };
                 kernel::write(out, &raw, trailer, self.event_of(trailer))?;
             }
+            Content::User if passed_over => user::write_passed_over(out, record, self.endian())?,
             Content::User => user::write(out, record, self.endian())?,
         }
-        if self.passed_over.contains(&kind) {
+        if passed_over {
             out.write_all(user::UNHANDLED.as_bytes())?;
         }
         if kind == RecordKind::HEADER_ATTR {

@@ -6,6 +6,7 @@ use clap::ArgMatches;
 use rperf_replay::{Render as _, Replay, What};
 use rperf_view::dump::Dump;
 use rperf_view::script::{Block, Join};
+use rperf_wire::RecordKind;
 
 use super::text::{SampleText, Scratch};
 use crate::cli::context::Context;
@@ -33,13 +34,15 @@ pub(super) fn print(
     (mut join, unsorted): (Join, bool),
 ) -> Result<(), CliError> {
     let path = input.path.to_string_lossy();
-    let mut records = Dump::new(replay.data().described(), &path);
+    let mut records = Dump::new(replay.data().described(), &path).passing_over(&[RecordKind::READ]);
     if unsorted {
         records = records.as_they_stand();
     }
     let mut scratch = Scratch::default();
     let world = replay.world();
-    dump::write(&mut context.stdout(), replay, records, |out, kind, what| {
+    let out = &mut context.stdout();
+    records.write_start(out)?;
+    dump::write(out, replay, records, |out, kind, what| {
         let mut block = Block::default();
         match what {
             What::Sample(sample) => text.render(world, sample, &mut scratch, &mut block),

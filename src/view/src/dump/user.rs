@@ -13,11 +13,53 @@ use super::Alternate;
 /// What perf says of kinds that `script` does nothing with.
 pub(super) const UNHANDLED: &str = ": unhandled!\n";
 
+/// `PERF_STAT_ROUND_TYPE__FINAL`.
+const FINAL_ROUND: u64 = 1;
+
 /// Writes what follows the name of a record. Some kinds end no line, as in perf.
 pub(super) fn write(out: &mut dyn Write, record: &RecordAt<'_>, endian: Endian) -> io::Result<()> {
     match text(record, endian) {
         Ok(text) => out.write_all(&text),
         Err(error) => writeln!(out, " cannot be decoded: {error}"),
+    }
+}
+
+/// The same where the command does nothing with records of that kind: counters are shown then, and errors are not.
+pub(super) fn write_passed_over(
+    out: &mut dyn Write,
+    record: &RecordAt<'_>,
+    endian: Endian,
+) -> io::Result<()> {
+    match UserRecord::decode(&record.raw, endian) {
+        Ok(UserRecord::Stat(stat)) => {
+            let (cpu, thread) = (stat.cpu.cast_signed(), stat.thread.cast_signed());
+            writeln!(out, "\n... id {}, cpu {cpu}, thread {thread}", stat.id)?;
+            let (enabled, running) = (stat.enabled, stat.running);
+            writeln!(
+                out,
+                "... value {}, enabled {enabled}, running {running}",
+                stat.value
+            )
+        }
+        Ok(UserRecord::StatRound(round)) => {
+            let kind = if round.kind == FINAL_ROUND {
+                "FINAL"
+            } else {
+                "INTERVAL"
+            };
+            writeln!(out, "\n... time {}, type {kind}", round.time)
+        }
+        Ok(UserRecord::StatConfig(config)) => {
+            writeln!(out)?;
+            for (tag, name) in [(0, "aggr_mode"), (2, "scale"), (1, "interval")] {
+                let found = config.terms.iter().rev().find(|(term, _)| *term == tag);
+                let value = found.map_or(0, |(_, value)| *value);
+                writeln!(out, "... {name:<9} {value}")?;
+            }
+            Ok(())
+        }
+        Ok(UserRecord::AuxTraceError(_)) => Ok(()),
+        _ => write(out, record, endian),
     }
 }
 
