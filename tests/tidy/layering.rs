@@ -13,6 +13,7 @@ use super::{assert_none, files, root, shown};
 const MAY_USE: &[(&str, &[&str])] = &[
     ("debuginfod", &["symbol", "sys"]),
     ("events", &["wire"]),
+    ("flame", &[]),
     ("hist", &["replay", "resolve", "symbol", "wire"]),
     ("insn", &[]),
     (

@@ -1,0 +1,151 @@
+//! Folded text: a stack in each line, `program;outermost;...;innermost weight`.
+
+use std::io::{self, BufRead, Write};
+
+use crate::error::Error;
+use crate::kind::Kind;
+use crate::stacks::{Label, Stacks};
+
+/// Characters of a faulty line that an error shows.
+const SHOWN: usize = 60;
+
+/// Reads folded text. Empty lines and what begins with `#` are left out; a line with two numbers, as differential text
+/// has, counts with the last.
+///
+/// # Errors
+///
+/// Reading fails; a line that ends in no number ([`Error::NoCount`]); no stack at all ([`Error::Empty`]).
+pub fn read(text: impl BufRead) -> io::Result<Result<Stacks, Error>> {
+    let mut stacks = Stacks::default();
+    let mut frames = Vec::new();
+    for (index, line) in text.split(b'\n').enumerate() {
+        let line = line?;
+        let line = String::from_utf8_lossy(&line);
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let Some((stack, weight)) = split(line) else {
+            return Ok(Err(Error::NoCount {
+                line: index + 1,
+                text: line.chars().take(SHOWN).collect(),
+            }));
+        };
+        frames.clear();
+        for frame in stack.split(';') {
+            let (name, kind) = Kind::split(frame);
+            frames.push(stacks.label(name, kind));
+        }
+        stacks.add(&frames, weight);
+    }
+    Ok(if stacks.is_empty() {
+        Err(Error::Empty)
+    } else {
+        Ok(stacks)
+    })
+}
+
+/// The stack and its weight. Fractions, which some tools write, are rounded.
+fn split(line: &str) -> Option<(&str, u64)> {
+    let (stack, word) = line.rsplit_once(char::is_whitespace)?;
+    let weight: f64 = word.parse().ok()?;
+    let weight = (weight.is_finite() && weight >= 0.0).then_some(weight)?;
+    let exact = word.parse().unwrap_or(weight.round() as u64);
+    let stack = stack.trim_end();
+    // The earlier weight of two.
+    let earlier = stack.rsplit_once(char::is_whitespace);
+    match earlier {
+        Some((stack, word)) if word.parse::<u64>().is_ok() => Some((stack.trim_end(), exact)),
+        _ => Some((stack, exact)),
+    }
+}
+
+/// Writes the stacks in the order of their text. With `marks` names end in what tells kernel, inlined and JIT code.
+///
+/// # Errors
+///
+/// Writing fails.
+pub fn write(stacks: &Stacks, marks: bool, out: &mut dyn Write) -> io::Result<()> {
+    let mut lines: Vec<(String, u64)> = Vec::new();
+    for (frames, weight) in stacks.iter() {
+        let mut line = String::new();
+        for (index, frame) in frames.iter().enumerate() {
+            if index > 0 {
+                line.push(';');
+            }
+            if let Some(label) = stacks.get(*frame) {
+                push(label, marks, &mut line);
+            }
+        }
+        lines.push((line, weight));
+    }
+    lines.sort_unstable();
+    // Labels that only marks tell apart are one without.
+    let mut lines = lines.into_iter().peekable();
+    while let Some((line, mut weight)) = lines.next() {
+        while let Some((_, more)) = lines.next_if(|(next, _)| *next == line) {
+            weight = weight.saturating_add(more);
+        }
+        writeln!(out, "{line} {weight}")?;
+    }
+    Ok(())
+}
+
+/// A semicolon would begin a new frame, a line's end a new stack.
+fn push(label: &Label, marks: bool, line: &mut String) {
+    let clean = |c| match c {
+        ';' => ':',
+        '\n' | '\r' => ' ',
+        c => c,
+    };
+    line.extend(label.name.chars().map(clean));
+    if marks {
+        line.push_str(label.kind.mark());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(stacks: &Stacks, marks: bool) -> String {
+        let mut out = Vec::new();
+        write(stacks, marks, &mut out).expect("memory takes everything");
+        String::from_utf8(out).expect("text")
+    }
+
+    fn parse(text: &str) -> Result<Stacks, Error> {
+        read(text.as_bytes()).expect("memory can be read")
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let folded =
+            "bash;main;[unknown] 3\nload;main;std::sort<int, 2>_[i] 12\nswapper;do_idle_[k] 1\n";
+        let stacks = parse(folded).expect("folded text");
+        assert_eq!(text(&stacks, true), folded);
+        let plain = folded.replace("_[i]", "").replace("_[k]", "");
+        assert_eq!(text(&stacks, false), plain);
+    }
+
+    #[test]
+    fn other_tools_forms_are_understood() {
+        let stacks = parse("# comment\n\n a;b 2.6 \r\na;b 1 5\na;c x 4\n").expect("folded text");
+        assert_eq!(text(&stacks, true), "a;b 8\na;c x 4\n");
+    }
+
+    #[test]
+    fn a_line_without_a_count_is_named() {
+        let error = parse("a;b 1\na;b\n").expect_err("no count");
+        assert!(error.to_string().starts_with("line 2: "), "{error}");
+        assert_eq!(parse("# nothing\n").err(), Some(Error::Empty));
+    }
+
+    #[test]
+    fn names_cannot_break_lines() {
+        let mut stacks = Stacks::default();
+        let frame = stacks.label("a;b\nc", Kind::User);
+        stacks.add(&[frame], 1);
+        assert_eq!(text(&stacks, false), "a:b c 1\n");
+    }
+}

@@ -1,0 +1,129 @@
+//! Pictures as text; a browser looks at them in the tests of the command.
+
+use super::*;
+use crate::Stacks;
+
+fn options() -> Options {
+    Options {
+        title: "Flame Graph".to_owned(),
+        subtitle: None,
+        width: Some(1020),
+        min_width: 0.1,
+        inverted: false,
+        palette: Palette::Hot,
+        unit: "samples".to_owned(),
+    }
+}
+
+fn stacks() -> Stacks {
+    let mut stacks = Stacks::default();
+    let mut add = |names: &[(&str, Kind)], weight| {
+        let frames: Vec<u32> = names
+            .iter()
+            .map(|(name, kind)| stacks.label(name, *kind))
+            .collect();
+        stacks.add(&frames, weight);
+    };
+    let user = Kind::User;
+    add(&[("load", user), ("std::less<int>", Kind::Inlined)], 750);
+    add(
+        &[
+            ("load", user),
+            ("do_syscall_64", Kind::Kernel),
+            ("a&b \"c\"\u{1}", user),
+        ],
+        249_250,
+    );
+    stacks
+}
+
+fn drawn(flame: &Flame, options: &Options) -> String {
+    let mut out = Vec::new();
+    write(flame, options, &mut out).expect("memory takes everything");
+    String::from_utf8(out).expect("text")
+}
+
+fn frames(svg: &str) -> Vec<&str> {
+    svg.lines()
+        .filter(|line| line.starts_with("<g class=\"f\""))
+        .collect()
+}
+
+#[test]
+fn a_frame_is_as_wide_as_its_share() {
+    let svg = drawn(&Flame::new(&stacks(), false), &options());
+    let frames = frames(&svg);
+    let has = |text: &str| frames.iter().filter(|frame| frame.contains(text)).count();
+    assert_eq!(frames.len(), 5);
+    assert_eq!(
+        has("<title>all (250,000 samples, 100.00%)</title><rect x=\"10.00\""),
+        1
+    );
+    assert_eq!(
+        has("<title>std::less&lt;int&gt; [inlined] (750 samples, 0.30%)</title>"),
+        1
+    );
+    assert_eq!(
+        has(
+            "data-w=\"249250\" data-d=\"3\"><title>a&amp;b &quot;c&quot;\u{fffd} (249,250 samples, 99.70%)"
+        ),
+        1
+    );
+    assert_eq!(has("width=\"3.00\""), 1, "750 of 250,000 in 1,000 pixels");
+}
+
+#[test]
+fn the_root_is_below_or_above() {
+    let flame = Flame::new(&stacks(), false);
+    let y = |svg: &str| {
+        frames(svg)[0]
+            .split(" y=\"")
+            .nth(1)
+            .and_then(|rest| rest.split('"').next()?.parse().ok())
+    };
+    let below: Option<usize> = y(&drawn(&flame, &options()));
+    assert_eq!(below, Some(HEAD + 3 * ROW));
+    let inverted = Options {
+        inverted: true,
+        ..options()
+    };
+    assert_eq!(y(&drawn(&flame, &inverted)), Some(HEAD));
+}
+
+#[test]
+fn narrow_frames_are_left_out_and_take_no_row() {
+    let narrow = Options {
+        min_width: 5.0,
+        ..options()
+    };
+    let svg = drawn(&Flame::new(&stacks(), false), &narrow);
+    assert_eq!(frames(&svg).len(), 4);
+    assert!(!svg.contains("std::less"));
+}
+
+#[test]
+fn differences_tell_what_was_before() {
+    let mut before = Stacks::default();
+    let load = before.label("load", Kind::User);
+    before.add(&[load], 500_000);
+    let svg = drawn(
+        &Flame::compare(&before, &stacks(), crate::Widths::After, false, false),
+        &options(),
+    );
+    assert!(
+        svg.contains("<title>load (250,000 samples, 100.00%; before 500,000, 100.00%)</title>"),
+        "{svg}"
+    );
+    let load = frames(&svg)
+        .into_iter()
+        .find(|frame| frame.contains(">load"))
+        .expect("load");
+    assert!(load.contains("fill=\"rgb(70,70,255)\""), "{load}");
+}
+
+#[test]
+fn names_are_cut_to_their_frames() {
+    assert_eq!(fitting("main", 6.0 + 4.0 * CHARACTER), "main");
+    assert_eq!(fitting("mainly", 6.0 + 4.0 * CHARACTER), "ma..");
+    assert_eq!(fitting("mainly", 10.0), "");
+}

@@ -1,0 +1,127 @@
+//! Trees beside a slow and obvious oracle: the sum over all stacks that begin like the path.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::*;
+use crate::Kind;
+
+type Given = Vec<(Vec<u8>, u64)>;
+
+fn stacks(given: &Given) -> Stacks {
+    let mut stacks = Stacks::default();
+    for (path, weight) in given {
+        let frames: Vec<u32> = path
+            .iter()
+            .map(|name| stacks.label(&name.to_string(), Kind::User))
+            .collect();
+        stacks.add(&frames, *weight);
+    }
+    stacks
+}
+
+/// Every path with the weight of what goes through it and of what ends there.
+fn oracle(given: &Given) -> BTreeMap<Vec<String>, (u64, u64)> {
+    let mut sums: BTreeMap<Vec<String>, (u64, u64)> = BTreeMap::new();
+    for (path, weight) in given {
+        let names: Vec<String> = path.iter().map(u8::to_string).collect();
+        for end in 0..=names.len() {
+            let sum = sums.entry(names[..end].to_vec()).or_default();
+            sum.0 += weight;
+            if end == names.len() {
+                sum.1 += weight;
+            }
+        }
+    }
+    sums.entry(Vec::new()).or_default();
+    sums
+}
+
+/// The path of every frame.
+fn paths(flame: &Flame) -> Vec<(Vec<String>, &Frame)> {
+    let mut path: Vec<String> = Vec::new();
+    let frames = flame.frames.iter().map(|frame| {
+        path.truncate(frame.depth.saturating_sub(1));
+        if frame.depth > 0 {
+            path.push(frame.label.name.to_string());
+        }
+        (path.clone(), frame)
+    });
+    frames.collect()
+}
+
+fn given() -> impl Strategy<Value = Given> {
+    vec((vec(0..4_u8, 0..6), 0..1000_u64), 0..30)
+}
+
+proptest! {
+    #[test]
+    fn frames_are_all_paths_with_their_sums(given in given()) {
+        let flame = Flame::new(&stacks(&given), false);
+        let found: BTreeMap<_, _> = paths(&flame).into_iter().map(|(path, frame)| (path, frame.total)).collect();
+        let expected: BTreeMap<_, _> = oracle(&given).into_iter().map(|(path, (all, _))| (path, all)).collect();
+        prop_assert_eq!(found, expected);
+        prop_assert_eq!(flame.frames.len(), oracle(&given).len());
+    }
+
+    #[test]
+    fn children_lie_side_by_side_within_their_parents(given in given()) {
+        let flame = Flame::new(&stacks(&given), false);
+        let mut open: Vec<(u64, u64)> = Vec::new();
+        for frame in &flame.frames {
+            open.truncate(frame.depth);
+            if let Some((next, end)) = open.last_mut() {
+                prop_assert_eq!(frame.start, *next);
+                *next += frame.width;
+                prop_assert!(*next <= *end);
+            }
+            open.push((frame.start, frame.start + frame.width));
+        }
+    }
+
+    #[test]
+    fn the_order_of_stacks_makes_no_difference(given in given()) {
+        let mut turned = given.clone();
+        turned.reverse();
+        prop_assert_eq!(Flame::new(&stacks(&given), false).frames, Flame::new(&stacks(&turned), false).frames);
+    }
+
+    #[test]
+    fn growth_is_what_ends_here_now_and_did_before(before in given(), after in given()) {
+        let flame = Flame::compare(&stacks(&before), &stacks(&after), Widths::After, false, false);
+        let (was, is) = (oracle(&before), oracle(&after));
+        let all: BTreeSet<_> = was.keys().chain(is.keys()).collect();
+        prop_assert_eq!(flame.frames.len(), all.len());
+        for (path, frame) in paths(&flame) {
+            let (was, is) = (was.get(&path).copied().unwrap_or_default(), is.get(&path).copied().unwrap_or_default());
+            prop_assert_eq!((frame.before, frame.total), (was.0, is.0));
+            prop_assert_eq!(frame.growth, is.1 as i64 - was.1 as i64);
+        }
+    }
+}
+
+#[test]
+fn reverse_merges_from_the_innermost() {
+    let flame = Flame::new(&stacks(&vec![(vec![1, 2], 3), (vec![3, 2], 4)]), true);
+    let shown: Vec<_> = paths(&flame)
+        .into_iter()
+        .map(|(path, frame)| (path.join(";"), frame.total))
+        .collect();
+    let expected = [("", 7), ("2", 7), ("2;1", 3), ("2;3", 4)];
+    assert_eq!(
+        shown,
+        expected.map(|(path, total)| (path.to_owned(), total))
+    );
+}
+
+#[test]
+fn normalized_recordings_weigh_the_same() {
+    let before = stacks(&vec![(vec![1], 10), (vec![2], 30)]);
+    let after = stacks(&vec![(vec![1], 50), (vec![2], 30)]);
+    let flame = Flame::compare(&before, &after, Widths::Before, true, false);
+    assert_eq!(flame.frames[0].before, 80);
+    let growth: Vec<i64> = flame.frames.iter().map(|frame| frame.growth).collect();
+    assert_eq!(growth, [0, 30, -30]);
+}
