@@ -46,6 +46,27 @@ impl Samples<'_> {
         resolver: &Resolver<'_>,
         threads: NonZeroUsize,
     ) -> Vec<Histogram> {
+        let (layouts, names) = self.layouts(options, source, resolver, threads);
+        let mut events: Vec<Option<Layout>> = layouts.into_iter().map(Some).collect();
+        let reports = source.groups.iter().map(|group| {
+            let taken = group
+                .iter()
+                .map(|event| events.get_mut(*event).and_then(Option::take));
+            let layouts: Vec<Layout> = taken.map(Option::unwrap_or_default).collect();
+            let events = source.events(group, &layouts);
+            rows::histogram(&events, options, &names, threads)
+        });
+        reports.collect()
+    }
+
+    /// The unique stacks of every event, whose addresses got names.
+    pub(crate) fn layouts<'r, 'w>(
+        self,
+        options: &Options,
+        source: &'r Source<'_>,
+        resolver: &'r Resolver<'w>,
+        threads: NonZeroUsize,
+    ) -> (Vec<Layout>, Recording<'r, 'w>) {
         let payloads = Payloads::default();
         let lines = Payloads::default();
         let facts = Pool::default();
@@ -63,15 +84,15 @@ impl Samples<'_> {
             namer.events
         });
         let mut parts: Vec<_> = parts.into_iter().map(Vec::into_iter).collect();
-        let mut events: Vec<Option<Layout>> = source
+        let mut layouts: Vec<Layout> = source
             .callchains
             .iter()
             .map(|_| {
                 let stacks = parts.iter_mut().filter_map(Iterator::next);
-                Some(Layout::new(stacks.collect()))
+                Layout::new(stacks.collect())
             })
             .collect();
-        for (layout, sum) in events.iter_mut().flatten().zip(filtered) {
+        for (layout, sum) in layouts.iter_mut().zip(filtered) {
             layout.filtered.add(sum);
         }
         let names = Recording {
@@ -83,15 +104,7 @@ impl Samples<'_> {
             sockets: &source.sockets,
             nanoseconds: options.nanoseconds,
         };
-        let reports = source.groups.iter().map(|group| {
-            let taken = group
-                .iter()
-                .map(|event| events.get_mut(*event).and_then(Option::take));
-            let layouts: Vec<Layout> = taken.map(Option::unwrap_or_default).collect();
-            let events = source.events(group, &layouts);
-            rows::histogram(&events, options, &names, threads)
-        });
-        reports.collect()
+        (layouts, names)
     }
 }
 
@@ -107,7 +120,7 @@ impl Source<'_> {
 }
 
 /// The names of a recording.
-struct Recording<'a, 'w> {
+pub(crate) struct Recording<'a, 'w> {
     resolver: &'a Resolver<'w>,
     payloads: Texts,
     lines: Texts,
