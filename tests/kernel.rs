@@ -16,7 +16,7 @@ pub(crate) fn rperf_in(scratch: &Scratch, words: &[&str]) -> Run {
     run.within(scratch.path()).env("HOME", scratch.path())
 }
 
-fn perf_in(perf: &std::path::Path, scratch: &Scratch, words: &[&str]) -> Outcome {
+pub(crate) fn perf_in(perf: &std::path::Path, scratch: &Scratch, words: &[&str]) -> Outcome {
     let run = Run::new(perf).args(words);
     let run = run.within(scratch.path()).env("HOME", scratch.path());
     run.finish().expect("perf starts")

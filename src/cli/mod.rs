@@ -4,6 +4,7 @@
 //! the command ([`globals`]), [`argv`] rewrites what follows it, clap parses that, and the command's `run` does the work.
 
 mod argv;
+mod choice;
 mod commands;
 mod config;
 mod context;
@@ -106,7 +107,11 @@ fn run(context: &Context, task: Task) -> Result<Exit, CliError> {
 }
 
 /// Finds the command and gives it its parsed words.
-fn dispatch(context: &Context, name: &OsStr, words: &[OsString]) -> Result<Exit, CliError> {
+pub(crate) fn dispatch(
+    context: &Context,
+    name: &OsStr,
+    words: &[OsString],
+) -> Result<Exit, CliError> {
     let name = name.to_string_lossy();
     let entry = commands::find(context, &name)?;
     let command = (entry.build)();

@@ -15,6 +15,7 @@ mod data;
 mod debuginfod;
 mod dump;
 mod evlist;
+mod flamegraph;
 mod handmade;
 mod jit;
 mod jobs;

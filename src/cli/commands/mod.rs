@@ -6,6 +6,7 @@ mod buildid_list;
 mod config;
 mod data;
 mod evlist;
+mod flamegraph;
 mod help;
 mod kallsyms;
 mod record;
@@ -76,6 +77,13 @@ pub(crate) const COMMANDS: &[Entry] = &[
         usage: &["[<options>]"],
         build: evlist::command,
         run: evlist::run,
+    },
+    Entry {
+        name: "flamegraph",
+        summary: "Draw a recording, or a command while it runs, as a flame graph",
+        usage: &["[<options>]", "[<options>] -- <command> [<options>]"],
+        build: flamegraph::command,
+        run: flamegraph::run,
     },
     Entry {
         name: "help",

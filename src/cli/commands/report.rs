@@ -2,7 +2,6 @@
 
 mod args;
 mod call_graph;
-mod choice;
 mod columns;
 mod groups;
 mod mode;
@@ -27,6 +26,7 @@ use rperf_view::report::{
 };
 use rperf_wire::{RecordKind, SampleType};
 
+use crate::cli::choice::Chosen;
 use crate::cli::context::Context;
 use crate::cli::dump;
 use crate::cli::error::{CliError, Exit};
@@ -42,7 +42,7 @@ use crate::cli::symbol_options::Symbols;
 use crate::cli::symbols::{own_vdso, replay, search_paths, shows_inlines};
 
 pub(super) use self::args::command;
-use self::choice::Chosen;
+
 use self::groups::Table;
 use self::settings::{Plan, Settings};
 use self::tasks::Tasks;

@@ -1,16 +1,16 @@
-//! Which samples count.
+//! Which samples count: the joint between options and histograms.
 
 use rperf_hist::{Choice, Select};
 use rperf_lines::Filter;
 use rperf_replay::{Sample, World};
 use rperf_resolve::{Frame, Resolver};
 
-/// The joint between what options ask of samples and the rows of a report.
-pub(super) struct Chosen(Filter);
+/// What options ask of samples, as histograms ask for it.
+pub(crate) struct Chosen(Filter);
 
 impl Chosen {
     /// `None` where nothing is asked.
-    pub(super) fn new(filter: Filter) -> Option<Self> {
+    pub(crate) fn new(filter: Filter) -> Option<Self> {
         let asked = [
             filter.intervals.is_some(),
             filter.cpus.is_some(),

@@ -1,0 +1,138 @@
+//! The options of `flamegraph`.
+
+use std::ffi::OsString;
+
+use clap::{Arg, Command};
+
+use crate::cli::options::{number, switch, value};
+use crate::cli::{debuginfod, jobs};
+
+const ABOUT: &str = "\
+'flamegraph' draws the stacks of a recording as one picture: an SVG with nothing beside it, which a browser shows. The wider \
+a frame, the more samples went through it; a click zooms, / searches, and the address keeps both, so that a link to the file \
+shows the same. With a command it records that first (into perf.data, or what -i names) and draws it.
+
+--folded writes text instead, a stack in each line with its weight at the end, which grep and other tools understand; such \
+text can be read back with -i. With --diff the colours say where there is more (red) or less (blue) than in another recording.";
+
+/// The options.
+pub(in crate::cli::commands) fn command() -> Command {
+    Command::new("flamegraph")
+        .long_about(ABOUT)
+        .args(files())
+        .args(looks())
+        .args(selection())
+        .args(symbols())
+        .args(recording())
+        .arg(
+            Arg::new("workload")
+                .num_args(0..)
+                .trailing_var_arg(true)
+                .allow_hyphen_values(true)
+                .value_parser(clap::value_parser!(OsString)),
+        )
+}
+
+fn files() -> Vec<Arg> {
+    vec![
+        value("input", "file")
+            .short('i')
+            .help("the recording, or folded text (default: perf.data)"),
+        value("output", "file")
+            .short('o')
+            .help("where to write; - is the standard output (default: flamegraph.svg, folded text to the standard output)"),
+        switch("force")
+            .short('f')
+            .help("read the file whoever owns it"),
+        switch("quiet").short('q').help("no notes and no warnings"),
+        switch("folded").help("write folded text, a stack in each line, instead of a picture"),
+        switch("marks").help("with --folded, names end in _[k] for the kernel, _[i] for inlined, _[j] for JIT code"),
+        value("diff", "file").help("colour by the difference from this recording or folded text, the earlier of the two"),
+        switch("normalize").help("with --diff, take both recordings for equally long"),
+        value("widths", "before|after").help("with --diff, whose weights are the widths (default: after)"),
+    ]
+}
+
+fn looks() -> Vec<Arg> {
+    vec![
+        value("title", "text").help("the line above the picture"),
+        value("subtitle", "text").help("a smaller line below the title"),
+        value("width", "pixels")
+            .value_parser(number)
+            .help("a width that does not follow the window"),
+        value("min-width", "pixels").help("leave out narrower frames (default: 0.1)"),
+        switch("inverted").help("the root at the top, an icicle graph"),
+        switch("reverse").help("merge stacks from the innermost function outwards"),
+        value("colors", "palette").help(
+            "hot, kind (kernel, inlined, JIT), java, js, perl, mem, io, red, orange, yellow, green, aqua, blue, purple",
+        ),
+        value("root", "comm|pid|tid|none")
+            .help("the outermost frame: the program, the program with its pid, with pid and tid, or none"),
+        value("weight", "samples|period")
+            .help("what widths are: samples (the default), or events, such as cycles or bytes"),
+        value("max-depth", "frames")
+            .value_parser(number)
+            .help("leave out what is further from the root"),
+        switch("idle").help("draw idle processors too (the default); --no-idle leaves them out"),
+    ]
+}
+
+fn selection() -> Vec<Arg> {
+    vec![
+        value("event", "name")
+            .short('e')
+            .help("the event to draw (default: the first that has samples); with a command, the event to record"),
+        value("comms", "comm[,comm...]")
+            .short('c')
+            .help("only samples of programs with these names"),
+        value("pid", "pid[,pid...]").help("only samples of these processes"),
+        value("tid", "tid[,tid...]").help("only samples of these threads"),
+        value("cpu", "cpu[,cpu...]")
+            .short('C')
+            .help("only samples taken on these CPUs"),
+        value("dsos", "dso[,dso...]")
+            .short('d')
+            .help("only samples that fell on these libraries and programs"),
+        value("symbols", "symbol[,symbol...]")
+            .short('S')
+            .help("only samples that fell on these functions"),
+        value("time", "start,end").help(
+            "only samples of this time in seconds, or in percent of the recording: 10%/2, 10%-20%",
+        ),
+        value("max-stack", "frames")
+            .value_parser(number)
+            .help("frames of a call chain that count, from the innermost (default: all)"),
+    ]
+}
+
+fn symbols() -> Vec<Arg> {
+    vec![
+        value("vmlinux", "file")
+            .short('k')
+            .help("the kernel's image, for its names"),
+        switch("ignore-vmlinux").help("read no kernel image that is not named with -k"),
+        value("kallsyms", "file").help("the kernel's list of symbols, for its names"),
+        value("symfs", "directory").help("look for files and the build-id cache below this one"),
+        switch("demangle").help("names as the source has them (the default)"),
+        switch("demangle-kernel").help("the same for names of the kernel"),
+        switch("inline").help(
+            "show functions that were inlined in all callchains (the default in unwound ones)",
+        ),
+        debuginfod::option(),
+        jobs::option(),
+    ]
+}
+
+/// What is passed on to `record`.
+fn recording() -> Vec<Arg> {
+    vec![
+        value("freq", "Hz")
+            .short('F')
+            .help("with a command: samples a second"),
+        switch("all-cpus")
+            .short('a')
+            .help("with a command: the whole machine while it runs"),
+        value("call-graph", "fp|dwarf[,bytes]")
+            .help("with a command: how stacks are taken (default: fp)"),
+    ]
+}
