@@ -150,6 +150,9 @@ impl Own {
         if let Some(time) = self.time {
             attr.sample_type = attr.sample_type.with(SampleType::TIME, time);
         }
+        if let Some(max_stack) = self.max_stack {
+            attr.sample_max_stack = max_stack;
+        }
         if let Some(inherit) = self.inherit {
             attr.flags = attr.flags.with(AttrFlags::INHERIT, inherit);
         }

@@ -102,7 +102,9 @@ impl Opener<'_> {
     }
 
     fn adapted(&self, mut event: RecordEvent) -> RecordEvent {
-        event.attr.sample_max_stack = event.spec.own.max_stack.unwrap_or(self.max_stack);
+        if event.spec.own.max_stack.is_none() {
+            event.attr.sample_max_stack = self.max_stack;
+        }
         self.leave_out(&mut event.attr);
         event
     }
