@@ -87,7 +87,7 @@ fn values_missing_or_too_many() {
 fn what_perf_has_and_this_has_not_is_refused_by_name_in_one_line() {
     for words in [
         &["record", "--overwrite", "-a"] as &[&str],
-        &["record", "--switch-max-files=3"],
+        &["record", "--kcore", "true"],
         &["record", "--threads", "true"],
         &["report", "--itrace"],
         &["script", "--xed"],

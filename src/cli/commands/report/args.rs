@@ -44,6 +44,8 @@ pub(in crate::cli::commands) fn command() -> Command {
 /// What is read and how it is laid out.
 fn input_and_layout() -> Vec<Arg> {
     vec![
+        // Before what perf has: of the options that a prefix fits, the last two are named.
+        debuginfod::option(),
         value("input", "file")
             .short('i')
             .help("the recording to read (default: perf.data)"),
@@ -190,7 +192,6 @@ fn rest() -> Vec<Arg> {
         not_yet("total-cycles", ""),
         not_yet("disable-order", ""),
         switch("skip-empty").help("leave out events without samples (the default)"),
-        debuginfod::option(),
         jobs::option(),
     ]
 }

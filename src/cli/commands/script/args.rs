@@ -41,6 +41,8 @@ pub(in crate::cli::commands) fn command() -> Command {
 /// What is read and which columns are printed.
 fn input_and_fields() -> Vec<Arg> {
     vec![
+        // Before what perf has: of the options that a prefix fits, the last two are named.
+        debuginfod::option(),
         switch("dump-raw-trace")
             .short('D')
             .help("print every record: where it stands, its bytes and its fields"),
@@ -164,7 +166,6 @@ fn rest() -> Vec<Arg> {
         value("switch-off", "event")
             .help("no samples behind one of this event, until one of --switch-on"),
         switch("show-on-off-events").help("print the samples that switch, too"),
-        debuginfod::option(),
         jobs::option(),
     ]
 }
