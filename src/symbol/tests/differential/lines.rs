@@ -357,7 +357,7 @@ fn modules_that_no_linker_has_seen() {
             },
         );
         let functions = loaded.table.iter().filter(|(_, symbol)| symbol.is_function);
-        let inside = functions.flat_map(|(_, symbol)| (symbol.start..symbol.end).step_by(7));
+        let inside = functions.flat_map(|(_, symbol)| (symbol.start..symbol.end).step_by(3));
         let addresses: Vec<_> = inside
             .map(|address| (address, address - LOADED_AT))
             .collect();
