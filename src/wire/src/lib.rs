@@ -17,11 +17,13 @@ mod error;
 mod event_name;
 mod header;
 mod kind;
+mod read_values;
 mod record;
 mod regs;
 mod sample;
 mod sample_id;
 mod user;
+mod user_stack;
 
 pub use attr::{Attr, EventType};
 pub use attr_text::{AttrText, attr_fields};
@@ -33,19 +35,21 @@ pub use error::DecodeError;
 pub use event_name::{CACHE_NAMES, HARDWARE_NAMES, SOFTWARE_NAMES, event_name};
 pub use header::{CpuMode, Misc, RawRecord, RecordHeader};
 pub use kind::RecordKind;
+pub use read_values::{ReadValue, ReadValues};
 pub use record::{
     Aux, AuxOutputHwId, BpfEvent, CallchainDeferred, Cgroup, Comm, ItraceStart, Ksymbol, Lost,
     LostSamples, Mmap, Mmap2, MmapId, Namespace, Namespaces, Read, Record, Switch, Task, TextPoke,
     Throttle,
 };
 pub use regs::{Regs, RegsAbi};
-pub use sample::{ReadValue, ReadValues, Sample, SampleLayout, UserStack};
+pub use sample::{Sample, SampleLayout};
 pub use sample_id::{SampleId, SampleIdLayout};
 pub use user::{
     AuxTrace, AuxTraceError, AuxTraceInfo, BpfMetadata, CpuMap, EventTypeName, FeatureData,
     IdIndex, IdIndexEntry, ShortClock, Stat, StatConfig, StatRound, ThreadMap, ThreadMapEntry,
     TimeConv, UserRecord,
 };
+pub use user_stack::UserStack;
 
 /// Values in a callchain at or above this are context markers, not addresses (`PERF_CONTEXT_MAX`).
 pub const PERF_CONTEXT_MAX: u64 = (-4095_i64).cast_unsigned();

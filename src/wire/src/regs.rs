@@ -1,6 +1,6 @@
 //! Register dumps of a sample.
 
-use crate::U64s;
+use crate::{Cursor, DecodeError, Encoder, U64s};
 
 /// Width of the registers in a dump (`PERF_SAMPLE_REGS_ABI_*`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -50,7 +50,34 @@ pub struct Regs<'a> {
     pub values: U64s<'a>,
 }
 
-impl Regs<'_> {
+impl<'a> Regs<'a> {
+    /// Takes the width and the registers of `mask`.
+    pub(crate) fn decode(
+        at: &mut Cursor<'a>,
+        mask: u64,
+        field: &'static str,
+    ) -> Result<Self, DecodeError> {
+        let abi = RegsAbi::from_raw(at.u64(field)?);
+        let count = if abi == RegsAbi::None {
+            0
+        } else {
+            u64::from(mask.count_ones())
+        };
+        Ok(Self {
+            abi,
+            mask,
+            values: at.u64s(count, field)?,
+        })
+    }
+
+    /// Appends the width and the registers, or that there are none.
+    pub(crate) fn encode(regs: Option<Self>, to: &mut Encoder<'_>) {
+        to.u64(regs.map_or(0, |regs| regs.abi.raw()));
+        regs.iter()
+            .flat_map(|regs| regs.values.iter())
+            .for_each(|word| to.u64(word));
+    }
+
     /// The register with this number, if it was dumped.
     #[must_use]
     pub fn get(&self, number: u32) -> Option<u64> {

@@ -2,8 +2,8 @@
 
 use crate::branch::encode_branches;
 use crate::{
-    Attr, BranchSampleType, BranchStack, Cursor, DecodeError, Encoder, Endian, ReadFormat, Regs,
-    RegsAbi, SampleType, U64s,
+    Attr, BranchSampleType, BranchStack, Cursor, DecodeError, Encoder, Endian, ReadFormat,
+    ReadValues, Regs, SampleType, U64s, UserStack,
 };
 
 /// One decoded sample; it borrows what is long from the file.
@@ -55,104 +55,6 @@ pub struct Sample<'a> {
     pub code_page_size: Option<u64>,
     /// AUX data.
     pub aux: Option<&'a [u8]>,
-}
-
-/// The top of the user stack at the sample.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UserStack<'a> {
-    /// The bytes from the stack pointer upwards that were really copied.
-    pub bytes: &'a [u8],
-    /// Bytes reserved in the record, padding included.
-    pub reserved: usize,
-}
-
-/// What a read of the counter, or of its group, returned (`struct read_format`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ReadValues<'a> {
-    format: ReadFormat,
-    words: U64s<'a>,
-}
-
-/// One counter's value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ReadValue {
-    /// The count.
-    pub value: u64,
-    /// Event id.
-    pub id: Option<u64>,
-    /// Samples lost so far.
-    pub lost: Option<u64>,
-}
-
-impl<'a> ReadValues<'a> {
-    fn decode(at: &mut Cursor<'a>, format: ReadFormat) -> Result<Self, DecodeError> {
-        let has = |bit| u64::from(format.contains(bit));
-        let times = has(ReadFormat::TOTAL_TIME_ENABLED) + has(ReadFormat::TOTAL_TIME_RUNNING);
-        let each = 1 + has(ReadFormat::ID) + has(ReadFormat::LOST);
-        let words = if format.contains(ReadFormat::GROUP) {
-            let members = at.clone().u64("read nr")?;
-            1 + times + members.min(u64::from(u16::MAX)) * each
-        } else {
-            times + each
-        };
-        Ok(Self {
-            format,
-            words: at.u64s(words, "read")?,
-        })
-    }
-
-    /// The words as they stand in the file.
-    #[must_use]
-    pub fn words(&self) -> U64s<'a> {
-        self.words
-    }
-
-    /// Time enabled in nanoseconds.
-    #[must_use]
-    pub fn time_enabled(&self) -> Option<u64> {
-        self.format
-            .contains(ReadFormat::TOTAL_TIME_ENABLED)
-            .then(|| self.words.get(1))?
-    }
-
-    /// Time running in nanoseconds.
-    #[must_use]
-    pub fn time_running(&self) -> Option<u64> {
-        let index = 1 + usize::from(self.format.contains(ReadFormat::TOTAL_TIME_ENABLED));
-        self.format
-            .contains(ReadFormat::TOTAL_TIME_RUNNING)
-            .then(|| self.words.get(index))?
-    }
-
-    /// The value of each member of the group, or the one value.
-    #[must_use]
-    pub fn values(&self) -> Vec<ReadValue> {
-        let has = |bit| usize::from(self.format.contains(bit));
-        let times = has(ReadFormat::TOTAL_TIME_ENABLED) + has(ReadFormat::TOTAL_TIME_RUNNING);
-        let (id, lost) = (has(ReadFormat::ID), has(ReadFormat::LOST));
-        if !self.format.contains(ReadFormat::GROUP) {
-            let at =
-                |present: usize, index| (present == 1).then(|| self.words.get(index)).flatten();
-            let value = self.words.get(0).unwrap_or_default();
-            return vec![ReadValue {
-                value,
-                id: at(id, 1 + times),
-                lost: at(lost, 1 + times + id),
-            }];
-        }
-        let start = 1 + times;
-        let each = 1 + id + lost;
-        (start..self.words.len())
-            .step_by(each)
-            .map(|index| ReadValue {
-                value: self.words.get(index).unwrap_or_default(),
-                id: (id == 1).then(|| self.words.get(index + 1)).flatten(),
-                lost: (lost == 1)
-                    .then(|| self.words.get(index + 1 + id))
-                    .flatten(),
-            })
-            .collect()
-    }
 }
 
 /// Where an event's samples keep their fields; made once for each event.
@@ -316,10 +218,10 @@ impl SampleLayout {
             sample.branch_stack = Some(BranchStack::decode(at, self.branch)?);
         }
         if has(SampleType::REGS_USER) {
-            sample.regs_user = Some(decode_regs(at, self.regs_user, "user registers")?);
+            sample.regs_user = Some(Regs::decode(at, self.regs_user, "user registers")?);
         }
         if has(SampleType::STACK_USER) {
-            sample.stack_user = Some(decode_stack(at, endian)?);
+            sample.stack_user = Some(UserStack::decode(at, endian)?);
         }
         Ok(())
     }
@@ -341,7 +243,7 @@ impl SampleLayout {
             sample.transaction = Some(at.u64("transaction")?);
         }
         if has(SampleType::REGS_INTR) {
-            sample.regs_intr = Some(decode_regs(at, self.regs_intr, "interrupt registers")?);
+            sample.regs_intr = Some(Regs::decode(at, self.regs_intr, "interrupt registers")?);
         }
         if has(SampleType::PHYS_ADDR) {
             sample.phys_addr = Some(at.u64("phys_addr")?);
@@ -368,7 +270,7 @@ impl SampleLayout {
         self.encode_fixed(sample, to);
         let has = |bit| self.sample_type.contains(bit);
         if has(SampleType::READ) {
-            self.encode_read(sample, to);
+            ReadValues::encode(sample.read, self.read_format, to);
         }
         if has(SampleType::CALLCHAIN) {
             encode_counted(sample.callchain, to);
@@ -382,10 +284,10 @@ impl SampleLayout {
             encode_branches(sample.branch_stack, self.branch, to);
         }
         if has(SampleType::REGS_USER) {
-            encode_regs(sample.regs_user, to);
+            Regs::encode(sample.regs_user, to);
         }
         if has(SampleType::STACK_USER) {
-            encode_stack(sample.stack_user, to);
+            UserStack::encode(sample.stack_user, to);
         }
         self.encode_tail(sample, to);
     }
@@ -420,48 +322,24 @@ impl SampleLayout {
         }
     }
 
-    fn encode_read(&self, sample: &Sample<'_>, to: &mut Encoder<'_>) {
-        match sample.read {
-            Some(read) => read.words.iter().for_each(|word| to.u64(word)),
-            None => {
-                let has = |bit| usize::from(self.read_format.contains(bit));
-                let times =
-                    has(ReadFormat::TOTAL_TIME_ENABLED) + has(ReadFormat::TOTAL_TIME_RUNNING);
-                let each = if has(ReadFormat::GROUP) == 1 {
-                    0
-                } else {
-                    has(ReadFormat::ID) + has(ReadFormat::LOST)
-                };
-                to.zeros((1 + times + each) * 8);
-            }
-        }
-    }
-
     fn encode_tail(&self, sample: &Sample<'_>, to: &mut Encoder<'_>) {
         let has = |bit| self.sample_type.contains(bit);
-        let mut word = |present: bool, value: Option<u64>| {
+        let word = |present: bool, value: Option<u64>, to: &mut Encoder<'_>| {
             if present {
                 to.u64(value.unwrap_or_default());
             }
         };
-        word(
-            has(SampleType::WEIGHT) || has(SampleType::WEIGHT_STRUCT),
-            sample.weight,
-        );
-        word(has(SampleType::DATA_SRC), sample.data_src);
-        word(has(SampleType::TRANSACTION), sample.transaction);
+        let weight = has(SampleType::WEIGHT) || has(SampleType::WEIGHT_STRUCT);
+        word(weight, sample.weight, to);
+        word(has(SampleType::DATA_SRC), sample.data_src, to);
+        word(has(SampleType::TRANSACTION), sample.transaction, to);
         if has(SampleType::REGS_INTR) {
-            encode_regs(sample.regs_intr, to);
+            Regs::encode(sample.regs_intr, to);
         }
-        let mut word = |present: bool, value: Option<u64>| {
-            if present {
-                to.u64(value.unwrap_or_default());
-            }
-        };
-        word(has(SampleType::PHYS_ADDR), sample.phys_addr);
-        word(has(SampleType::CGROUP), sample.cgroup);
-        word(has(SampleType::DATA_PAGE_SIZE), sample.data_page_size);
-        word(has(SampleType::CODE_PAGE_SIZE), sample.code_page_size);
+        word(has(SampleType::PHYS_ADDR), sample.phys_addr, to);
+        word(has(SampleType::CGROUP), sample.cgroup, to);
+        word(has(SampleType::DATA_PAGE_SIZE), sample.data_page_size, to);
+        word(has(SampleType::CODE_PAGE_SIZE), sample.code_page_size, to);
         if has(SampleType::AUX) {
             let aux = sample.aux.unwrap_or_default();
             to.u64(aux.len() as u64);
@@ -470,63 +348,10 @@ impl SampleLayout {
     }
 }
 
-fn decode_regs<'a>(
-    at: &mut Cursor<'a>,
-    mask: u64,
-    field: &'static str,
-) -> Result<Regs<'a>, DecodeError> {
-    let abi = RegsAbi::from_raw(at.u64(field)?);
-    let count = if abi == RegsAbi::None {
-        0
-    } else {
-        u64::from(mask.count_ones())
-    };
-    Ok(Regs {
-        abi,
-        mask,
-        values: at.u64s(count, field)?,
-    })
-}
-
-fn decode_stack<'a>(at: &mut Cursor<'a>, endian: Endian) -> Result<UserStack<'a>, DecodeError> {
-    let size = at.u64("user stack size")?;
-    if size == 0 {
-        return Ok(UserStack {
-            bytes: &[],
-            reserved: 0,
-        });
-    }
-    let reserved = usize::try_from(size).unwrap_or(usize::MAX);
-    let whole = at.take(reserved, "user stack")?;
-    let copied = endian.u64(at.array("user stack dyn_size")?);
-    let copied = usize::try_from(copied).unwrap_or(usize::MAX).min(reserved);
-    Ok(UserStack {
-        bytes: whole.get(..copied).unwrap_or(whole),
-        reserved,
-    })
-}
-
 fn encode_counted(words: Option<U64s<'_>>, to: &mut Encoder<'_>) {
     to.u64(words.map_or(0, |words| words.len() as u64));
     words
         .iter()
         .flat_map(U64s::iter)
         .for_each(|word| to.u64(word));
-}
-
-fn encode_regs(regs: Option<Regs<'_>>, to: &mut Encoder<'_>) {
-    to.u64(regs.map_or(0, |regs| regs.abi.raw()));
-    regs.iter()
-        .flat_map(|regs| regs.values.iter())
-        .for_each(|word| to.u64(word));
-}
-
-fn encode_stack(stack: Option<UserStack<'_>>, to: &mut Encoder<'_>) {
-    let Some(stack) = stack else { return to.u64(0) };
-    to.u64(stack.reserved as u64);
-    if stack.reserved > 0 {
-        to.bytes(stack.bytes);
-        to.zeros(stack.reserved.saturating_sub(stack.bytes.len()));
-        to.u64(stack.bytes.len() as u64);
-    }
 }

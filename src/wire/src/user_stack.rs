@@ -1,0 +1,43 @@
+//! `PERF_SAMPLE_STACK_USER`: the copy of a user stack.
+
+use crate::{Cursor, DecodeError, Encoder, Endian};
+
+/// The top of the user stack at the sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UserStack<'a> {
+    /// The bytes from the stack pointer upwards that were really copied.
+    pub bytes: &'a [u8],
+    /// Bytes reserved in the record, padding included.
+    pub reserved: usize,
+}
+
+impl<'a> UserStack<'a> {
+    pub(crate) fn decode(at: &mut Cursor<'a>, endian: Endian) -> Result<Self, DecodeError> {
+        let size = at.u64("user stack size")?;
+        if size == 0 {
+            return Ok(Self {
+                bytes: &[],
+                reserved: 0,
+            });
+        }
+        let reserved = usize::try_from(size).unwrap_or(usize::MAX);
+        let whole = at.take(reserved, "user stack")?;
+        let copied = endian.u64(at.array("user stack dyn_size")?);
+        let copied = usize::try_from(copied).unwrap_or(usize::MAX).min(reserved);
+        Ok(Self {
+            bytes: whole.get(..copied).unwrap_or(whole),
+            reserved,
+        })
+    }
+
+    /// Appends the copy, or an empty one.
+    pub(crate) fn encode(stack: Option<Self>, to: &mut Encoder<'_>) {
+        let Some(stack) = stack else { return to.u64(0) };
+        to.u64(stack.reserved as u64);
+        if stack.reserved > 0 {
+            to.bytes(stack.bytes);
+            to.zeros(stack.reserved.saturating_sub(stack.bytes.len()));
+            to.u64(stack.bytes.len() as u64);
+        }
+    }
+}
