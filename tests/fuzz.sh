@@ -1,7 +1,8 @@
 #!/bin/sh
 # Runs every fuzz target for so many seconds, two at a time: `sh tests/fuzz.sh [SECONDS] [TARGET...]`; 0 only builds
-# them. The first corpus are the recordings of tests/fixtures and the running kernel's descriptions of tracepoints;
-# what is found stays in target/fuzz/found. A stable compiler does: its coverage counters are a pass of LLVM.
+# them. The first corpus are the recordings of tests/fixtures, records that these don't have (src/wire/fuzz/seeds), and
+# the running kernel's descriptions of tracepoints; what is found stays in target/fuzz/found. A stable compiler does:
+# its coverage counters are a pass of LLVM.
 set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
@@ -36,7 +37,8 @@ done
 
 run() {
     case $1 in
-        record | sample) seeds="" ;;
+        record) seeds=src/wire/fuzz/seeds/record ;;
+        sample) seeds="" ;;
         format) seeds=$descriptions ;;
         *) seeds=$recordings ;;
     esac

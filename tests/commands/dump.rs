@@ -345,10 +345,24 @@ fn what_perf_refuses_is_dumped_as_far_as_it_goes() {
         sample_type: BASE | IDENTIFIER,
         ..Attr::default()
     };
+    let counters: Vec<u8> = (1..=6_u32).flat_map(u32::to_le_bytes).collect();
     let records = [
         record(22, 0, words([0x77, 1, 0x1000, 0, 0, ID])),
         record(70, 0, Bytes::new().u32(4).u32(0).raw([0; 16])),
         record(200, 0, words([3])),
+        record(
+            85,
+            0,
+            words([5, 17 << 32 | 2]).raw(&counters).raw([0; 3 * 8]),
+        ),
+        record(85, 0, words([5, 14 << 32 | 2])),
+        record(
+            86,
+            0,
+            words([5, (1 << 16 | 15) << 32 | 2])
+                .raw(&counters)
+                .raw([0; 160]),
+        ),
         record(20, 0, words([0x1000])),
         record(9, 2, words([ID, 0x1004])),
     ];
@@ -363,6 +377,9 @@ fn what_perf_refuses_is_dumped_as_far_as_it_goes() {
         "PERF_RECORD_CALLCHAIN_DEFERRED cookie: 0x77 nr:1\n.....  0: 0000000000001000\n",
         "PERF_RECORD_AUXTRACE_INFO type: 4\n",
         "PERF_RECORD_UNKNOWN\n",
+        "PERF_RECORD_SCHEDSTAT_CPU\ncpu2 1 2 3 4 5 6 0 0 0 : unhandled!\n",
+        "PERF_RECORD_SCHEDSTAT_CPU\ncpu2 Unsupported /proc/schedstat version 14.\n: unhandled!\n",
+        "PERF_RECORD_SCHEDSTAT_DOMAIN\ndomain1 1 2 3 4 5 6 0 0 0 ",
         "PERF_RECORD_TEXT_POKE cannot be decoded: ",
         "PERF_RECORD_SAMPLE cannot be decoded: ",
     ] {

@@ -110,9 +110,9 @@ kinds! {
     COMPRESSED2 = 83;
     /// BPF metadata.
     BPF_METADATA = 84;
-    /// The last schedule statistics of a CPU.
+    /// What the scheduler counted on a CPU.
     SCHEDSTAT_CPU = 85;
-    /// The schedule statistics of a domain of a CPU.
+    /// What the scheduler counted for a domain of a CPU.
     SCHEDSTAT_DOMAIN = 86;
     /// simpleperf: symbols of the kernel, as kallsyms has them.
     SIMPLEPERF_KERNEL_SYMBOL = 32769;

@@ -6,12 +6,17 @@ mod auxtrace;
 mod bpf;
 mod header;
 mod map;
+mod schedstat;
 mod stat;
 
 pub use auxtrace::{AuxTrace, AuxTraceError, AuxTraceInfo};
 pub use bpf::BpfMetadata;
 pub use header::{EventTypeName, FeatureData, IdIndex, IdIndexEntry, ShortClock, TimeConv};
 pub use map::{CpuMap, ThreadMap, ThreadMapEntry};
+pub use schedstat::{
+    CpuCounters, DomainCounters, Imbalance, LoadBalance, Moves, Schedstat, SchedstatCpu,
+    SchedstatDomain,
+};
 pub use stat::{Stat, StatConfig, StatRound};
 
 use crate::{Cursor, DecodeError, Encoder, Endian, RawRecord, RecordKind};
@@ -53,6 +58,10 @@ pub enum UserRecord<'a> {
     TimeConv(TimeConv),
     /// What BPF programs say of themselves.
     BpfMetadata(BpfMetadata<'a>),
+    /// What the scheduler counted on a CPU.
+    SchedstatCpu(SchedstatCpu<'a>),
+    /// What it counted for a domain of a CPU.
+    SchedstatDomain(SchedstatDomain<'a>),
     /// Any other type: not decoded here.
     Other(RecordKind),
 }
@@ -81,6 +90,8 @@ impl<'a> UserRecord<'a> {
             RecordKind::STAT_ROUND => Self::StatRound(StatRound::decode(at)?),
             RecordKind::TIME_CONV => Self::TimeConv(TimeConv::decode(at)?),
             RecordKind::BPF_METADATA => Self::BpfMetadata(BpfMetadata::decode(at)?),
+            RecordKind::SCHEDSTAT_CPU => Self::SchedstatCpu(SchedstatCpu::decode(at)?),
+            RecordKind::SCHEDSTAT_DOMAIN => Self::SchedstatDomain(SchedstatDomain::decode(at)?),
             other => Self::Other(other),
         })
     }
@@ -105,6 +116,8 @@ impl<'a> UserRecord<'a> {
             Self::StatRound(_) => RecordKind::STAT_ROUND,
             Self::TimeConv(_) => RecordKind::TIME_CONV,
             Self::BpfMetadata(_) => RecordKind::BPF_METADATA,
+            Self::SchedstatCpu(_) => RecordKind::SCHEDSTAT_CPU,
+            Self::SchedstatDomain(_) => RecordKind::SCHEDSTAT_DOMAIN,
             Self::Other(kind) => *kind,
         }
     }
@@ -127,6 +140,8 @@ impl<'a> UserRecord<'a> {
             Self::StatRound(round) => round.encode(to),
             Self::TimeConv(conv) => conv.encode(to),
             Self::BpfMetadata(metadata) => metadata.encode(to),
+            Self::SchedstatCpu(counted) => counted.encode(to),
+            Self::SchedstatDomain(counted) => counted.encode(to),
         }
     }
 }

@@ -3,9 +3,10 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rperf_wire::{
-    AuxTrace, AuxTraceError, AuxTraceInfo, BpfMetadata, CpuMap, Encoder, Endian, EventTypeName,
-    FeatureData, IdIndex, IdIndexEntry, Misc, RawRecord, RecordKind, ShortClock, Stat, StatConfig,
-    StatRound, ThreadMap, ThreadMapEntry, TimeConv, U64s, UserRecord,
+    AuxTrace, AuxTraceError, AuxTraceInfo, BpfMetadata, CpuCounters, CpuMap, DomainCounters,
+    Encoder, Endian, EventTypeName, FeatureData, IdIndex, IdIndexEntry, Imbalance, LoadBalance,
+    Misc, Moves, RawRecord, RecordKind, Schedstat, SchedstatCpu, SchedstatDomain, ShortClock, Stat,
+    StatConfig, StatRound, ThreadMap, ThreadMapEntry, TimeConv, U64s, UserRecord,
 };
 
 fn endians() -> impl Strategy<Value = Endian> {
@@ -27,6 +28,78 @@ fn cpu_maps() -> impl Strategy<Value = CpuMap> {
     ]
 }
 
+/// The lines of a version of `/proc/schedstat` that is known (15 to 17), or of another one.
+fn schedstat(version: u16, words: [u32; 8], other: &[u8]) -> [UserRecord<'_>; 2] {
+    let [a, b, c, d, e, f, g, h] = words;
+    let known = (15..=17).contains(&version);
+    let balance = |count| LoadBalance {
+        count,
+        balanced: a,
+        failed: b,
+        imbalance: match version {
+            17 => Imbalance::ByKind {
+                load: c,
+                util: d,
+                task: e,
+                misfit: f,
+            },
+            _ => Imbalance::Sum(c),
+        },
+        gained: d,
+        hot_gained: e,
+        nobusyq: f,
+        nobusyg: g,
+    };
+    let cpu = CpuCounters {
+        yld_count: a,
+        array_exp: b,
+        sched_count: c,
+        sched_goidle: d,
+        ttwu_count: e,
+        ttwu_local: f,
+        rq_cpu_time: u64::from(g) << 9,
+        run_delay: u64::from(h) << 31,
+        pcount: 7,
+    };
+    let domain = DomainCounters {
+        busy: balance(h),
+        idle: balance(g),
+        newidle: balance(f),
+        moves: Moves {
+            active: [a, b, c],
+            exec: [d, e, f],
+            fork: [g, h, a],
+            ttwu_wake_remote: b,
+            ttwu_move_affine: c,
+            ttwu_move_balance: d,
+        },
+    };
+    let (timestamp, number) = (u64::from(a) << 3, b);
+    [
+        UserRecord::SchedstatCpu(SchedstatCpu {
+            timestamp,
+            cpu: number,
+            version,
+            counters: if known {
+                Schedstat::Known(cpu)
+            } else {
+                Schedstat::Other(other)
+            },
+        }),
+        UserRecord::SchedstatDomain(SchedstatDomain {
+            timestamp,
+            cpu: number,
+            version,
+            domain: 3,
+            counters: if known {
+                Schedstat::Known(domain)
+            } else {
+                Schedstat::Other(other)
+            },
+        }),
+    ]
+}
+
 fn body(record: &UserRecord<'_>, endian: Endian) -> Vec<u8> {
     let mut body = Vec::new();
     record.encode_body(&mut Encoder::new(&mut body, endian));
@@ -36,6 +109,16 @@ fn body(record: &UserRecord<'_>, endian: Endian) -> Vec<u8> {
 fn decode<'a>(kind: RecordKind, body: &'a [u8], endian: Endian) -> Option<UserRecord<'a>> {
     let misc = Misc(0);
     UserRecord::decode(&RawRecord { kind, misc, body }, endian).ok()
+}
+
+/// Encodes the record, decodes it, and every beginning of it.
+fn comes_back(record: UserRecord<'_>, endian: Endian) {
+    let bytes = body(&record, endian);
+    let kind = record.kind();
+    assert_eq!(decode(kind, &bytes, endian), Some(record));
+    for end in 0..bytes.len() {
+        drop(decode(kind, &bytes[..end], endian));
+    }
 }
 
 /// Records whose fields are numbers, from these.
@@ -109,12 +192,17 @@ proptest! {
         endian in endians(),
     ) {
         for record in numbers(n, m, time, machine) {
-            let bytes = body(&record, endian);
-            let kind = record.kind();
-            prop_assert_eq!(decode(kind, &bytes, endian), Some(record));
-            for end in 0..bytes.len() {
-                drop(decode(kind, &bytes[..end], endian));
-            }
+            comes_back(record, endian);
+        }
+    }
+
+    #[test]
+    fn lines_of_schedstat_come_back(
+        version in 13_u16..20, words in any::<[u32; 8]>(), other in vec(any::<u8>(), 0..60),
+        endian in endians(),
+    ) {
+        for record in schedstat(version, words, &other) {
+            comes_back(record, endian);
         }
     }
 
@@ -136,13 +224,38 @@ proptest! {
                 entries: vec![(&name[..], &other[..]); count],
             }),
         ] {
-            let bytes = body(&record, endian);
-            let kind = record.kind();
-            prop_assert_eq!(decode(kind, &bytes, endian), Some(record));
-            for end in 0..bytes.len() {
-                drop(decode(kind, &bytes[..end], endian));
-            }
+            comes_back(record, endian);
         }
+    }
+}
+
+/// Both orders of the three states of a CPU, and both forms of imbalance; the room is that of the latest version.
+#[test]
+fn counters_of_a_domain_stand_as_their_version_has_them() {
+    for (version, count, busy, idle) in [(15_u16, 36, 9, 1), (16, 36, 1, 9), (17, 45, 1, 12)] {
+        let mut bytes = Vec::new();
+        let mut to = Encoder::new(&mut bytes, Endian::Little);
+        to.u64(5);
+        to.u32(2);
+        to.u16(version);
+        to.u16(1);
+        (1..=count).for_each(|word| to.u32(word));
+        to.zeros(200 - 16 - count as usize * 4);
+        let found = decode(RecordKind::SCHEDSTAT_DOMAIN, &bytes, Endian::Little);
+        let Some(UserRecord::SchedstatDomain(domain)) = found else {
+            panic!("not a domain: {found:?}");
+        };
+        let Schedstat::Known(counters) = domain.counters else {
+            panic!("version {version} is known");
+        };
+        assert_eq!((counters.busy.count, counters.idle.count), (busy, idle));
+        assert_eq!(counters.moves.ttwu_move_balance, count);
+        let words: Vec<u32> = (1..=count).collect();
+        assert_eq!(counters.in_order(version), words);
+        assert_eq!(
+            body(&UserRecord::SchedstatDomain(domain), Endian::Little),
+            bytes
+        );
     }
 }
 

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use rperf_perfdata::{EventUpdate, RecordAt, Update};
 use rperf_wire::{
-    AuxTrace, AuxTraceError, CpuMap, DecodeError, Endian, IdIndex, RecordKind, ThreadMap, TimeConv,
-    UserRecord,
+    AuxTrace, AuxTraceError, CpuMap, DecodeError, Endian, IdIndex, RecordKind, Schedstat,
+    SchedstatCpu, SchedstatDomain, ThreadMap, TimeConv, UserRecord,
 };
 
 use super::Alternate;
@@ -77,6 +77,8 @@ fn text(record: &RecordAt<'_>, endian: Endian) -> Result<Vec<u8>, DecodeError> {
         UserRecord::AuxTraceInfo(info) => format!(" type: {}\n", info.kind),
         UserRecord::AuxTrace(trace) => auxtrace(&trace),
         UserRecord::AuxTraceError(error) => return Ok(auxtrace_error(&error)),
+        UserRecord::SchedstatCpu(counted) => schedstat_cpu(&counted),
+        UserRecord::SchedstatDomain(counted) => schedstat_domain(&counted),
         UserRecord::Feature(_)
         | UserRecord::TracingData(_)
         | UserRecord::StatConfig(_)
@@ -161,6 +163,36 @@ fn time_conv(conversion: &TimeConv) -> String {
              ... Cap Time Short  {is_short}\n"
         );
     }
+    text + UNHANDLED
+}
+
+fn schedstat_cpu(counted: &SchedstatCpu<'_>) -> String {
+    let counters = match &counted.counters {
+        Schedstat::Known(counters) => Some(counters.in_order()),
+        Schedstat::Other(_) => None,
+    };
+    format!("\ncpu{} ", counted.cpu) + &schedstat(counters, counted.version)
+}
+
+fn schedstat_domain(counted: &SchedstatDomain<'_>) -> String {
+    let counters = match &counted.counters {
+        Schedstat::Known(counters) => Some(counters.in_order(counted.version)),
+        Schedstat::Other(_) => None,
+    };
+    format!("\ndomain{} ", counted.domain) + &schedstat(counters, counted.version)
+}
+
+fn schedstat(
+    counters: Option<impl IntoIterator<Item = impl std::fmt::Display>>,
+    version: u16,
+) -> String {
+    let text = match counters {
+        Some(counters) => counters
+            .into_iter()
+            .map(|count| format!("{count} "))
+            .collect(),
+        None => format!("Unsupported /proc/schedstat version {version}.\n"),
+    };
     text + UNHANDLED
 }
 

@@ -1,0 +1,349 @@
+//! What `sched stats record` writes: the lines of `/proc/schedstat`.
+//!
+//! Source of the layouts: `schedstat-v15.h`, `-v16.h` and `-v17.h` beside the kernel's
+//! `tools/lib/perf/include/perf/event.h`; of the meaning: `Documentation/scheduler/sched-stats.rst`.
+
+use crate::{Cursor, DecodeError, Encoder};
+
+/// Versions of `/proc/schedstat` whose counters are known.
+const KNOWN: std::ops::RangeInclusive<u16> = 15..=17;
+
+/// From this version on, the counters of a busy CPU stand before those of an idle one.
+const BUSY_FIRST: u16 = 16;
+
+/// From this version on, imbalance is told by kind.
+const IMBALANCE_BY_KIND: u16 = 17;
+
+/// Bytes of counters in every record of a domain: recorders leave room for those of the latest version.
+const DOMAIN_ROOM: usize = 184;
+
+/// `PERF_RECORD_SCHEDSTAT_CPU`: what the scheduler counted on a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SchedstatCpu<'a> {
+    /// When it was read, in jiffies.
+    pub timestamp: u64,
+    /// Number of the CPU.
+    pub cpu: u32,
+    /// Version of `/proc/schedstat`.
+    pub version: u16,
+    /// The counters of that version.
+    pub counters: Schedstat<'a, CpuCounters>,
+}
+
+/// `PERF_RECORD_SCHEDSTAT_DOMAIN`: what the scheduler counted on a CPU for one of its domains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SchedstatDomain<'a> {
+    /// When it was read, in jiffies.
+    pub timestamp: u64,
+    /// Number of the CPU.
+    pub cpu: u32,
+    /// Version of `/proc/schedstat`.
+    pub version: u16,
+    /// Number of the domain, from the smallest.
+    pub domain: u16,
+    /// The counters of that version.
+    pub counters: Schedstat<'a, DomainCounters>,
+}
+
+/// Counters of a known version, or the bytes of another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Schedstat<'a, T> {
+    /// Of version 15, 16 or 17.
+    Known(T),
+    /// As they stand in the record.
+    Other(&'a [u8]),
+}
+
+/// Counters of a CPU since boot, the same in all known versions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CpuCounters {
+    /// Calls of sched_yield(2).
+    pub yld_count: u32,
+    /// Always 0.
+    pub array_exp: u32,
+    /// Calls of `schedule()`.
+    pub sched_count: u32,
+    /// Of these, how many left the CPU idle.
+    pub sched_goidle: u32,
+    /// Calls of `try_to_wake_up()`.
+    pub ttwu_count: u32,
+    /// Of these, how many woke up a task of the same CPU.
+    pub ttwu_local: u32,
+    /// Nanoseconds that tasks ran.
+    pub rq_cpu_time: u64,
+    /// Nanoseconds that tasks waited to run.
+    pub run_delay: u64,
+    /// Time slices that were run.
+    pub pcount: u64,
+}
+
+/// Counters of a CPU in one domain since boot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DomainCounters {
+    /// Load balancing while the CPU was busy.
+    pub busy: LoadBalance,
+    /// While it was idle.
+    pub idle: LoadBalance,
+    /// When it was about to become idle.
+    pub newidle: LoadBalance,
+    /// Tasks that were moved otherwise.
+    pub moves: Moves,
+}
+
+/// Load balancing in one state of a CPU (`*_lb_*`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoadBalance {
+    /// Calls of `load_balance()`.
+    pub count: u32,
+    /// Of these, how many found nothing to do.
+    pub balanced: u32,
+    /// How many could move no task.
+    pub failed: u32,
+    /// How uneven it was.
+    pub imbalance: Imbalance,
+    /// Tasks that were pulled over.
+    pub gained: u32,
+    /// Of these, how many had their data in the caches of another CPU.
+    pub hot_gained: u32,
+    /// Calls that found no busier queue.
+    pub nobusyq: u32,
+    /// Calls that found no busier group.
+    pub nobusyg: u32,
+}
+
+/// Sums of imbalances that load balancing found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Imbalance {
+    /// Of all kinds, until version 16.
+    Sum(u32),
+    /// By kind, from version 17 on.
+    ByKind {
+        /// In load.
+        load: u32,
+        /// In use of the CPU.
+        util: u32,
+        /// In the number of tasks.
+        task: u32,
+        /// In tasks that do not fit their CPU.
+        misfit: u32,
+    },
+}
+
+/// Tasks that were moved to another CPU without load balancing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moves {
+    /// Calls of `active_load_balance()`, those that moved no task, and tasks that it moved (`alb_*`).
+    pub active: [u32; 3],
+    /// Count, balanced and pushed of `exec` (`sbe_*`); not in use.
+    pub exec: [u32; 3],
+    /// The same of `fork` (`sbf_*`); not in use.
+    pub fork: [u32; 3],
+    /// Tasks woken up on another CPU than they ran on last.
+    pub ttwu_wake_remote: u32,
+    /// Tasks moved because their own CPU had nothing of theirs in its caches.
+    pub ttwu_move_affine: u32,
+    /// Wake-ups that began to balance.
+    pub ttwu_move_balance: u32,
+}
+
+impl<'a> SchedstatCpu<'a> {
+    pub(super) fn decode(at: &mut Cursor<'a>) -> Result<Self, DecodeError> {
+        let timestamp = at.u64("schedstat timestamp")?;
+        let cpu = at.u32("schedstat cpu")?;
+        let version = at.u16("schedstat version")?;
+        at.u16("schedstat padding")?;
+        Ok(Self {
+            timestamp,
+            cpu,
+            version,
+            counters: match KNOWN.contains(&version) {
+                true => Schedstat::Known(CpuCounters::decode(at)?),
+                false => Schedstat::Other(at.rest()),
+            },
+        })
+    }
+
+    pub(super) fn encode(&self, to: &mut Encoder<'_>) {
+        to.u64(self.timestamp);
+        to.u32(self.cpu);
+        to.u16(self.version);
+        to.u16(0);
+        match &self.counters {
+            Schedstat::Known(counters) => counters.encode(to),
+            Schedstat::Other(bytes) => to.bytes(bytes),
+        }
+    }
+}
+
+impl CpuCounters {
+    fn decode(at: &mut Cursor<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            yld_count: at.u32("yld_count")?,
+            array_exp: at.u32("array_exp")?,
+            sched_count: at.u32("sched_count")?,
+            sched_goidle: at.u32("sched_goidle")?,
+            ttwu_count: at.u32("ttwu_count")?,
+            ttwu_local: at.u32("ttwu_local")?,
+            rq_cpu_time: at.u64("rq_cpu_time")?,
+            run_delay: at.u64("run_delay")?,
+            pcount: at.u64("pcount")?,
+        })
+    }
+
+    fn encode(&self, to: &mut Encoder<'_>) {
+        self.calls().iter().for_each(|word| to.u32(*word));
+        self.times().iter().for_each(|word| to.u64(*word));
+    }
+
+    /// All of them, in the order of the line.
+    pub fn in_order(&self) -> impl Iterator<Item = u64> {
+        self.calls().map(u64::from).into_iter().chain(self.times())
+    }
+
+    fn calls(&self) -> [u32; 6] {
+        [
+            self.yld_count,
+            self.array_exp,
+            self.sched_count,
+            self.sched_goidle,
+            self.ttwu_count,
+            self.ttwu_local,
+        ]
+    }
+
+    fn times(&self) -> [u64; 3] {
+        [self.rq_cpu_time, self.run_delay, self.pcount]
+    }
+}
+
+impl<'a> SchedstatDomain<'a> {
+    pub(super) fn decode(at: &mut Cursor<'a>) -> Result<Self, DecodeError> {
+        let timestamp = at.u64("schedstat timestamp")?;
+        let cpu = at.u32("schedstat cpu")?;
+        let version = at.u16("schedstat version")?;
+        Ok(Self {
+            timestamp,
+            cpu,
+            version,
+            domain: at.u16("schedstat domain")?,
+            counters: match KNOWN.contains(&version) {
+                true => Schedstat::Known(DomainCounters::decode(at, version)?),
+                false => Schedstat::Other(at.rest()),
+            },
+        })
+    }
+
+    pub(super) fn encode(&self, to: &mut Encoder<'_>) {
+        to.u64(self.timestamp);
+        to.u32(self.cpu);
+        to.u16(self.version);
+        to.u16(self.domain);
+        let start = to.len();
+        match &self.counters {
+            Schedstat::Known(counters) => {
+                let words = counters.in_order(self.version);
+                words.iter().for_each(|word| to.u32(*word));
+                to.zeros(DOMAIN_ROOM.saturating_sub(to.len() - start));
+            }
+            Schedstat::Other(bytes) => to.bytes(bytes),
+        }
+    }
+}
+
+impl DomainCounters {
+    fn decode(at: &mut Cursor<'_>, version: u16) -> Result<Self, DecodeError> {
+        let first = LoadBalance::decode(at, version)?;
+        let second = LoadBalance::decode(at, version)?;
+        let (busy, idle) = match version >= BUSY_FIRST {
+            true => (first, second),
+            false => (second, first),
+        };
+        Ok(Self {
+            busy,
+            idle,
+            newidle: LoadBalance::decode(at, version)?,
+            moves: Moves::decode(at)?,
+        })
+    }
+
+    /// All of them, in the order of the line in that version.
+    #[must_use]
+    pub fn in_order(&self, version: u16) -> Vec<u32> {
+        let (first, second) = match version >= BUSY_FIRST {
+            true => (&self.busy, &self.idle),
+            false => (&self.idle, &self.busy),
+        };
+        let mut words = Vec::with_capacity(DOMAIN_ROOM / 4);
+        for balance in [first, second, &self.newidle] {
+            balance.put(&mut words);
+        }
+        self.moves.put(&mut words);
+        words
+    }
+}
+
+impl LoadBalance {
+    fn decode(at: &mut Cursor<'_>, version: u16) -> Result<Self, DecodeError> {
+        Ok(Self {
+            count: at.u32("lb_count")?,
+            balanced: at.u32("lb_balanced")?,
+            failed: at.u32("lb_failed")?,
+            imbalance: Imbalance::decode(at, version)?,
+            gained: at.u32("lb_gained")?,
+            hot_gained: at.u32("lb_hot_gained")?,
+            nobusyq: at.u32("lb_nobusyq")?,
+            nobusyg: at.u32("lb_nobusyg")?,
+        })
+    }
+
+    fn put(&self, words: &mut Vec<u32>) {
+        words.extend([self.count, self.balanced, self.failed]);
+        match self.imbalance {
+            Imbalance::Sum(sum) => words.push(sum),
+            Imbalance::ByKind {
+                load,
+                util,
+                task,
+                misfit,
+            } => words.extend([load, util, task, misfit]),
+        }
+        words.extend([self.gained, self.hot_gained, self.nobusyq, self.nobusyg]);
+    }
+}
+
+impl Imbalance {
+    fn decode(at: &mut Cursor<'_>, version: u16) -> Result<Self, DecodeError> {
+        if version < IMBALANCE_BY_KIND {
+            return at.u32("lb_imbalance").map(Self::Sum);
+        }
+        Ok(Self::ByKind {
+            load: at.u32("lb_imbalance_load")?,
+            util: at.u32("lb_imbalance_util")?,
+            task: at.u32("lb_imbalance_task")?,
+            misfit: at.u32("lb_imbalance_misfit")?,
+        })
+    }
+}
+
+impl Moves {
+    fn decode(at: &mut Cursor<'_>) -> Result<Self, DecodeError> {
+        let mut three = |field: &'static str| Ok([at.u32(field)?, at.u32(field)?, at.u32(field)?]);
+        Ok(Self {
+            active: three("alb")?,
+            exec: three("sbe")?,
+            fork: three("sbf")?,
+            ttwu_wake_remote: at.u32("ttwu_wake_remote")?,
+            ttwu_move_affine: at.u32("ttwu_move_affine")?,
+            ttwu_move_balance: at.u32("ttwu_move_balance")?,
+        })
+    }
+
+    fn put(&self, words: &mut Vec<u32>) {
+        words.extend([self.active, self.exec, self.fork].concat());
+        words.extend([
+            self.ttwu_wake_remote,
+            self.ttwu_move_affine,
+            self.ttwu_move_balance,
+        ]);
+    }
+}
