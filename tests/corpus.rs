@@ -44,6 +44,8 @@ const EXPLAINED: &[(&str, &str, Relation)] = &[
     ("sleep.compressed.pipe.data", "evlist", Other),
     ("perf.data.piped.lost_samples-4.4", "evlist", Other),
     ("perf.data.piped.target-3.8", "evlist", Other),
+    // Sections of newer releases.
+    ("sleep.compressed.pipe.data", "report", More),
     // Behind a feature that it cannot decode perf prints zeros.
     ("perf.data.armv7.perf_3.14-3.8", "report", SameNames),
 ];

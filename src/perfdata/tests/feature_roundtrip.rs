@@ -6,9 +6,9 @@ use std::io::Cursor;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rperf_perfdata::feature::{
-    AuxIndexEntry, BpfProgram, Btf, BuildIdEntry, Cache, ClockData, Compressed, CpuPlace,
-    CpuTopology, GroupDesc, HybridPmu, MemoryNode, MemoryTopology, NrCpus, NumaNode,
-    PmuCapabilities, PmuMapping,
+    AuxIndexEntry, BpfProgram, Btf, BuildIdEntry, Cache, ClockData, Compressed, CpuDomains,
+    CpuPlace, CpuTopology, ElfMachine, GroupDesc, HybridPmu, MemoryNode, MemoryTopology, NrCpus,
+    NumaNode, PmuCapabilities, PmuMapping, SchedDomain, SchedDomains,
 };
 use rperf_perfdata::{EventDesc, FeatureId, FeatureSet, PerfData, Writer};
 use rperf_wire::{Attr, Endian, EventType, Misc, RawRecord, RecordKind};
@@ -55,6 +55,29 @@ fn topologies() -> impl Strategy<Value = CpuTopology> {
             }
         },
     )
+}
+
+/// Domains with names, as from version 17 on, and without.
+fn sched_domains() -> impl Strategy<Value = SchedDomains> {
+    let domain = (any::<u32>(), text(), text(), text());
+    let cpu = (any::<u32>(), vec(domain, 0..3));
+    (15_u32..19, any::<u32>(), vec(cpu, 0..4)).prop_map(|(version, most, cpus)| {
+        let domain = |(number, name, mask, list)| SchedDomain {
+            number,
+            name: (version >= 17).then_some(name),
+            mask,
+            list,
+        };
+        let cpu = |(cpu, domains): (u32, Vec<_>)| CpuDomains {
+            cpu,
+            domains: domains.into_iter().map(domain).collect(),
+        };
+        SchedDomains {
+            version,
+            most,
+            cpus: cpus.into_iter().map(cpu).collect(),
+        }
+    })
 }
 
 fn memory() -> impl Strategy<Value = MemoryTopology> {
@@ -213,6 +236,7 @@ proptest! {
         endian in endians(), build_ids in build_ids(), programs in programs(),
         types in vec((any::<u32>(), vec(any::<u8>(), 0..50)), 0..3),
         index in vec(any::<[u64; 2]>(), 0..4), how in any::<[u32; 4]>(), version in any::<u64>(),
+        domains in sched_domains(),
     ) {
         let types = types.into_iter().map(|(id, data)| Btf { id, data });
         let types: Vec<Btf> = types.collect();
@@ -222,7 +246,8 @@ proptest! {
         let how = Compressed { kind, level, ratio, mmap_len };
         let bytes = with(endian, |set| {
             set.build_ids(&build_ids).bpf_programs(&programs).btf(&types).aux_index(&index)
-                .compressed(how).dir_format(version);
+                .compressed(how).dir_format(version).sched_domains(&domains)
+                .elf_machine(ElfMachine { machine: kind, flags: level }).cache_line(ratio);
         });
         let data = PerfData::parse(&bytes).unwrap();
         let found = data.features();
@@ -232,6 +257,9 @@ proptest! {
         prop_assert_eq!(found.aux_index(), Some(index));
         prop_assert_eq!(found.compressed(), Some(how));
         prop_assert_eq!(found.dir_format(), Some(version));
+        prop_assert_eq!(found.sched_domains(), Some(domains));
+        prop_assert_eq!(found.elf_machine(), Some(ElfMachine { machine: kind, flags: level }));
+        prop_assert_eq!(found.cache_line(), Some(ratio));
         // Whatever is in them, they are asked without harm.
         for program in &programs {
             for function in program.functions(endian).into_iter().flatten() {

@@ -85,3 +85,6 @@ fn captured(out: &mut dyn Write, options: &HeaderOptions<'_>) -> io::Result<()> 
     let local = calendar::ctime(options.captured.saturating_add(zone));
     writeln!(out, "# ========\n# captured on    : {local}")
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,8 +4,9 @@ pub mod dump;
 pub mod evlist;
 mod groups;
 pub mod header;
+#[cfg(test)]
+mod made;
 pub mod report;
-
 pub mod script;
 
 pub use groups::{Group, Groups};

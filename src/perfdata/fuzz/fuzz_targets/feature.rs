@@ -87,6 +87,9 @@ fn check(found: &Features<'_>, endian: Endian) {
         cpu_pmu_caps(pmu => &pmu);
         hybrid_topology(pmus => &pmus);
         pmu_caps(pmus => &pmus);
+        sched_domains(domains => &domains);
+        elf_machine(machine => machine);
+        cache_line(bytes => bytes);
         aux_index(entries => &entries);
         bpf_programs(programs => &programs);
         btf(sets => &sets);

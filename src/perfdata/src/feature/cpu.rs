@@ -157,3 +157,26 @@ impl Cache {
         }
     }
 }
+
+/// E_MACHINE: for which machine the recorded programs are, as ELF files say it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ElfMachine {
+    /// `e_machine` of elf(5).
+    pub machine: u32,
+    /// `e_flags`, where the machine has variants that it tells apart.
+    pub flags: u32,
+}
+
+impl ElfMachine {
+    pub(crate) fn decode(at: &mut Cursor<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            machine: at.u32("e_machine")?,
+            flags: at.u32("e_flags")?,
+        })
+    }
+
+    pub(crate) fn encode(self, to: &mut Encoder<'_>) {
+        to.u32(self.machine);
+        to.u32(self.flags);
+    }
+}

@@ -89,9 +89,9 @@ features! {
     HYBRID_TOPOLOGY = 30;
     /// Capabilities of all PMUs.
     PMU_CAPS = 31;
-    /// Scheduling domains of the CPUs.
+    /// Domains of the scheduler.
     CPU_DOMAIN_INFO = 32;
-    /// ELF machine of the recorder, and flags.
+    /// Machine of the recorded programs.
     E_MACHINE = 33;
     /// Bytes of a cache line.
     CLN_SIZE = 34;

@@ -6,8 +6,8 @@ use rperf_wire::{Cursor, DecodeError, Endian};
 
 use super::{
     AuxIndexEntry, BpfProgram, Btf, BuildIdEntry, Cache, ClockData, Compressed, CpuTopology,
-    FeatureId, GroupDesc, HybridPmu, MemoryTopology, NrCpus, NumaNode, PmuCapabilities, PmuMapping,
-    TracingData, event_desc, text,
+    ElfMachine, FeatureId, GroupDesc, HybridPmu, MemoryTopology, NrCpus, NumaNode, PmuCapabilities,
+    PmuMapping, SchedDomains, TracingData, event_desc, text,
 };
 use crate::header::Section;
 use crate::{Error, EventDesc, FileHeader, Finding};
@@ -275,6 +275,24 @@ impl<'a> Features<'a> {
         self.get(FeatureId::PMU_CAPS, PmuCapabilities::decode_list)
     }
 
+    /// Domains of the scheduler.
+    #[must_use]
+    pub fn sched_domains(&self) -> Option<SchedDomains> {
+        self.get(FeatureId::CPU_DOMAIN_INFO, SchedDomains::decode)
+    }
+
+    /// Machine of the recorded programs.
+    #[must_use]
+    pub fn elf_machine(&self) -> Option<ElfMachine> {
+        self.get(FeatureId::E_MACHINE, ElfMachine::decode)
+    }
+
+    /// Bytes of a cache line.
+    #[must_use]
+    pub fn cache_line(&self) -> Option<u32> {
+        self.get(FeatureId::CLN_SIZE, |at| at.u32("cache line size"))
+    }
+
     /// Where the AUX area traces stand in the file.
     #[must_use]
     pub fn aux_index(&self) -> Option<Vec<AuxIndexEntry>> {
@@ -346,6 +364,9 @@ impl<'a> Features<'a> {
             FeatureId::CPU_PMU_CAPS => self.cpu_pmu_caps().is_some(),
             FeatureId::HYBRID_TOPOLOGY => self.hybrid_topology().is_some(),
             FeatureId::PMU_CAPS => self.pmu_caps().is_some(),
+            FeatureId::CPU_DOMAIN_INFO => self.sched_domains().is_some(),
+            FeatureId::E_MACHINE => self.elf_machine().is_some(),
+            FeatureId::CLN_SIZE => self.cache_line().is_some(),
             FeatureId::AUXTRACE => self.aux_index().is_some(),
             FeatureId::BPF_PROG_INFO => self.bpf_programs().is_some(),
             FeatureId::BPF_BTF => self.btf().is_some(),

@@ -6,8 +6,8 @@ use rperf_wire::{Encoder, Endian};
 
 use super::{
     AuxIndexEntry, BpfProgram, Btf, BuildIdEntry, Cache, ClockData, Compressed, CpuTopology,
-    FeatureId, GroupDesc, HybridPmu, MemoryTopology, NrCpus, NumaNode, PmuCapabilities, PmuMapping,
-    TracingDataBuilder, event_desc, text,
+    ElfMachine, FeatureId, GroupDesc, HybridPmu, MemoryTopology, NrCpus, NumaNode, PmuCapabilities,
+    PmuMapping, SchedDomains, TracingDataBuilder, event_desc, text,
 };
 use crate::EventDesc;
 
@@ -205,6 +205,21 @@ impl FeatureSet {
         self.set(FeatureId::PMU_CAPS, |to| {
             PmuCapabilities::encode_list(pmus, to);
         })
+    }
+
+    /// Domains of the scheduler.
+    pub fn sched_domains(&mut self, domains: &SchedDomains) -> &mut Self {
+        self.set(FeatureId::CPU_DOMAIN_INFO, |to| domains.encode(to))
+    }
+
+    /// Machine of the recorded programs.
+    pub fn elf_machine(&mut self, machine: ElfMachine) -> &mut Self {
+        self.set(FeatureId::E_MACHINE, |to| machine.encode(to))
+    }
+
+    /// Bytes of a cache line.
+    pub fn cache_line(&mut self, bytes: u32) -> &mut Self {
+        self.set(FeatureId::CLN_SIZE, |to| to.u32(bytes))
     }
 
     /// Keys and values of simpleperf.

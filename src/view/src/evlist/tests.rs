@@ -1,13 +1,10 @@
 //! Lines over recordings that no recorder of this machine makes.
 
-use std::io::Cursor;
-
-use rperf_perfdata::{FeatureSet, Writer, feature::GroupDesc};
-use rperf_wire::{
-    Attr, AttrFlags, Encoder, Endian, EventType, Misc, RecordHeader, RecordKind, SampleType,
-};
+use rperf_perfdata::{FeatureSet, feature::GroupDesc};
+use rperf_wire::{Attr, AttrFlags, Endian, EventType, SampleType};
 
 use super::*;
+use crate::made;
 
 fn event(name: &str, attr: Attr) -> EventDesc {
     let name = name.to_owned();
@@ -27,19 +24,7 @@ fn file(endian: Endian, events: &[EventDesc], groups: &[(&str, u32, u32)]) -> Ve
     let groups: Vec<GroupDesc> = groups.iter().map(group).collect();
     let mut features = FeatureSet::new(endian);
     features.event_desc(events).group_desc(&groups);
-    let output = Cursor::new(Vec::new());
-    let mut writer = Writer::with_endian(output, events, endian).unwrap();
-    // Without a record it would be the file of a recorder that was killed.
-    let mut round = Vec::new();
-    let header = RecordHeader {
-        kind: RecordKind::FINISHED_ROUND,
-        misc: Misc(0),
-        size: 8,
-    };
-    header.encode(&mut Encoder::new(&mut round, endian));
-    writer.write_data(&round).unwrap();
-    let (_, output) = writer.finish(&features).unwrap();
-    output.into_inner()
+    made::file(endian, events, &features)
 }
 
 fn text(file: &[u8], options: &EvlistOptions<'_>) -> String {

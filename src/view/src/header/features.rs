@@ -31,6 +31,7 @@ pub(super) fn write(
             | FeatureId::CACHE
             | FeatureId::MEM_TOPOLOGY
             | FeatureId::HYBRID_TOPOLOGY
+            | FeatureId::CPU_DOMAIN_INFO
     );
     if long && !options.full {
         return writeln!(out, "# {feature} info available, use -I to display");
@@ -81,6 +82,17 @@ pub(super) fn write(
             let mut pmus = features.pmu_caps().unwrap_or_default();
             pmus.drain(..).try_for_each(|pmu| capabilities(out, &pmu))
         }
+        FeatureId::CPU_DOMAIN_INFO => domains(out, features),
+        FeatureId::E_MACHINE => features.elf_machine().map_or(Ok(()), |of| {
+            writeln!(
+                out,
+                "# e_machine : {}\n#   e_flags : {}",
+                of.machine, of.flags
+            )
+        }),
+        FeatureId::CLN_SIZE => features
+            .cache_line()
+            .map_or(Ok(()), |bytes| writeln!(out, "# cacheline size: {bytes}")),
         _ => Ok(()),
     }
 }
@@ -296,6 +308,25 @@ fn hybrid(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
     writeln!(out, "# hybrid cpu system:")?;
     for pmu in features.hybrid_topology().unwrap_or_default() {
         writeln!(out, "# {} cpu list : {}", pmu.name, pmu.cpus)?;
+    }
+    Ok(())
+}
+
+fn domains(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
+    let found = features.sched_domains().unwrap_or_default();
+    writeln!(out, "# schedstat version\t: {}", found.version)?;
+    writeln!(out, "# Maximum sched domains\t: {}", found.most)?;
+    for of in &found.cpus {
+        writeln!(out, "# cpu\t\t: {}", of.cpu)?;
+        writeln!(out, "# nr_domains\t: {}", of.domains.len())?;
+        for domain in &of.domains {
+            writeln!(out, "# Domain\t\t: {}", domain.number)?;
+            if let Some(name) = &domain.name {
+                writeln!(out, "# Domain name      : {name}")?;
+            }
+            writeln!(out, "# Domain cpu map   : {}", domain.mask)?;
+            writeln!(out, "# Domain cpu list  : {}", domain.list)?;
+        }
     }
     Ok(())
 }

@@ -1,0 +1,96 @@
+//! CPU_DOMAIN_INFO: the scheduler's domains, as `/proc/schedstat` names them.
+
+use rperf_wire::{Cursor, DecodeError, Encoder};
+
+use super::text;
+
+/// From this version of `/proc/schedstat` on, domains have names.
+const NAMED: u32 = 17;
+
+/// Bytes of the numbers that begin a CPU; pipe mode pads the section with fewer.
+const CPU_SIZE: usize = 8;
+
+/// The domains of all CPUs.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SchedDomains {
+    /// Version of `/proc/schedstat`.
+    pub version: u32,
+    /// The most that a CPU has.
+    pub most: u32,
+    /// CPUs that have domains, by number.
+    pub cpus: Vec<CpuDomains>,
+}
+
+/// The domains of one CPU, from the smallest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CpuDomains {
+    /// Number of the CPU.
+    pub cpu: u32,
+    /// Its domains.
+    pub domains: Vec<SchedDomain>,
+}
+
+/// A set of CPUs that tasks are moved between.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SchedDomain {
+    /// Its number, from 0.
+    pub number: u32,
+    /// What it spans (`SMT`, `MC`, `PKG`); from version 17 on.
+    pub name: Option<String>,
+    /// CPUs as a mask in hexadecimal digits.
+    pub mask: String,
+    /// CPUs as a list, `0-3`.
+    pub list: String,
+}
+
+impl SchedDomains {
+    pub(crate) fn decode(at: &mut Cursor<'_>) -> Result<Self, DecodeError> {
+        let version = at.u32("schedstat version")?;
+        let most = at.u32("most domains")?;
+        let mut cpus = Vec::new();
+        while at.rest().len() >= CPU_SIZE {
+            let cpu = at.u32("domain cpu")?;
+            let count = at.u32("domain count")?;
+            let domains = (0..count).map(|_| SchedDomain::decode(at, version));
+            let domains = domains.collect::<Result<_, _>>()?;
+            cpus.push(CpuDomains { cpu, domains });
+        }
+        Ok(Self {
+            version,
+            most,
+            cpus,
+        })
+    }
+
+    pub(crate) fn encode(&self, to: &mut Encoder<'_>) {
+        to.u32(self.version);
+        to.u32(self.most);
+        for CpuDomains { cpu, domains } in &self.cpus {
+            to.u32(*cpu);
+            text::put_count(to, domains.len());
+            for domain in domains {
+                domain.encode(to, self.version);
+            }
+        }
+    }
+}
+
+impl SchedDomain {
+    fn decode(at: &mut Cursor<'_>, version: u32) -> Result<Self, DecodeError> {
+        Ok(Self {
+            number: at.u32("domain number")?,
+            name: (version >= NAMED).then(|| text::take(at)).transpose()?,
+            mask: text::take(at)?,
+            list: text::take(at)?,
+        })
+    }
+
+    fn encode(&self, to: &mut Encoder<'_>, version: u32) {
+        to.u32(self.number);
+        if version >= NAMED {
+            text::put(to, self.name.as_deref().unwrap_or_default());
+        }
+        text::put(to, &self.mask);
+        text::put(to, &self.list);
+    }
+}

@@ -1,0 +1,58 @@
+//! Sections that no perf here writes or reads.
+
+use rperf_perfdata::feature::{CpuDomains, ElfMachine, SchedDomain, SchedDomains};
+use rperf_perfdata::{EventDesc, FeatureSet, PerfData};
+use rperf_wire::{Attr, Endian};
+
+use super::{HeaderOptions, write_features};
+use crate::made;
+
+fn domains(version: u32) -> SchedDomains {
+    let domain = SchedDomain {
+        number: 0,
+        name: (version >= 17).then(|| "SMT".to_owned()),
+        mask: "3".to_owned(),
+        list: "0-1".to_owned(),
+    };
+    let domains = vec![domain];
+    SchedDomains {
+        version,
+        most: 1,
+        cpus: vec![CpuDomains { cpu: 1, domains }],
+    }
+}
+
+fn shown(features: &FeatureSet, full: bool) -> String {
+    let events = [EventDesc::new(Attr::default(), vec![1])];
+    let bytes = made::file(Endian::Little, &events, features);
+    let data = PerfData::parse(&bytes).unwrap();
+    let options = HeaderOptions {
+        captured: 0,
+        zone: &|_| 0,
+        full,
+    };
+    let mut text = Vec::new();
+    write_features(&mut text, data.described(), &options).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+#[test]
+fn sections_of_newer_releases() {
+    let mut features = FeatureSet::new(Endian::Little);
+    features.hostname("machine");
+    features.sched_domains(&domains(17)).cache_line(64);
+    let (machine, flags) = (62, 0);
+    features.elf_machine(ElfMachine { machine, flags });
+    let before = "# hostname : machine\n";
+    let behind = "# e_machine : 62\n#   e_flags : 0\n# cacheline size: 64\n";
+    let brief = "# CPU_DOMAIN_INFO info available, use -I to display\n";
+    assert_eq!(shown(&features, false), format!("{before}{brief}{behind}"));
+    let full = "# schedstat version\t: 17\n# Maximum sched domains\t: 1\n# cpu\t\t: 1\n# nr_domains\t: 1\n\
+                # Domain\t\t: 0\n# Domain name      : SMT\n# Domain cpu map   : 3\n# Domain cpu list  : 0-1\n";
+    assert_eq!(shown(&features, true), format!("{before}{full}{behind}"));
+    features.sched_domains(&domains(15));
+    let unnamed = full
+        .replace("# Domain name      : SMT\n", "")
+        .replace(": 17", ": 15");
+    assert_eq!(shown(&features, true), format!("{before}{unnamed}{behind}"));
+}
