@@ -4,13 +4,13 @@ mod pack;
 mod unpack;
 
 use std::fs::{self, File};
-use std::io::{BufReader, BufWriter, Write};
+use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgMatches, Command};
 use rperf_session::Cache;
 use rperf_symbol::{BuildId, Files as _, build_id_of_elf};
-use rperf_sys::{uname, unix_time, utc_offset};
+use rperf_sys::{uname, unix_time, utc_offset, write_whole};
 use rperf_view::header::stamp;
 
 use self::pack::{Archive, Content};
@@ -80,12 +80,12 @@ fn run_pack(matches: &ArgMatches, context: &Context, all: bool) -> Result<Exit, 
         true => name_of_all()?,
         false => format!("{file}.tar.bz2"),
     };
-    let whole = |output: &mut dyn Write| match all {
+    let packed = write_whole(Path::new(&name), |output| match all {
         true => pack_all(output, Path::new(file), (time, &objects), context),
         false => pack(output, (time, &objects), context),
-    };
-    let missing = write(Path::new(&name), whole)
-        .map_err(|error| anyhow::Error::new(error).context(name.clone()))?;
+    });
+    // What is not in it.
+    let missing = packed.map_err(|error| anyhow::Error::new(error).context(name.clone()))?;
     for object in &missing {
         context.warn(format_args!("{object}: neither cached nor installed"));
     }
@@ -102,27 +102,6 @@ fn run_pack(matches: &ArgMatches, context: &Context, all: bool) -> Result<Exit, 
         true => Exit::Ok,
         false => Exit::Failure(1),
     })
-}
-
-/// Writes the archive under this name, whole or not at all. Gives what is not in it.
-fn write(
-    name: &Path,
-    pack: impl FnOnce(&mut dyn Write) -> std::io::Result<Vec<String>>,
-) -> std::io::Result<Vec<String>> {
-    let mut temporary = name.as_os_str().to_owned();
-    temporary.push(format!(".{}.tmp", std::process::id()));
-    let temporary = PathBuf::from(temporary);
-    let written = File::create(&temporary).and_then(|file| {
-        let mut output = BufWriter::new(file);
-        let missing = pack(&mut output)?;
-        output.flush()?;
-        fs::rename(&temporary, name)?;
-        Ok(missing)
-    });
-    if written.is_err() {
-        let _ = fs::remove_file(&temporary);
-    }
-    written
 }
 
 /// `perf.all-HOST-20261121-093000.tar.bz2`, in the time of this machine.

@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgMatches, Command};
+use rperf_sys::write_whole;
 
 use crate::cli::config::{Config, edit};
 use crate::cli::context::Context;
@@ -145,14 +146,12 @@ fn change(file: &Path, settings: &[Setting<'_>]) -> Result<(), CliError> {
             })?;
         }
     }
-    let mut temporary = file.clone().into_os_string();
-    temporary.push(format!(".{}.tmp", std::process::id()));
     let mode = fs::metadata(&file).map(|metadata| metadata.permissions());
-    let written = fs::write(&temporary, text)
-        .and_then(|()| mode.map_or(Ok(()), |mode| fs::set_permissions(&temporary, mode)))
-        .and_then(|()| fs::rename(&temporary, &file));
-    if written.is_err() {
-        let _ = fs::remove_file(&temporary);
-    }
+    let written = write_whole(&file, |out| {
+        if let Ok(mode) = mode {
+            out.get_ref().set_permissions(mode)?;
+        }
+        out.write_all(text.as_bytes())
+    });
     Ok(written.map_err(failed)?)
 }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
 use rperf_flame::{Flame, PALETTES, Palette, Stacks, Widths, svg, write_folded};
+use rperf_sys::write_whole;
 
 use crate::cli::context::Context;
 use crate::cli::dispatch;
@@ -75,7 +76,7 @@ fn folded(stacks: &Stacks, looks: &Looks, context: &Context) -> Result<Exit, Cli
     Ok(Exit::Ok)
 }
 
-/// Writes a file beside its place and moves it there when it is whole; `-` is the standard output.
+/// Writes a file that appears whole or not at all; `-` is the standard output.
 fn write_to(
     path: &Path,
     context: &Context,
@@ -87,28 +88,18 @@ fn write_to(
         out.flush()?;
         return Ok(());
     }
-    let failed = |error: io::Error| {
-        CliError::message(255, format!("failed to write {}: {error}", path.display()))
-    };
     // What is no file, such as /dev/stdout, can't be replaced.
-    let replaces = path.metadata().map_or(true, |old| old.is_file());
-    let mut aside = path.as_os_str().to_owned();
-    aside.push(format!(".{}", std::process::id()));
-    let target = if replaces { Path::new(&aside) } else { path };
-    let written = File::create(target).and_then(|file| {
-        let mut out = BufWriter::new(file);
-        write(&mut out)?;
-        out.flush()?;
-        if replaces {
-            std::fs::rename(target, path)?;
-        }
-        Ok(())
-    });
-    if written.is_err() && replaces {
-        // The error that is told is the first one.
-        let _ = std::fs::remove_file(target);
-    }
-    written.map_err(failed)
+    let written = match path.metadata().is_ok_and(|old| !old.is_file()) {
+        true => File::create(path).and_then(|file| {
+            let mut out = BufWriter::new(file);
+            write(&mut out)?;
+            out.flush()
+        }),
+        false => write_whole(path, |out| write(out)),
+    };
+    written.map_err(|error| {
+        CliError::message(255, format!("failed to write {}: {error}", path.display()))
+    })
 }
 
 /// Records the command that is given, if one is.

@@ -17,6 +17,8 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
+use rperf_sys::make_whole;
+
 pub use self::objects::{Cache, Cached, NewObject};
 
 /// One thing to keep.
@@ -43,13 +45,7 @@ pub(crate) fn store(
     let path = directory.join(entry.file);
     if !path.exists() {
         fs::create_dir_all(&directory)?;
-        let temporary = directory.join(format!("{}.{}.tmp", entry.file, std::process::id()));
-        let written = content().and_then(|bytes| fs::write(&temporary, bytes));
-        let stored = written.and_then(|()| fs::rename(&temporary, &path));
-        if stored.is_err() {
-            let _ = fs::remove_file(&temporary);
-        }
-        stored?;
+        make_whole(&path, |temporary| fs::write(temporary, content()?))?;
     }
     let Some((first, rest)) = id.split_at_checked(2) else {
         return Ok(());

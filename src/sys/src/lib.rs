@@ -1,5 +1,5 @@
 //! What the kernel offers, as safe functions: `perf_event_open(2)`, ring memory, `/proc`, sysfs, tracefs,
-//! sysctls, signals, a workload's fork and exec, mapped files.
+//! sysctls, signals, a workload's fork and exec, mapped files, files that appear whole.
 //!
 //! This crate reads and calls; formats that have a home elsewhere (ELF, kallsyms, tracepoint formats)
 //! are parsed there. File systems stand under a root the caller names, so that tests bring their own.
@@ -23,6 +23,7 @@ mod sysctl;
 mod sysfs;
 mod time_zone;
 mod tracefs;
+mod whole_file;
 mod workload;
 
 pub use cgroup::{Cgroup, CgroupFolder, cgroups};
@@ -45,4 +46,5 @@ pub use sysctl::Sysctl;
 pub use sysfs::{CacheLevel, CpuGroups, CpuPlace, CpuState, Node, Sysfs};
 pub use time_zone::{local_digits, utc_offset};
 pub use tracefs::Tracefs;
+pub use whole_file::{make_whole, write_whole};
 pub use workload::{Ended, Program, Workload};

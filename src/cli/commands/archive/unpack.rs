@@ -4,13 +4,14 @@
 //! under a build-id that is not its own.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io::{self, Read, Write as _};
+use std::fs;
+use std::io::{self, Read};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Component, Path, PathBuf};
 
 use bzip2::read::MultiBzDecoder;
 use rperf_symbol::{Files as _, build_id_of_elf};
+use rperf_sys::write_whole;
 use tar::{Archive, Entry, EntryType};
 
 use crate::cli::files::DiskFiles;
@@ -216,19 +217,11 @@ fn is_id(text: &str) -> bool {
 
 /// Writes a file that appears whole or not at all.
 fn write(entry: &mut dyn Read, to: &Path, mode: u32) -> io::Result<()> {
-    let mut name = to.as_os_str().to_owned();
-    name.push(format!(".{}.tmp", std::process::id()));
-    let temporary = PathBuf::from(name);
-    let written = File::create(&temporary).and_then(|mut file| {
-        file.set_permissions(fs::Permissions::from_mode(mode))?;
-        io::copy(entry, &mut file)?;
-        file.flush()?;
-        fs::rename(&temporary, to)
-    });
-    if written.is_err() {
-        let _ = fs::remove_file(&temporary);
-    }
-    written
+    write_whole(to, |file| {
+        let mode = fs::Permissions::from_mode(mode);
+        file.get_ref().set_permissions(mode)?;
+        io::copy(entry, file).map(drop)
+    })
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 //! What the cache holds: listing it, adding files, taking them out.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 use std::path::{Component, Path, PathBuf};
+
+use rperf_sys::make_whole;
 
 /// Folder of the links by build-id.
 const LINKS: &str = ".build-id";
@@ -190,17 +191,9 @@ fn place(from: &Path, to: &Path) -> io::Result<()> {
     if to.exists() {
         return Ok(());
     }
-    let mut name = to.file_name().unwrap_or(OsStr::new("elf")).to_owned();
-    name.push(format!(".{}.tmp", std::process::id()));
-    let temporary = to.with_file_name(name);
-    remove_if_there(&temporary)?;
-    let placed = fs::hard_link(from, &temporary)
-        .or_else(|_| fs::copy(from, &temporary).map(drop))
-        .and_then(|()| fs::rename(&temporary, to));
-    if placed.is_err() {
-        let _ = fs::remove_file(&temporary);
-    }
-    placed
+    make_whole(to, |temporary| {
+        fs::hard_link(from, temporary).or_else(|_| fs::copy(from, temporary).map(drop))
+    })
 }
 
 fn remove_if_there(file: &Path) -> io::Result<()> {
