@@ -1,10 +1,16 @@
-//! User stacks that are unwound out of copies, for the commands that show callchains.
+//! Samples and their stacks, for the commands that show callchains; user stacks are unwound out of copies.
 
+use std::mem;
+use std::num::NonZeroUsize;
+
+use rperf_hist::{NoPayloads, Options, Samples, Select, Source};
 use rperf_perfdata::{Described, EventDesc};
-use rperf_resolve::{LEAF_REGISTERS, StackOptions, StackSummary};
+use rperf_replay::Replay;
+use rperf_resolve::{LEAF_REGISTERS, Resolver, StackOptions, StackSummary, UserStacks};
 use rperf_wire::SampleType;
 
 use super::context::Context;
+use super::symbols::shows_inlines;
 
 /// The widest copy of a stack that the kernel makes.
 const WIDEST: u32 = 65_528;
@@ -30,6 +36,51 @@ pub(crate) fn stack_options(recording: Described<'_>, limit: Option<usize>) -> S
             .to_string(),
         endian: recording.endian,
         limit,
+    }
+}
+
+/// Samples folded by what they hold, and the user stacks that were unwound on the way.
+pub(crate) struct Folded<'s> {
+    pub(crate) samples: Samples<'s>,
+    pub(crate) stacks: StackSummary,
+}
+
+impl<'s> Folded<'s> {
+    /// Folds all samples that `select` lets pass. Where stacks are unwound, the limit of `options` is spent on them: kernel
+    /// and user frames come cut to it each.
+    pub(crate) fn new(
+        replay: &Replay<'_>,
+        resolver: &Resolver<'_>,
+        options: &mut Options,
+        select: Option<&'s dyn Select>,
+        jobs: NonZeroUsize,
+    ) -> Result<Self, rperf_replay::Error> {
+        let recording = replay.data().described();
+        let wants_chains = options.children || options.graph.is_some();
+        let unwinds = wants_chains && has_copies(recording.events);
+        let limit = unwinds.then(|| mem::replace(&mut options.max_stack, usize::MAX));
+        let stacks = UserStacks::new(resolver, stack_options(recording, limit));
+        let samples = replay.fold(jobs, || stacks.fold(Samples::new(options, select)))?;
+        Ok(Self {
+            samples: samples.into_inner(),
+            stacks: stacks.summary(),
+        })
+    }
+}
+
+/// What histograms ask of a recording, for one without groups, sockets and texts of tracepoints. `inlines` is `--inline` or
+/// `--no-inline`.
+pub(crate) fn source(recording: Described<'_>, inlines: Option<bool>) -> Source<'static> {
+    let attrs = || recording.events.iter().map(|event| &event.attr);
+    Source {
+        endian: recording.endian,
+        callchains: attrs()
+            .map(|attr| attr.sample_type.contains(SampleType::CALLCHAIN))
+            .collect(),
+        inlines: attrs().map(|attr| shows_inlines(attr, inlines)).collect(),
+        groups: Vec::new(),
+        sockets: Vec::new(),
+        payloads: &NoPayloads,
     }
 }
 

@@ -5,12 +5,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::ArgMatches;
+use rperf_perfdata::Features;
+use rperf_replay::World;
+use rperf_resolve::Resolver;
 use rperf_symbol::{SearchPaths, Servers};
 
 use super::context::Context;
 use super::debuginfod;
 use super::error::CliError;
+use super::files::DiskFiles;
 use super::options::flag;
+use super::symbols::{own_vdso, search_paths};
 
 /// The files and servers that options name.
 pub(crate) struct Symbols {
@@ -48,13 +53,24 @@ impl Symbols {
         })
     }
 
-    /// Whether another machine's files are read.
-    pub(crate) fn elsewhere(&self) -> bool {
-        self.symfs.is_some()
+    /// What names the addresses of a recording with these features.
+    pub(crate) fn resolver<'w>(
+        &self,
+        context: &Context,
+        world: &'w World,
+        features: &Features<'_>,
+    ) -> Resolver<'w> {
+        let paths = self.search_paths(search_paths(context, features));
+        // Another machine's files are read without this one's kernel.
+        let vdso = match self.symfs {
+            Some(_) => None,
+            None => own_vdso(),
+        };
+        Resolver::new(world, &DiskFiles, paths).with_vdso(vdso)
     }
 
     /// The usual places, as far as nothing else was said. Below `--symfs` there is a cache of its own, as in perf.
-    pub(crate) fn search_paths(&self, usual: SearchPaths) -> SearchPaths {
+    fn search_paths(&self, usual: SearchPaths) -> SearchPaths {
         let cache = self.symfs.as_ref().map(|root| root.join(".debug"));
         let guesses = Some(usual.vmlinux_candidates).filter(|_| !self.ignore_vmlinux);
         SearchPaths {

@@ -9,37 +9,35 @@ mod settings;
 mod tasks;
 
 use std::io::{self, Write};
-use std::mem;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
 use clap::ArgMatches;
-use rperf_hist::{BranchCounts, Histogram, PayloadText, Samples, Select, Source};
+use rperf_hist::{BranchCounts, Histogram, PayloadText, Select, Source};
 use rperf_lines::Payloads;
 use rperf_perfdata::{Described, Finding, PerfData};
 use rperf_replay::{EventIndex, Replay};
-use rperf_resolve::{Resolver, StackSummary, UserStacks};
+use rperf_resolve::{Resolver, StackSummary};
 use rperf_view::dump::Dump;
 use rperf_view::report::{
     Event, Stats, write_banner, write_branch_counts, write_event, write_lost, write_stats,
     write_tasks, write_tip, write_values,
 };
-use rperf_wire::{RecordKind, SampleType};
+use rperf_wire::RecordKind;
 
 use crate::cli::choice::Chosen;
 use crate::cli::context::Context;
 use crate::cli::dump;
 use crate::cli::error::{CliError, Exit};
-use crate::cli::files::DiskFiles;
 use crate::cli::filter::Wanted;
 use crate::cli::findings::{conclude, warn_of_symbols};
 use crate::cli::header::print_header;
 use crate::cli::input::Input;
 use crate::cli::options::flag;
 use crate::cli::payloads::payloads;
-use crate::cli::stacks::{has_copies, stack_options, warn_of_cut};
+use crate::cli::stacks::{Folded, source, warn_of_cut};
 use crate::cli::symbol_options::Symbols;
-use crate::cli::symbols::{own_vdso, replay, search_paths, shows_inlines};
+use crate::cli::symbols::replay;
 
 pub(super) use self::args::command;
 
@@ -236,26 +234,13 @@ fn count(
     question: &Question<'_>,
 ) -> Result<Counts, CliError> {
     let data = replay.data();
-    let events = data.events();
     let mut options = question.plan.options.clone();
-    let wants_chains = options.children || options.graph.is_some();
-    let unwinds = wants_chains && has_copies(data.events());
-    // What is unwound comes cut to the limit already, kernel and user frames each.
-    let limit = unwinds.then(|| mem::replace(&mut options.max_stack, usize::MAX));
     let threads = question.jobs;
-    let symbols = question.symbols;
-    let paths = symbols.search_paths(search_paths(context, data.features()));
-    let vdso = if symbols.elsewhere() {
-        None
-    } else {
-        own_vdso()
-    };
-    let resolver = Resolver::new(replay.world(), &DiskFiles, paths).with_vdso(vdso);
-    let stacks = UserStacks::new(&resolver, stack_options(data.described(), limit));
-    let samples = replay.fold(threads, || {
-        stacks.fold(Samples::new(&options, question.select))
-    })?;
-    let samples = samples.into_inner();
+    let resolver = question
+        .symbols
+        .resolver(context, replay.world(), data.features());
+    let Folded { samples, stacks } =
+        Folded::new(replay, &resolver, &mut options, question.select, threads)?;
     let mut keys = options.order_by.iter().filter_map(|field| field.key());
     let told = keys.any(|key| key.shows_payload());
     let payloads = match told {
@@ -263,15 +248,6 @@ fn count(
         false => Payloads::default(),
     };
     let source = Source {
-        endian: data.endian(),
-        callchains: events
-            .iter()
-            .map(|event| event.attr.sample_type.contains(SampleType::CALLCHAIN))
-            .collect(),
-        inlines: events
-            .iter()
-            .map(|event| shows_inlines(&event.attr, question.inlines))
-            .collect(),
         groups: question
             .tables
             .iter()
@@ -282,6 +258,7 @@ fn count(
             payloads: &payloads,
             resolver: &resolver,
         },
+        ..source(data.described(), question.inlines)
     };
     let branches = samples.branch_counts().clone();
     let histograms = samples.histograms(&options, &source, &resolver, threads);
@@ -289,7 +266,7 @@ fn count(
     Ok(Counts {
         histograms,
         branches,
-        stacks: stacks.summary(),
+        stacks,
     })
 }
 

@@ -16,7 +16,6 @@ use std::num::NonZeroUsize;
 use clap::ArgMatches;
 use rperf_lines::{Error, Selection, SourceFiles};
 use rperf_replay::{Flow, Replay};
-use rperf_resolve::Resolver;
 use rperf_view::header::write_header;
 use rperf_view::script::{Block, Join};
 
@@ -74,8 +73,9 @@ fn whole(
     let mut join = Join::new(settings.clock, settings.nanoseconds);
     join.follow(plan.switch.clone());
     join.set_metrics(plan.metrics.clone());
-    let paths = settings.search_paths(context, data.features());
-    let resolver = Resolver::new(replay.world(), &DiskFiles, paths).with_vdso(settings.vdso());
+    let resolver = settings
+        .symbols
+        .resolver(context, replay.world(), data.features());
     let sources = SourceFiles::new(&DiskFiles);
     let text = SampleText::new(&resolver, &plan, &sources);
     match dump::is_wanted(matches) {

@@ -48,6 +48,6 @@ pub use histogram::{Branch, Histogram, Row, Sum, Weights};
 pub use keys::{Key, Pads};
 pub use named::{NamedPlace, NamedStacks, Origin, StackView};
 pub use options::{Counted, Direction, GraphForm, GraphOptions, Options};
-pub use payloads::PayloadText;
+pub use payloads::{NoPayloads, PayloadText};
 pub use resolve::Source;
 pub use select::{Choice, Select};

@@ -38,6 +38,29 @@ pub struct Options {
     pub weight_parts: Vec<bool>,
 }
 
+/// Samples in one row, without call graphs: whoever asks says by what rows are told apart.
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            counted: Counted::default(),
+            columns: Vec::new(),
+            order_by: Vec::new(),
+            children: false,
+            order: Direction::default(),
+            graph: None,
+            max_stack: usize::MAX,
+            hide_unresolved: false,
+            symbol_filter: None,
+            relative: false,
+            time_quantum: Self::TIME_QUANTUM,
+            nanoseconds: false,
+            full_paths: false,
+            sort_event: 0,
+            weight_parts: Vec::new(),
+        }
+    }
+}
+
 /// What makes the rows of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Counted {
@@ -51,6 +74,9 @@ pub enum Counted {
 }
 
 impl Options {
+    /// What the key `time` takes for one moment where nothing is said, in nanoseconds.
+    pub const TIME_QUANTUM: u64 = 100_000_000;
+
     /// What tells rows apart.
     pub(crate) fn keys(&self) -> Vec<&'static Key> {
         let fields = self.order_by.iter();
@@ -59,11 +85,12 @@ impl Options {
 }
 
 /// Which end of a callchain its graph begins with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Direction {
     /// The outermost caller.
     Caller,
     /// The function that was hit.
+    #[default]
     Callee,
 }
 

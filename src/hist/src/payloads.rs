@@ -14,6 +14,18 @@ pub trait PayloadText: Sync {
     fn write(&self, event: EventIndex, raw: &[u8], out: &mut Vec<u8>);
 }
 
+/// For what shows nothing of tracepoints.
+#[derive(Debug, Clone, Copy)]
+pub struct NoPayloads;
+
+impl PayloadText for NoPayloads {
+    fn has(&self, _event: EventIndex) -> bool {
+        false
+    }
+
+    fn write(&self, _event: EventIndex, _raw: &[u8], _out: &mut Vec<u8>) {}
+}
+
 /// A text's number. It differs from run to run, so nothing that is shown may be ordered by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct PayloadId(pub(crate) u32);

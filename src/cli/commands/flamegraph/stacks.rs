@@ -8,29 +8,24 @@ use std::path::{Path, PathBuf};
 use clap::ArgMatches;
 use rperf_flame::{Kind, Stacks, is_idle, read_folded};
 use rperf_hist::{
-    Choice, Counted, Direction, GraphForm, GraphOptions, NamedStacks, Options, Origin, PayloadText,
-    Samples, Select, Source, StackView, parse_fields,
+    Choice, Direction, GraphForm, GraphOptions, NamedStacks, Options, Origin, Select, StackView,
+    parse_fields,
 };
-use rperf_perfdata::PerfData;
+use rperf_perfdata::{Error, FileHeader};
 use rperf_replay::{EventIndex, Replay, Sample, World};
-use rperf_resolve::{Frame, Resolver, UserStacks};
-use rperf_wire::SampleType;
+use rperf_resolve::{Frame, Resolver};
 
 use crate::cli::choice::Chosen;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::files::DiskFiles;
 use crate::cli::filter::Wanted;
 use crate::cli::findings::{conclude, warn_of_symbols};
 use crate::cli::input::{Input, Opened};
 use crate::cli::jobs::jobs;
 use crate::cli::options::flag;
-use crate::cli::stacks::{has_copies, stack_options, warn_of_cut};
+use crate::cli::stacks::{Folded, source, warn_of_cut};
 use crate::cli::symbol_options::Symbols;
-use crate::cli::symbols::{own_vdso, replay, search_paths, shows_inlines};
-
-/// What a recording begins with, of either byte order and of the first version.
-const MAGICS: [&[u8]; 3] = [b"PERFILE2", b"2ELIFREP", b"PERFFILE"];
+use crate::cli::symbols::replay;
 
 /// The outermost frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -186,24 +181,17 @@ impl Question {
             event: EventIndex(u32::try_from(event).unwrap_or(u32::MAX)),
             chosen: Chosen::new(self.wanted.filter(data.described(), false)?),
         };
-        let options = self.options();
-        let unwinds = has_copies(data.events());
-        let limit = unwinds.then(|| self.max_stack.unwrap_or(usize::MAX));
-        let paths = self
+        let mut options = self.options();
+        let resolver = self
             .symbols
-            .search_paths(search_paths(context, data.features()));
-        let vdso = own_vdso().filter(|_| !self.symbols.elsewhere());
-        let resolver = Resolver::new(replay.world(), &DiskFiles, paths).with_vdso(vdso);
-        let unwound = UserStacks::new(&resolver, stack_options(data.described(), limit));
-        let samples = replay.fold(self.jobs, || {
-            unwound.fold(Samples::new(&options, Some(&chosen)))
-        })?;
-        let source = self.source(data);
-        let named = samples
-            .into_inner()
+            .resolver(context, replay.world(), data.features());
+        let folded = Folded::new(replay, &resolver, &mut options, Some(&chosen), self.jobs)?;
+        let source = source(data.described(), self.inlines);
+        let named = folded
+            .samples
             .named_stacks(&options, &source, &resolver, self.jobs);
         warn_of_symbols(context, &resolver);
-        warn_of_cut(context, &unwound.summary(), data.events());
+        warn_of_cut(context, &folded.stacks, data.events());
         let mut stacks = Stacks::default();
         for event in &named {
             self.add(event, &mut stacks);
@@ -218,10 +206,7 @@ impl Question {
             Root::Pid | Root::Tid => "comm,tid",
         };
         Options {
-            counted: Counted::Samples,
-            columns: Vec::new(),
             order_by: parse_fields(keys).unwrap_or_default(),
-            children: false,
             order: Direction::Caller,
             graph: Some(GraphOptions {
                 form: GraphForm::Graph,
@@ -230,31 +215,7 @@ impl Question {
                 by_line: false,
             }),
             max_stack: self.max_stack.unwrap_or(usize::MAX),
-            hide_unresolved: false,
-            symbol_filter: None,
-            relative: false,
-            time_quantum: 0,
-            nanoseconds: false,
-            full_paths: false,
-            sort_event: 0,
-            weight_parts: Vec::new(),
-        }
-    }
-
-    fn source<'p>(&self, data: &PerfData<'_>) -> Source<'p> {
-        let events = data.events().iter();
-        Source {
-            endian: data.endian(),
-            callchains: events
-                .clone()
-                .map(|event| event.attr.sample_type.contains(SampleType::CALLCHAIN))
-                .collect(),
-            inlines: events
-                .map(|event| shows_inlines(&event.attr, self.inlines))
-                .collect(),
-            groups: Vec::new(),
-            sockets: Vec::new(),
-            payloads: &Nothing,
+            ..Options::default()
         }
     }
 
@@ -323,17 +284,6 @@ impl Select for OneEvent {
     }
 }
 
-/// Stacks need no text of tracepoints.
-struct Nothing;
-
-impl PayloadText for Nothing {
-    fn has(&self, _event: EventIndex) -> bool {
-        false
-    }
-
-    fn write(&self, _event: EventIndex, _raw: &[u8], _out: &mut Vec<u8>) {}
-}
-
 fn kind(origin: Origin) -> Kind {
     match origin {
         Origin::User => Kind::User,
@@ -348,13 +298,11 @@ fn is_text(path: &Path) -> bool {
     let is_file = path
         .metadata()
         .is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0);
-    let mut first = [0; 8];
-    let read = is_file
-        && File::open(path)
-            .and_then(|mut file| file.read_exact(&mut first))
-            .is_ok();
-    // What is shorter than eight bytes may be text, and is no recording.
-    is_file && !(read && (MAGICS.contains(&&first[..]) || first.contains(&0)))
+    let mut first = Vec::new();
+    let begin = |file: File| file.take(FileHeader::SIZE as u64).read_to_end(&mut first);
+    let is_read = is_file && File::open(path).and_then(begin).is_ok();
+    let is_foreign = matches!(FileHeader::decode(&first), Err(Error::Magic { .. }));
+    is_read && is_foreign && !first.contains(&0)
 }
 
 fn root(word: &str) -> Result<Root, CliError> {

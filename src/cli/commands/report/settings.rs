@@ -21,9 +21,6 @@ use crate::cli::symbol_options::Symbols;
 /// Frames of a callchain that count, as many as kernels record by default.
 const MAX_STACK: usize = 127;
 
-/// What the key `time` takes for one moment, in nanoseconds.
-const TIME_QUANTUM: u64 = 100_000_000;
-
 /// The settings of one run.
 pub(super) struct Settings {
     columns: Columns,
@@ -80,7 +77,7 @@ impl Settings {
             },
             columns,
             mode: Mode::new(matches),
-            time_quantum: text("time-quantum").map_or(Ok(TIME_QUANTUM), time_quantum)?,
+            time_quantum: text("time-quantum").map_or(Ok(Options::TIME_QUANTUM), time_quantum)?,
             nanoseconds: switch("ns") == Some(true),
             full_paths: switch("full-source-path") == Some(true),
             sort_event: sort_event(matches),

@@ -4,9 +4,8 @@ use std::num::NonZeroUsize;
 
 use clap::ArgMatches;
 use rperf_lines::{EventSwitch, Filter, Selection};
-use rperf_perfdata::{Described, Features};
+use rperf_perfdata::Described;
 use rperf_resolve::Resolver;
-use rperf_symbol::{FileBytes, SearchPaths};
 use rperf_view::header::HeaderOptions;
 use rperf_view::script::Clock;
 use rperf_wire::RecordKind;
@@ -20,7 +19,6 @@ use crate::cli::header;
 use crate::cli::jobs::jobs;
 use crate::cli::options::flag;
 use crate::cli::symbol_options::Symbols;
-use crate::cli::symbols::{own_vdso, search_paths};
 
 /// Frames of a callchain that are shown, `PERF_MAX_STACK_DEPTH`.
 const MAX_STACK: usize = 127;
@@ -65,7 +63,7 @@ pub(super) struct Settings {
     /// Threads to work with.
     pub(super) jobs: NonZeroUsize,
     /// Where symbols are looked for, if not in the usual places.
-    symbols: Symbols,
+    pub(super) symbols: Symbols,
     /// Which samples are shown.
     wanted: Wanted,
 }
@@ -114,15 +112,6 @@ impl Settings {
         })
     }
 
-    /// The image that `[vdso]` is named from: this machine's own, unless files of another one are read.
-    pub(super) fn vdso(&self) -> Option<FileBytes> {
-        if self.symbols.elsewhere() {
-            None
-        } else {
-            own_vdso()
-        }
-    }
-
     /// What there is to say about the symbols that were wanted; with `-v`, all of it.
     pub(super) fn tell(&self, context: &Context, resolver: &Resolver<'_>) {
         warn_of_symbols(context, resolver);
@@ -139,11 +128,6 @@ impl Settings {
             full: self.full_header,
             ..header::options(changed)
         }
-    }
-
-    /// Where the symbols of a recording with these features are looked for.
-    pub(super) fn search_paths(&self, context: &Context, features: &Features<'_>) -> SearchPaths {
-        self.symbols.search_paths(search_paths(context, features))
     }
 
     /// Which samples of `recording` others switch on and off.

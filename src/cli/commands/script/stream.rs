@@ -161,8 +161,8 @@ impl<'a> Printer<'a> {
         let resolver = match self.known.take() {
             Some(known) => Resolver::resume(stream.world(), &DiskFiles, known),
             None => {
-                let paths = self.settings.search_paths(self.context, head.features());
-                Resolver::new(stream.world(), &DiskFiles, paths).with_vdso(self.settings.vdso())
+                let symbols = &self.settings.symbols;
+                symbols.resolver(self.context, stream.world(), head.features())
             }
         };
         let text = SampleText::new(&resolver, &plan, &self.sources);
