@@ -42,4 +42,4 @@ pub use rounds::Rounds;
 pub use sample::{Sample, SideRecord};
 pub use stream::Stream;
 pub use turns::{Turn, Turns, What};
-pub use world::{Epoch, Function, Moment, Recent, Who, World, WorldBuilder};
+pub use world::{Epoch, Function, Moment, Recent, UserMapping, Who, World, WorldBuilder};

@@ -1,11 +1,11 @@
 //! `--tasks`, `--mmaps`: who ran, who started whom, and what each had mapped at the end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rperf_perfdata::PerfData;
-use rperf_replay::{Replay, What};
+use rperf_replay::{Replay, UserMapping, What};
 use rperf_view::report::{Task, TaskMapping};
-use rperf_wire::{CpuMode, Mmap, MmapId, RawRecord, Record};
+use rperf_wire::{CpuMode, Misc, Mmap, MmapId, RawRecord, Record};
 
 /// The threads of a recording, by id, as they were when it ended.
 pub(super) struct Tasks {
@@ -23,15 +23,11 @@ struct Thread {
     comm: Option<String>,
 }
 
-/// `MAP_SHARED` and `MAP_HUGETLB` of mmap(2), and `PROT_EXEC`.
+/// Of mmap(2).
 const MAP_SHARED: u32 = 1;
-const MAP_HUGETLB: u32 = 0x4_0000;
 const PROT_READ: u32 = 1;
 const PROT_WRITE: u32 = 2;
 const PROT_EXEC: u32 = 4;
-
-/// `PERF_RECORD_MISC_MMAP_DATA`: the mapping holds no code.
-const MISC_MMAP_DATA: u16 = 1 << 13;
 
 /// Siblings stand by the remainder of their ids first, as in perf's table of threads.
 const ROWS: u32 = 256;
@@ -65,8 +61,7 @@ impl Tasks {
             }
             Record::Fork(task) => self.fork((task.ppid, task.ptid), (task.pid, task.tid)),
             Record::Mmap(mmap) if self.is_user(mmap, raw) => {
-                let data = raw.misc.0 & MISC_MMAP_DATA != 0;
-                let prot = if data {
+                let prot = if raw.misc.contains(Misc::MMAP_DATA) {
                     PROT_READ | PROT_WRITE
                 } else {
                     PROT_EXEC
@@ -113,12 +108,13 @@ impl Tasks {
     fn map(&mut self, mmap: &Mmap<'_>, prot: u32, flags: u32, inode: u64) {
         let pid = mmap.pid.cast_unsigned();
         self.thread(pid, mmap.tid);
-        let name = String::from_utf8_lossy(mmap.filename);
-        let anonymous = ["//anon", "/dev/zero", "/anon_hugepage"];
-        let no_file = ["[stack", "/SYSV", "[heap]"];
-        let is_memory = anonymous.iter().any(|start| name.starts_with(start))
-            || no_file.iter().any(|start| name.starts_with(start))
-            || flags & MAP_HUGETLB != 0;
+        let filename = String::from_utf8_lossy(mmap.filename);
+        let named = UserMapping {
+            filename: &filename,
+            prot,
+            flags,
+            pid,
+        };
         let new = TaskMapping {
             start: mmap.start,
             end: mmap.start.saturating_add(mmap.len),
@@ -126,11 +122,7 @@ impl Tasks {
             shared: flags & MAP_SHARED != 0,
             offset: mmap.pgoff,
             inode,
-            // Code of run-time compilers is named by their maps.
-            name: match is_memory && prot & PROT_EXEC != 0 {
-                true => format!("/tmp/perf-{pid}.map"),
-                false => name.into_owned(),
-            },
+            name: named.dso_name(),
         };
         insert(self.spaces.entry(pid).or_default(), new);
     }
@@ -175,11 +167,11 @@ impl Tasks {
 
     /// perf hangs up a thread together with those that it descends from.
     fn in_perfs_order(&self, ids: Vec<u32>) -> Vec<u32> {
-        let mut listed = BTreeMap::new();
+        let mut listed = BTreeSet::new();
         let mut order = Vec::new();
         for id in ids {
             let mut next = Some(id);
-            while let Some(tid) = next.filter(|tid| listed.insert(*tid, ()).is_none()) {
+            while let Some(tid) = next.filter(|tid| listed.insert(*tid)) {
                 order.push(tid);
                 let parent = self.threads.get(&tid).and_then(|thread| thread.parent);
                 next = parent.filter(|parent| self.threads.contains_key(parent));

@@ -18,6 +18,7 @@ pub(crate) use comms::Comms;
 use dsos::Dsos;
 pub use epoch::Epoch;
 use namespaces::{Cgroups, Namespaces};
+pub use naming::UserMapping;
 pub use recent::{Moment, Recent, Who};
 use rperf_wire::{CpuMode, Namespace};
 use rustc_hash::FxHashMap;

@@ -17,16 +17,26 @@ pub(crate) struct Named {
     pub(crate) identity: bool,
 }
 
-/// A mapping of a process.
+/// A mapping of a process, as its record tells it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct UserMapping<'a> {
-    pub(crate) filename: &'a str,
-    pub(crate) prot: u32,
-    pub(crate) flags: u32,
-    pub(crate) pid: u32,
+pub struct UserMapping<'a> {
+    /// The name in the record.
+    pub filename: &'a str,
+    /// `PROT_*` of mmap(2).
+    pub prot: u32,
+    /// `MAP_*` of mmap(2).
+    pub flags: u32,
+    /// The process.
+    pub pid: u32,
 }
 
 impl UserMapping<'_> {
+    /// The file that its code is named from: that of the record, but for what run-time compilers made.
+    #[must_use]
+    pub fn dso_name(&self) -> String {
+        self.name().name
+    }
+
     /// Names it as perf does: executable memory without a file belongs to `/tmp/perf-PID.map`.
     pub(crate) fn name(&self) -> Named {
         let fileless = is_anonymous(self.filename)
