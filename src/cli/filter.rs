@@ -1,5 +1,7 @@
 //! The options that choose samples: `--time`, `--cpu`, `--comms`, `--pid`, `--tid`, `--dsos`, `--symbols`.
 
+pub(crate) mod args;
+
 use clap::ArgMatches;
 use rperf_lines::{Filter, IntervalError, Intervals, SymbolNames};
 use rperf_perfdata::Described;

@@ -6,13 +6,13 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-use clap::ArgMatches;
+use clap::{Arg, ArgMatches};
 use rperf_perfdata::PerfData;
 use rperf_sys::effective_user;
 
 use super::context::Context;
 use super::error::CliError;
-use super::options::flag;
+use super::options::{flag, switch, value};
 use super::spool::Bytes;
 use super::stream::{Pipe, Stream};
 use super::unpacked::{HEADER, Part, Unpacked};
@@ -22,6 +22,20 @@ pub(crate) const DEFAULT: &str = "perf.data";
 
 /// The name of the standard input.
 const STDIN: &str = "-";
+
+/// The option that names the recording.
+pub(crate) fn option() -> Arg {
+    value("input", "file")
+        .short('i')
+        .help("the recording to read (default: perf.data)")
+}
+
+/// The option that lets it belong to anybody.
+pub(crate) fn force() -> Arg {
+    switch("force")
+        .short('f')
+        .help("read the file whoever owns it")
+}
 
 /// A recording in memory.
 pub(crate) struct Input {

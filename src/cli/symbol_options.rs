@@ -1,5 +1,7 @@
 //! Where symbols come from, as options say.
 
+pub(crate) mod args;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

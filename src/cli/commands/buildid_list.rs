@@ -15,6 +15,7 @@ use rperf_symbol::{BuildId, Files as _, build_id_of_elf};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit};
 use crate::cli::files::DiskFiles;
+use crate::cli::input;
 use crate::cli::options::{counter, flag, switch, value};
 
 const ABOUT: &str = "\
@@ -35,11 +36,7 @@ pub(super) fn command() -> Command {
                 .short('i')
                 .help("the recording (default: perf.data) or the ELF file to read"),
         )
-        .arg(
-            switch("force")
-                .short('f')
-                .help("read the file whoever owns it"),
-        )
+        .arg(input::force())
         .arg(
             switch("kernel")
                 .short('k')

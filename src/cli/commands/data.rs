@@ -9,7 +9,7 @@ use clap::{Arg, ArgMatches, Command};
 
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit};
-use crate::cli::input::Opened;
+use crate::cli::input::{self, Opened};
 use crate::cli::options::{flag, switch, value};
 
 const ABOUT: &str = "\
@@ -29,11 +29,7 @@ pub(super) fn command() -> Command {
                 .short('i')
                 .help("the recording to check (default: perf.data)"),
         )
-        .arg(
-            switch("force")
-                .short('f')
-                .help("read the file whoever owns it"),
-        )
+        .arg(input::force())
         .arg(
             switch("quiet")
                 .short('q')

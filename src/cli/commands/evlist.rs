@@ -8,8 +8,8 @@ use rperf_wire::EventType;
 
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit};
-use crate::cli::input::Input;
-use crate::cli::options::{counter, flag, switch, value};
+use crate::cli::input::{self, Input};
+use crate::cli::options::{counter, flag, switch};
 
 const ABOUT: &str = "\
 Prints the events of a recording, one on a line, in the order of the file: their names alone, or with how often they were \
@@ -19,11 +19,7 @@ sampled, all that was asked of the kernel, or the fields that tracepoints tell."
 pub(super) fn command() -> Command {
     Command::new("evlist")
         .long_about(ABOUT)
-        .arg(
-            value("input", "file")
-                .short('i')
-                .help("the recording to read (default: perf.data)"),
-        )
+        .arg(input::option())
         .arg(
             switch("freq")
                 .short('F')
@@ -39,11 +35,7 @@ pub(super) fn command() -> Command {
                 .short('g')
                 .help("show the members of a group in braces, on one line"),
         )
-        .arg(
-            switch("force")
-                .short('f')
-                .help("read the file whoever owns it"),
-        )
+        .arg(input::force())
         .arg(switch("trace-fields").help("show the fields of tracepoints"))
 }
 

@@ -4,8 +4,10 @@ use std::ffi::OsString;
 
 use clap::{Arg, Command};
 
+use crate::cli::filter::args as choose;
 use crate::cli::options::{number, switch, value};
-use crate::cli::{debuginfod, jobs};
+use crate::cli::symbol_options::args as names;
+use crate::cli::{debuginfod, input, jobs};
 
 const ABOUT: &str = "\
 'flamegraph' draws the stacks of a recording as one picture: an SVG with nothing beside it, which a browser shows. The wider \
@@ -41,9 +43,7 @@ fn files() -> Vec<Arg> {
         value("output", "file")
             .short('o')
             .help("where to write; - is the standard output (default: flamegraph.svg, folded text to the standard output)"),
-        switch("force")
-            .short('f')
-            .help("read the file whoever owns it"),
+        input::force(),
         switch("quiet").short('q').help("no notes and no warnings"),
         switch("folded").help("write folded text, a stack in each line, instead of a picture"),
         switch("marks").help("with --folded, names end in _[k] for the kernel, _[i] for inlined, _[j] for JIT code"),
@@ -82,23 +82,13 @@ fn selection() -> Vec<Arg> {
         value("event", "name")
             .short('e')
             .help("the event to draw (default: the first that has samples); with a command, the event to record"),
-        value("comms", "comm[,comm...]")
-            .short('c')
-            .help("only samples of programs with these names"),
-        value("pid", "pid[,pid...]").help("only samples of these processes"),
-        value("tid", "tid[,tid...]").help("only samples of these threads"),
-        value("cpu", "cpu[,cpu...]")
-            .short('C')
-            .help("only samples taken on these CPUs"),
-        value("dsos", "dso[,dso...]")
-            .short('d')
-            .help("only samples that fell on these libraries and programs"),
-        value("symbols", "symbol[,symbol...]")
-            .short('S')
-            .help("only samples that fell on these functions"),
-        value("time", "start,end").help(
-            "only samples of this time in seconds, or in percent of the recording: 10%/2, 10%-20%",
-        ),
+        choose::comms(),
+        choose::pid(),
+        choose::tid(),
+        choose::cpu(),
+        choose::dsos().short('d'),
+        choose::symbols(),
+        choose::time(),
         value("max-stack", "frames")
             .value_parser(number)
             .help("frames of a call chain that count, from the innermost (default: all)"),
@@ -107,17 +97,13 @@ fn selection() -> Vec<Arg> {
 
 fn symbols() -> Vec<Arg> {
     vec![
-        value("vmlinux", "file")
-            .short('k')
-            .help("the kernel's image, for its names"),
-        switch("ignore-vmlinux").help("read no kernel image that is not named with -k"),
-        value("kallsyms", "file").help("the kernel's list of symbols, for its names"),
-        value("symfs", "directory").help("look for files and the build-id cache below this one"),
-        switch("demangle").help("names as the source has them (the default)"),
-        switch("demangle-kernel").help("the same for names of the kernel"),
-        switch("inline").help(
-            "show functions that were inlined in all callchains (the default in unwound ones)",
-        ),
+        names::vmlinux(),
+        names::ignore_vmlinux(),
+        names::kallsyms(),
+        names::symfs(),
+        names::demangle(),
+        names::demangle_kernel(),
+        names::inline(),
         debuginfod::option(),
         jobs::option(),
     ]

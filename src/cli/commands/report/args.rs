@@ -2,8 +2,10 @@
 
 use clap::{Arg, Command};
 
+use crate::cli::filter::args as choose;
 use crate::cli::options::{not_yet, number, optional, switch, value};
-use crate::cli::{debuginfod, jobs};
+use crate::cli::symbol_options::args as names;
+use crate::cli::{debuginfod, input, jobs};
 
 const ABOUT: &str = "\
 Reads a recording and shows which code its samples hit: one line per program, library and function, largest share first, \
@@ -46,9 +48,7 @@ fn input_and_layout() -> Vec<Arg> {
     vec![
         // Before what perf has: of the options that a prefix fits, the last two are named.
         debuginfod::option(),
-        value("input", "file")
-            .short('i')
-            .help("the recording to read (default: perf.data)"),
+        input::option(),
         not_yet("verbose", "").short('v'),
         switch("quiet")
             .short('q')
@@ -59,14 +59,10 @@ fn input_and_layout() -> Vec<Arg> {
         switch("stats").help("count the records of each kind and the samples of each event, and nothing more"),
         switch("tasks").help("print who ran and who started whom, and nothing more"),
         switch("mmaps").help("the same with what was mapped at the end"),
-        value("vmlinux", "file")
-            .short('k')
-            .help("the kernel's image, for its names"),
-        switch("ignore-vmlinux").help("read no kernel image that is not named with -k"),
-        value("kallsyms", "file").help("the kernel's list of symbols, for its names"),
-        switch("force")
-            .short('f')
-            .help("read the file whoever owns it"),
+        names::vmlinux(),
+        names::ignore_vmlinux(),
+        names::kallsyms(),
+        input::force(),
         not_yet("modules", "module symbols are read anyway").short('m'),
         switch("show-nr-samples")
             .short('n')
@@ -104,17 +100,11 @@ fn input_and_layout() -> Vec<Arg> {
 /// Which samples count.
 fn selection() -> Vec<Arg> {
     vec![
-        value("dsos", "dso[,dso...]")
-            .short('d')
-            .help("only samples that fell on these libraries and programs"),
-        value("comms", "comm[,comm...]")
-            .short('c')
-            .help("only samples of programs with these names"),
-        value("pid", "pid[,pid...]").help("only samples of these processes"),
-        value("tid", "tid[,tid...]").help("only samples of these threads"),
-        value("symbols", "symbol[,symbol...]")
-            .short('S')
-            .help("only samples that fell on these functions"),
+        choose::dsos().short('d'),
+        choose::comms(),
+        choose::pid(),
+        choose::tid(),
+        choose::symbols(),
         value("symbol-filter", "text").help("only lines of functions whose names contain this"),
         value("column-widths", "width[,width...]")
             .short('w')
@@ -125,10 +115,8 @@ fn selection() -> Vec<Arg> {
         switch("hide-unresolved")
             .short('U')
             .help("leave out what no function is known of"),
-        value("symfs", "directory").help("look for files and the build-id cache below this one"),
-        value("cpu", "cpu[,cpu...]")
-            .short('C')
-            .help("only samples taken on these CPUs"),
+        names::symfs(),
+        choose::cpu(),
         switch("show-info")
             .short('I')
             .help("with --header, print topology and caches in full"),
@@ -153,8 +141,8 @@ fn code() -> Vec<Arg> {
         ),
         not_yet("branch-history", ""),
         not_yet("objdump", ""),
-        switch("demangle").help("print names as the source has them (the default)"),
-        switch("demangle-kernel").help("the same for names of the kernel"),
+        names::demangle(),
+        names::demangle_kernel(),
         switch("mem-mode").help("show memory accesses by what they cost and where data was found"),
         not_yet("samples", ""),
     ]
@@ -176,12 +164,8 @@ fn rest() -> Vec<Arg> {
         switch("hierarchy")
             .help("print each sort key on a level of its own, with what it is made of below"),
         not_yet("stdio-color", "the text has no colours"),
-        value("time", "start,end").help(
-            "only samples of this time in seconds, or in percent of the recording: 10%/2, 10%-20%",
-        ),
-        switch("inline").help(
-            "show functions that were inlined in all callchains (the default in unwound ones)",
-        ),
+        choose::time(),
+        names::inline(),
         not_yet("percent-type", ""),
         switch("ns").help("print times to the nanosecond"),
         value("time-quantum", "time")

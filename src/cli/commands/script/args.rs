@@ -6,8 +6,10 @@ use super::dump;
 use super::settings::Settings;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::cli::filter::args as choose;
 use crate::cli::options::{counter, list, not_yet, number, switch, value};
-use crate::cli::{debuginfod, jobs};
+use crate::cli::symbol_options::args as names;
+use crate::cli::{debuginfod, input, jobs};
 
 const ABOUT: &str = "\
 Reads a recording and prints every sample in the order of time: program, thread, CPU, time, period, event, and the address \
@@ -59,22 +61,18 @@ fn input_and_fields() -> Vec<Arg> {
         not_yet("gen-script", "write one that reads the text").short('g'),
         not_yet("dlfilter", ""),
         not_yet("dlarg", ""),
-        value("input", "file")
-            .short('i')
-            .help("the recording to read (default: perf.data)"),
+        input::option(),
         switch("debug-mode")
             .short('d')
             .help("print no samples; say which are out of order"),
         switch("header").help("print what is known of machine and recording before the samples"),
         switch("header-only").help("print only what is known of machine and recording"),
-        value("vmlinux", "file")
-            .short('k')
-            .help("the kernel's image, for its names"),
-        value("kallsyms", "file").help("the kernel's list of symbols, for its names"),
+        names::vmlinux(),
+        names::kallsyms(),
         switch("hide-call-graph")
             .short('G')
             .help("print the sampled address alone, without its callers"),
-        value("symfs", "directory").help("look for files and the build-id cache below this one"),
+        names::symfs(),
         list("fields", "field[,field...]")
             .short('F')
             .help("the fields to print")
@@ -86,10 +84,8 @@ fn input_and_fields() -> Vec<Arg> {
 /// Which samples are printed.
 fn selection() -> Vec<Arg> {
     vec![
-        value("dsos", "dso[,dso...]").help("only samples in these objects"),
-        value("symbols", "symbol[,symbol...]")
-            .short('S')
-            .help("only samples in these functions, or at these addresses"),
+        choose::dsos(),
+        choose::symbols().help("only samples in these functions, or at these addresses"),
         value("addr-range", "bytes")
             .value_parser(number)
             .help("with -S ADDRESS, so many bytes from there on"),
@@ -99,14 +95,10 @@ fn selection() -> Vec<Arg> {
         not_yet("call-ret-trace", ""),
         not_yet("graph-function", ""),
         value("stop-bt", "symbol[,symbol...]").help("leave out the callers of these functions"),
-        value("cpu", "cpu")
-            .short('C')
-            .help("only samples of these CPUs: 0,2-3"),
-        value("comms", "comm[,comm...]")
-            .short('c')
-            .help("only samples of programs of these names"),
-        value("pid", "pid[,pid...]").help("only samples of these processes"),
-        value("tid", "tid[,tid...]").help("only samples of these threads"),
+        choose::cpu(),
+        choose::comms(),
+        choose::pid(),
+        choose::tid(),
         value("max-stack", "n")
             .value_parser(number)
             .help("print at most so many frames of a call chain (default: 127)"),
@@ -139,23 +131,17 @@ fn rest() -> Vec<Arg> {
     vec![
         switch("per-event-dump")
             .help("print the samples of each event into a file of its own, FILE.EVENT.dump"),
-        switch("force")
-            .short('f')
-            .help("read the file whoever owns it"),
+        input::force(),
         value("max-blocks", "n")
             .value_parser(number)
             .help("print at most so many stretches of code with -F brstackinsn"),
         switch("ns").help("print times in nanoseconds"),
         not_yet("itrace", ""),
         switch("full-source-path").help("print source files with their whole path"),
-        switch("demangle").help("print names as the source has them (the default)"),
-        switch("demangle-kernel").help("the same for names of the kernel"),
-        value("time", "str")
-            .help("only samples of this time: START,END, 10%/2, 10%-20%")
-            .long_help(TIME),
-        switch("inline").help(
-            "show functions that were inlined in all callchains (the default in unwound ones)",
-        ),
+        names::demangle(),
+        names::demangle_kernel(),
+        choose::time().long_help(TIME),
+        names::inline(),
         not_yet("guestmount", ""),
         not_yet("guestvmlinux", ""),
         not_yet("guestkallsyms", ""),
