@@ -2,15 +2,16 @@
 //! million samples with callchains made in memory.
 #![expect(clippy::print_stdout, reason = "a bench prints what it measures")]
 
+mod made;
+
 use std::num::NonZeroUsize;
 use std::time::Instant;
 
 use rperf_perfdata::PerfData;
 use rperf_replay::{Flow, Fold, Render, Replay, Sample, World};
-use rperf_wire::{
-    Attr, AttrFlags, Encoder, Endian, EventType, Misc, RecordHeader, RecordKind, SampleLayout,
-    SampleType, U64s,
-};
+use rperf_wire::{Endian, SampleType, U64s};
+
+use self::made::Recording;
 
 #[derive(Default)]
 struct Sum {
@@ -47,18 +48,6 @@ impl Render for Locate {
     }
 }
 
-fn record(out: &mut Vec<u8>, kind: RecordKind, body: &[u8]) {
-    let size = u16::try_from(body.len() + RecordHeader::SIZE).unwrap_or(u16::MAX);
-    let mut to = Encoder::new(out, Endian::NATIVE);
-    RecordHeader {
-        kind,
-        misc: Misc(2),
-        size,
-    }
-    .encode(&mut to);
-    to.bytes(body);
-}
-
 /// Two rings in turns, a round every 4,000 samples.
 fn synthetic(samples: u64) -> Vec<u8> {
     let fields = [
@@ -69,22 +58,14 @@ fn synthetic(samples: u64) -> Vec<u8> {
         SampleType::PERIOD,
         SampleType::CALLCHAIN,
     ];
-    let attr = Attr {
-        kind: EventType::SOFTWARE,
-        sample_type: fields.into_iter().fold(SampleType(0), |all, bit| all | bit),
-        flags: AttrFlags::SAMPLE_ID_ALL,
-        ..Attr::default()
-    };
-    let layout = SampleLayout::new(&attr);
-    let mut data = Vec::new();
-    let mut body = Vec::new();
+    let mut recording = Recording::new(&fields, 0);
     for number in 0..samples {
         let (round, place) = (number / 4000, number % 4000);
         let (cpu, turn) = (place / 2000, place % 2000);
         let chain: Vec<u8> = (0..10_u64)
             .flat_map(|frame| (0x1000 + frame * 64 + number % 7).to_ne_bytes())
             .collect();
-        let sample = rperf_wire::Sample {
+        recording.sample(&rperf_wire::Sample {
             ip: Some(0x1000),
             pid_tid: Some((7, 7)),
             time: Some(1 + (round * 2000 + turn) * 10 + cpu),
@@ -92,34 +73,12 @@ fn synthetic(samples: u64) -> Vec<u8> {
             period: Some(1),
             callchain: Some(U64s::new(&chain, Endian::NATIVE)),
             ..rperf_wire::Sample::default()
-        };
-        body.clear();
-        layout.encode(&sample, &mut Encoder::new(&mut body, Endian::NATIVE));
-        record(&mut data, RecordKind::SAMPLE, &body);
+        });
         if place == 3999 {
-            record(&mut data, RecordKind::FINISHED_ROUND, &[]);
+            recording.round();
         }
     }
-    around(&attr, &data)
-}
-
-fn around(attr: &Attr, data: &[u8]) -> Vec<u8> {
-    const HEADER: usize = 104;
-    let mut file = Vec::with_capacity(data.len() + 256);
-    let mut to = Encoder::new(&mut file, Endian::NATIVE);
-    let entry = Attr::SIZE + 16;
-    to.bytes(b"PERFILE2");
-    to.u64(HEADER as u64);
-    to.u64(entry as u64);
-    for (offset, size) in [(HEADER, entry), (HEADER + entry, data.len()), (0, 0)] {
-        to.u64(offset as u64);
-        to.u64(size as u64);
-    }
-    to.zeros(32);
-    to.bytes(&attr.encode(Endian::NATIVE));
-    to.zeros(16);
-    to.bytes(data);
-    file
+    recording.file()
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -2,17 +2,17 @@
 //!
 //! `read` sums every word of the same bytes on one core. Half of its rate is what pass 1 is to reach.
 
+mod made;
+
 use std::hint::black_box;
-use std::io::Cursor;
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use rperf_perfdata::{EventDesc, FeatureSet, PerfData, Writer};
+use rperf_perfdata::PerfData;
 use rperf_replay::Replay;
-use rperf_wire::{
-    Attr, AttrFlags, Encoder, Endian, EventType, Misc, RawRecord, RecordKind, Sample, SampleLayout,
-    SampleType,
-};
+use rperf_wire::{Sample, SampleType};
+
+use self::made::Recording;
 
 const SIZE: usize = 3 << 29;
 
@@ -24,44 +24,23 @@ fn recording() -> Vec<u8> {
         SampleType::TIME,
         SampleType::PERIOD,
     ];
-    let attr = Attr {
-        kind: EventType::SOFTWARE,
-        sample_type: fields.into_iter().fold(SampleType(0), |all, bit| all | bit),
-        flags: AttrFlags::SAMPLE_ID_ALL,
-        ..Attr::default()
-    };
-    let layout = SampleLayout::new(&attr);
-    let mut records = Vec::with_capacity(SIZE + 64);
-    let mut body = Vec::new();
+    let mut recording = Recording::new(&fields, SIZE + 64);
     for number in 0.. {
-        if records.len() >= SIZE {
-            break;
-        }
-        let sample = Sample {
+        let bytes = recording.sample(&Sample {
             ip: Some(0x1000 + number % 7),
             pid_tid: Some((7, 7)),
             time: Some(number),
             period: Some(1),
             ..Sample::default()
-        };
-        body.clear();
-        layout.encode(&sample, &mut Encoder::new(&mut body, Endian::NATIVE));
-        push(&mut records, RecordKind::SAMPLE, &body);
+        });
         if number % 2000 == 1999 {
-            push(&mut records, RecordKind::FINISHED_ROUND, &[]);
+            recording.round();
+        }
+        if bytes >= SIZE {
+            break;
         }
     }
-    let events = [EventDesc::new(attr, vec![1])];
-    let written = Writer::new(Cursor::new(Vec::new()), &events).and_then(|mut writer| {
-        writer.write_data(&records)?;
-        writer.finish(FeatureSet::new(Endian::NATIVE).hostname("machine"))
-    });
-    written.expect("memory").1.into_inner()
-}
-
-fn push(out: &mut Vec<u8>, kind: RecordKind, body: &[u8]) {
-    let misc = Misc(2);
-    RawRecord { kind, misc, body }.encode(Endian::NATIVE, out);
+    recording.file()
 }
 
 fn pass_1(criterion: &mut Criterion) {

@@ -10,11 +10,13 @@
 pub mod bytes;
 pub mod golden;
 pub mod http;
+pub mod recordings;
 pub mod run;
 pub mod scratch;
 
 pub use self::bytes::Bytes;
 pub use self::golden::assert_golden;
 pub use self::http::{Answer, HttpServer};
-pub use self::run::{Outcome, Run, absent, real_perf, skip};
+pub use self::recordings::recordings;
+pub use self::run::{Outcome, Run, absent, may_trace, real_perf, skip};
 pub use self::scratch::Scratch;

@@ -157,3 +157,12 @@ pub fn skip(test: &str, reason: &str) {
     }
     eprintln!("skipped: {test}: {reason}");
 }
+
+/// Whether this user may read tracefs; says so where the test is skipped for that.
+pub fn may_trace(test: &str) -> bool {
+    let may = Path::new("/sys/kernel/tracing/events/sched").is_dir();
+    if !may {
+        skip(test, "tracefs is not to be read");
+    }
+    may
+}

@@ -1,10 +1,10 @@
 //! Sound recordings, damaged in many ways and cut at every byte.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rperf_perfdata::{Finding, PerfData};
+use rperf_testkit::recordings;
 use rperf_wire::Endian;
 
 use crate::damage::recording;
@@ -26,32 +26,11 @@ fn seeds() -> Vec<(String, Vec<u8>)> {
     }
     let (stream, _) = piped(&recording(Endian::Little, 6));
     seeds.push(("made, in pipe mode".to_owned(), stream));
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    for folder in ["tests/fixtures", "../shared/corpus"] {
-        for path in files(&root.join(folder)) {
-            let bytes = fs::read(&path).expect("a file that was listed");
-            seeds.push((path.display().to_string(), bytes));
-        }
+    for path in recordings(MOST) {
+        let bytes = fs::read(&path).expect("a file that was listed");
+        seeds.push((path.display().to_string(), bytes));
     }
     seeds
-}
-
-/// The files below a folder that are short enough; none where there is no such folder.
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            found.extend(files(&path));
-        } else if entry
-            .metadata()
-            .is_ok_and(|metadata| metadata.len() <= MOST)
-        {
-            found.push(path);
-        }
-    }
-    found.sort();
-    found
 }
 
 /// Numbers that follow from the first one (xorshift64).

@@ -1,8 +1,6 @@
 //! Features of any content: what is encoded is decoded again, in both byte orders, and a file that is written
 //! anew from its parts is the same file.
 
-use std::io::Cursor;
-
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rperf_perfdata::feature::{
@@ -10,8 +8,10 @@ use rperf_perfdata::feature::{
     CpuPlace, CpuTopology, ElfMachine, GroupDesc, HybridPmu, MemoryNode, MemoryTopology, NrCpus,
     NumaNode, PmuCapabilities, PmuMapping, SchedDomain, SchedDomains,
 };
-use rperf_perfdata::{EventDesc, FeatureId, FeatureSet, PerfData, Writer};
-use rperf_wire::{Attr, Endian, EventType, Misc, RawRecord, RecordKind};
+use rperf_perfdata::{EventDesc, FeatureId, FeatureSet, PerfData};
+use rperf_wire::{Attr, Endian, EventType, Misc};
+
+use crate::made::{self, round};
 
 /// Texts of every length around the rooms that they are padded to.
 fn text() -> impl Strategy<Value = String> {
@@ -144,16 +144,7 @@ fn endians() -> impl Strategy<Value = Endian> {
 }
 
 fn file(events: &[EventDesc], features: &FeatureSet, endian: Endian) -> Vec<u8> {
-    let mut writer = Writer::with_endian(Cursor::new(Vec::new()), events, endian).unwrap();
-    let mut round = Vec::new();
-    let raw = RawRecord {
-        kind: RecordKind::FINISHED_ROUND,
-        misc: Misc(0),
-        body: &[],
-    };
-    raw.encode(endian, &mut round);
-    writer.write_data(&round).unwrap();
-    writer.finish(features).unwrap().1.into_inner()
+    made::file(events, &round(endian), features, endian)
 }
 
 /// A file of one event with these features, and its name, as recordings have it.

@@ -8,6 +8,8 @@ use rperf_perfdata::{
 };
 use rperf_wire::{Attr, Endian, Misc, RawRecord, RecordKind};
 
+use crate::made;
+
 /// What a recorder does.
 #[derive(Debug, Clone)]
 enum Step {
@@ -249,14 +251,8 @@ proptest! {
 
 /// One compressed record with these bytes.
 fn with_compressed(body: &[u8]) -> Vec<u8> {
-    let mut records = Vec::new();
-    let raw = RawRecord {
-        kind: RecordKind::COMPRESSED,
-        misc: Misc(0),
-        body,
-    };
-    raw.encode(Endian::Little, &mut records);
-    stream(&records, Endian::Little)
+    let record = made::record(RecordKind::COMPRESSED, body, Endian::Little);
+    stream(&record, Endian::Little)
 }
 
 #[test]
@@ -293,16 +289,9 @@ fn with_window(blocks: u32, stored: usize, back: u32) -> Vec<u8> {
     frame.extend(&(size << 3 | 2 << 1).to_le_bytes()[..3]);
     frame.extend(body);
     frame.extend(bits);
-    let mut records = Vec::new();
-    for body in frame.chunks(60_000) {
-        let raw = RawRecord {
-            kind: RecordKind::COMPRESSED,
-            misc: Misc(0),
-            body,
-        };
-        raw.encode(Endian::Little, &mut records);
-    }
-    stream(&records, Endian::Little)
+    let parts = frame.chunks(60_000);
+    let records = parts.map(|body| made::record(RecordKind::COMPRESSED, body, Endian::Little));
+    stream(&records.collect::<Vec<_>>().concat(), Endian::Little)
 }
 
 /// Windows are as large as recorders make them, memory is granted as the file has bytes.
@@ -327,13 +316,8 @@ fn a_window_is_granted_where_it_is_needed_and_paid_for() {
 
 #[test]
 fn a_record_that_says_more_than_it_holds_is_refused() {
-    let mut records = Vec::new();
-    let raw = RawRecord {
-        kind: RecordKind::COMPRESSED2,
-        misc: Misc(0),
-        body: &[9, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8],
-    };
-    raw.encode(Endian::Little, &mut records);
+    let body = [9, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8];
+    let records = made::record(RecordKind::COMPRESSED2, &body, Endian::Little);
     let bytes = stream(&records, Endian::Little);
     let offset = (bytes.len() - records.len()) as u64;
     let (size, have) = (9, 8);

@@ -1,13 +1,11 @@
 //! Files of the first versions of perf, and of Android's simpleperf.
 
-use std::io::Cursor;
-
 use rperf_perfdata::feature::TracingDataBuilder;
-use rperf_perfdata::{Error, EventDesc, FeatureId, FeatureSet, Finding, PerfData, Writer};
+use rperf_perfdata::{Error, EventDesc, FeatureId, FeatureSet, Finding, PerfData};
 use rperf_testkit::Bytes;
-use rperf_wire::{Attr, Endian, EventType, Misc, RawRecord, RecordKind, SampleType};
+use rperf_wire::{Attr, Endian, EventType, RecordKind, SampleType};
 
-const BOTH: [Endian; 2] = [Endian::Little, Endian::Big];
+use crate::made::{BOTH, file, record};
 
 fn event(kind: EventType, config: u64) -> EventDesc {
     let attr = Attr {
@@ -17,19 +15,6 @@ fn event(kind: EventType, config: u64) -> EventDesc {
         ..Attr::default()
     };
     EventDesc::new(attr, vec![7])
-}
-
-fn record(kind: RecordKind, body: &[u8], endian: Endian) -> Vec<u8> {
-    let misc = Misc(0);
-    let mut bytes = Vec::new();
-    RawRecord { kind, misc, body }.encode(endian, &mut bytes);
-    bytes
-}
-
-fn file(events: &[EventDesc], records: &[u8], features: &FeatureSet, endian: Endian) -> Vec<u8> {
-    let mut writer = Writer::with_endian(Cursor::new(Vec::new()), events, endian).unwrap();
-    writer.write_data(records).unwrap();
-    writer.finish(features).unwrap().1.into_inner()
 }
 
 #[test]

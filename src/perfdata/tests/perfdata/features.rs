@@ -1,17 +1,14 @@
 //! Feature sections: what is encoded is decoded again, and the real perf prints the same.
 
-use std::io::Cursor;
-
 use rperf_perfdata::feature::{
     BuildIdEntry, Cache, ClockData, CpuPlace, CpuTopology, GroupDesc, MemoryNode, MemoryTopology,
     NrCpus, NumaNode, PmuMapping,
 };
-use rperf_perfdata::{EventDesc, FeatureSet, PerfData, Writer};
+use rperf_perfdata::{EventDesc, FeatureSet, PerfData};
 use rperf_testkit::{Run, Scratch, real_perf, skip};
-use rperf_wire::{
-    Attr, AttrFlags, Encoder, Endian, EventType, Misc, ReadFormat, RecordHeader, RecordKind,
-    SampleType,
-};
+use rperf_wire::{Attr, AttrFlags, Endian, EventType, Misc, ReadFormat, SampleType};
+
+use crate::made::{self, BOTH, round};
 
 fn build_ids() -> Vec<BuildIdEntry> {
     let entry = |name: &str, misc| BuildIdEntry {
@@ -151,22 +148,12 @@ fn features(endian: Endian) -> FeatureSet {
 }
 
 fn file(endian: Endian) -> Vec<u8> {
-    let mut writer = Writer::with_endian(Cursor::new(Vec::new()), &events(), endian).unwrap();
-    let mut round = Vec::new();
-    let header = RecordHeader {
-        kind: RecordKind::FINISHED_ROUND,
-        misc: Misc(0),
-        size: 8,
-    };
-    header.encode(&mut Encoder::new(&mut round, endian));
-    writer.write_data(&round).unwrap();
-    let (_, output) = writer.finish(&features(endian)).unwrap();
-    output.into_inner()
+    made::file(&events(), &round(endian), &features(endian), endian)
 }
 
 #[test]
 fn every_feature_comes_back_in_both_byte_orders() {
-    for endian in [Endian::Little, Endian::Big] {
+    for endian in BOTH {
         let bytes = file(endian);
         let data = PerfData::parse(&bytes).unwrap();
         assert!(data.findings().is_empty(), "{:?}", data.findings());

@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::io::Cursor;
-use std::path::{Path, PathBuf};
 
 use rperf_perfdata::feature::AuxIndexEntry;
-use rperf_perfdata::{EventDesc, FeatureId, FeatureSet, PerfData, Writer};
-use rperf_testkit::Bytes;
+use rperf_perfdata::{EventDesc, FeatureId, FeatureSet, PerfData};
+use rperf_testkit::{Bytes, recordings};
 use rperf_wire::{Attr, Endian};
+
+use crate::made::{BOTH, file};
 
 fn rewritten(data: &PerfData<'_>) -> Vec<u8> {
     let (finished, output) = data.rewrite(Cursor::new(Vec::new())).expect("memory");
@@ -53,28 +54,12 @@ fn compare(name: &str, bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            found.extend(files(&path));
-        } else {
-            found.push(path);
-        }
-    }
-    found
-}
-
 #[test]
 fn every_recording_is_the_same_when_it_is_written_anew() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut compared = 0;
-    for folder in ["tests/fixtures", "../shared/corpus"] {
-        for path in files(&root.join(folder)) {
-            let bytes = fs::read(&path).expect("a file that was listed");
-            compared += usize::from(compare(&path.display().to_string(), &bytes).is_some());
-        }
+    for path in recordings(u64::MAX) {
+        let bytes = fs::read(&path).expect("a file that was listed");
+        compared += usize::from(compare(&path.display().to_string(), &bytes).is_some());
     }
     assert!(compared >= 20, "{compared} recordings");
 }
@@ -82,7 +67,7 @@ fn every_recording_is_the_same_when_it_is_written_anew() {
 /// Fields, features, records and bits that no version of today has.
 #[test]
 fn what_is_not_known_is_kept() {
-    for endian in [Endian::Little, Endian::Big] {
+    for endian in BOTH {
         let mut attr = Attr {
             config: 7,
             unknown: vec![0, 1, 2, 3, 0, 0, 0, 0],
@@ -92,19 +77,16 @@ fn what_is_not_known_is_kept() {
         attr.sample_type.0 |= 1 << 62;
         let plain = EventDesc::new(Attr::default(), vec![4]);
         let events = [EventDesc::new(attr, vec![1, 2, 3]), plain];
-        let output = Cursor::new(Vec::new());
-        let mut writer = Writer::with_endian(output, &events, endian).expect("memory");
         let bytes = match endian {
             Endian::Little => Bytes::new(),
             Endian::Big => Bytes::big_endian(),
         };
         let record = bytes.u32(60).u16(9).u16(16).u64(5).done();
-        writer.write_data(&record).expect("memory");
         let mut features = FeatureSet::new(endian);
         features.hostname("machine");
         features.opaque(FeatureId(250), &[1, 2, 3]);
         features.opaque(FeatureId::SIMPLEPERF_FILE2, &[9; 40]);
-        let file = writer.finish(&features).expect("memory").1.into_inner();
+        let file = file(&events, &record, &features, endian);
         let data = PerfData::parse(&file).expect("sound");
         assert_eq!(data.events(), events);
         let copy = rewritten(&data);

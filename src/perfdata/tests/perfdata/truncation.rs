@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rperf_perfdata::{Error, FeatureId, Finding, PerfData};
+use rperf_testkit::recordings;
 
 /// Longer files are not cut, in bytes.
 const MOST: u64 = 64 << 10;
@@ -114,30 +114,9 @@ impl Whole {
     }
 }
 
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            found.extend(files(&path));
-        } else if entry
-            .metadata()
-            .is_ok_and(|metadata| metadata.len() <= MOST)
-        {
-            found.push(path);
-        }
-    }
-    found
-}
-
 #[test]
 fn what_a_cut_leaves_is_read_and_what_it_takes_is_counted() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let folders = ["tests/fixtures", "../shared/corpus"];
-    let paths: Vec<PathBuf> = folders
-        .iter()
-        .flat_map(|folder| files(&root.join(folder)))
-        .collect();
+    let paths = recordings(MOST);
     let (next, checked) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let work = || {
         while let Some(path) = paths.get(next.fetch_add(1, Ordering::Relaxed)) {

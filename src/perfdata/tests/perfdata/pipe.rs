@@ -7,9 +7,9 @@ use rperf_perfdata::{
     Error, EventDesc, FeatureId, FeatureSet, FileHeader, PerfData, PipeReader, PipeWriter, Source,
     Update,
 };
-use rperf_wire::{Attr, Encoder, Endian, EventType, Misc, RecordHeader, RecordKind, SampleType};
+use rperf_wire::{Attr, Encoder, Endian, EventType, Misc, RecordKind, SampleType};
 
-const BOTH: [Endian; 2] = [Endian::Little, Endian::Big];
+use crate::made::{BOTH, record};
 
 fn event(config: u64, ids: &[u64]) -> EventDesc {
     let attr = Attr {
@@ -29,14 +29,6 @@ fn build_id() -> BuildIdEntry {
         size: 20,
         filename: "[kernel.kallsyms]".to_owned(),
     }
-}
-
-fn append(bytes: &mut Vec<u8>, endian: Endian, kind: RecordKind, body: &[u8]) {
-    let size = u16::try_from(RecordHeader::SIZE + body.len()).unwrap();
-    let to = &mut Encoder::new(bytes, endian);
-    let misc = Misc(0);
-    RecordHeader { kind, misc, size }.encode(to);
-    to.bytes(body);
 }
 
 /// Name of the event of the id 7.
@@ -60,28 +52,27 @@ fn stream(endian: Endian) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut writer = PipeWriter::with_endian(&mut bytes, &events, &features, endian).unwrap();
     let mut data = Vec::new();
-    append(&mut data, endian, RecordKind::SAMPLE, &[1; 16]);
-    append(
-        &mut data,
-        endian,
+    data.extend(record(RecordKind::SAMPLE, &[1; 16], endian));
+    data.extend(record(
         RecordKind::EVENT_UPDATE,
         &update(endian, "mine"),
-    );
+        endian,
+    ));
     let late = [
         event(2, &[]).attr.encode(endian),
         11_u64.to_ne_bytes().to_vec(),
     ]
     .concat();
-    append(&mut data, endian, RecordKind::HEADER_ATTR, &late);
-    append(&mut data, endian, RecordKind::HEADER_EVENT_TYPE, &[0; 72]);
+    data.extend(record(RecordKind::HEADER_ATTR, &late, endian));
+    data.extend(record(RecordKind::HEADER_EVENT_TYPE, &[0; 72], endian));
     let mut trace = Vec::new();
     let to = &mut Encoder::new(&mut trace, endian);
     to.u64(24);
     to.zeros(32);
-    append(&mut data, endian, RecordKind::AUXTRACE, &trace);
+    data.extend(record(RecordKind::AUXTRACE, &trace, endian));
     data.extend_from_slice(&[0xff; 24]);
-    append(&mut data, endian, RecordKind::SAMPLE, &[2; 16]);
-    append(&mut data, endian, RecordKind::SAMPLE, &[3; 16]);
+    data.extend(record(RecordKind::SAMPLE, &[2; 16], endian));
+    data.extend(record(RecordKind::SAMPLE, &[3; 16], endian));
     writer.write_data(&data).unwrap();
     assert_eq!(writer.bytes(), bytes.len() as u64);
     bytes
@@ -233,36 +224,16 @@ fn cut_anywhere_whole_records_are_kept() {
 #[test]
 fn what_cannot_be_is_refused_or_passed_over() {
     let mut bytes = stream(Endian::Little);
-    append(
-        &mut bytes,
-        Endian::Little,
-        RecordKind::HEADER_FEATURE,
-        &[1; 12],
-    );
-    append(
-        &mut bytes,
-        Endian::Little,
-        RecordKind::EVENT_UPDATE,
-        &[1; 4],
-    );
-    append(
-        &mut bytes,
-        Endian::Little,
-        RecordKind::HEADER_BUILD_ID,
-        &[1; 4],
-    );
+    bytes.extend(record(RecordKind::HEADER_FEATURE, &[1; 12], Endian::Little));
+    bytes.extend(record(RecordKind::EVENT_UPDATE, &[1; 4], Endian::Little));
+    bytes.extend(record(RecordKind::HEADER_BUILD_ID, &[1; 4], Endian::Little));
     let data = PerfData::parse(&bytes).unwrap();
     assert_eq!(data.findings().len(), 3);
     let mut huge = bytes.clone();
-    append(&mut huge, Endian::Little, RecordKind::AUXTRACE, &[0x7f; 40]);
+    huge.extend(record(RecordKind::AUXTRACE, &[0x7f; 40], Endian::Little));
     let (_, end) = drain(&mut reader(&huge, 4096).unwrap());
     assert!(matches!(end, Some(Error::PayloadSize { .. })), "{end:?}");
-    append(
-        &mut bytes,
-        Endian::Little,
-        RecordKind::HEADER_ATTR,
-        &[1; 20],
-    );
+    bytes.extend(record(RecordKind::HEADER_ATTR, &[1; 20], Endian::Little));
     assert!(matches!(PerfData::parse(&bytes), Err(Error::Decode { .. })));
     let (_, end) = drain(&mut reader(&bytes, 4096).unwrap());
     assert!(matches!(end, Some(Error::Decode { .. })), "{end:?}");
@@ -275,7 +246,7 @@ fn a_name_for_an_event_that_nobody_described() {
     let mut bytes = stream(Endian::Little);
     let body = [2_u64, 99].map(u64::to_le_bytes).concat();
     let body = [&body[..], b"lonely\0\0"].concat();
-    append(&mut bytes, Endian::Little, RecordKind::EVENT_UPDATE, &body);
+    bytes.extend(record(RecordKind::EVENT_UPDATE, &body, Endian::Little));
     let data = PerfData::parse(&bytes).unwrap();
     let updates = data.updates();
     assert_eq!(updates.len(), 1);

@@ -1,0 +1,63 @@
+//! Recordings in memory.
+
+use std::io::Cursor;
+
+use rperf_perfdata::{EventDesc, FeatureSet, Writer};
+use rperf_wire::{
+    Attr, AttrFlags, Encoder, Endian, EventType, Misc, RawRecord, RecordKind, Sample, SampleLayout,
+    SampleType,
+};
+
+/// One event with its records so far.
+pub(crate) struct Recording {
+    attr: Attr,
+    layout: SampleLayout,
+    records: Vec<u8>,
+    body: Vec<u8>,
+}
+
+impl Recording {
+    /// No records, but room for so many bytes of them; samples have these fields.
+    pub(crate) fn new(fields: &[SampleType], room: usize) -> Self {
+        let attr = Attr {
+            kind: EventType::SOFTWARE,
+            sample_type: fields.iter().fold(SampleType(0), |all, bit| all | *bit),
+            flags: AttrFlags::SAMPLE_ID_ALL,
+            ..Attr::default()
+        };
+        Self {
+            layout: SampleLayout::new(&attr),
+            attr,
+            records: Vec::with_capacity(room),
+            body: Vec::new(),
+        }
+    }
+
+    /// Appends a sample. Gives the bytes of all records.
+    pub(crate) fn sample(&mut self, sample: &Sample<'_>) -> usize {
+        self.body.clear();
+        let to = &mut Encoder::new(&mut self.body, Endian::NATIVE);
+        self.layout.encode(sample, to);
+        let (kind, misc) = (RecordKind::SAMPLE, Misc(2));
+        let body = &self.body;
+        RawRecord { kind, misc, body }.encode(Endian::NATIVE, &mut self.records);
+        self.records.len()
+    }
+
+    /// Ends a round.
+    pub(crate) fn round(&mut self) {
+        let (kind, misc) = (RecordKind::FINISHED_ROUND, Misc(0));
+        let body = &[];
+        RawRecord { kind, misc, body }.encode(Endian::NATIVE, &mut self.records);
+    }
+
+    /// The file.
+    pub(crate) fn file(self) -> Vec<u8> {
+        let events = [EventDesc::new(self.attr, vec![1])];
+        let written = Writer::new(Cursor::new(Vec::new()), &events).and_then(|mut writer| {
+            writer.write_data(&self.records)?;
+            writer.finish(FeatureSet::new(Endian::NATIVE).hostname("machine"))
+        });
+        written.expect("memory").1.into_inner()
+    }
+}
