@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use rperf_testkit::{Scratch, assert_golden, skip};
+use rperf_testkit::{Scratch, assert_golden, may_trace};
 
 use super::beside::{BOTH, Beside, Tool};
 use super::recording::Recording;
@@ -90,8 +90,8 @@ fn a_pipe_and_a_file_tell_the_same_events() {
     let Some(beside) = Beside::find(test) else {
         return;
     };
-    if !Path::new("/sys/kernel/tracing/events/sched").is_dir() {
-        return skip(test, "tracefs is not to be read");
+    if !may_trace(test) {
+        return;
     }
     // Names, groups and fields of tracepoints are lost to perf's own evlist when they come through a pipe.
     let events = ["-e", "{cpu-clock,page-faults},sched:sched_switch"];

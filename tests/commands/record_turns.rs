@@ -55,11 +55,9 @@ fn printed(perf: &Path, scratch: &Scratch, file: &Path, words: &[&str]) -> [Stri
 
 #[test]
 fn a_signal_begins_the_next_file_and_each_can_be_read_alone() {
+    const NAME: &str = "record_turns::a_signal_begins_the_next_file_and_each_can_be_read_alone";
     let Some(perf) = real_perf() else {
-        return skip(
-            "record_turns::a_signal_begins_the_next_file_and_each_can_be_read_alone",
-            "there is no perf",
-        );
+        return skip(NAME, "there is no perf");
     };
     let scratch = Scratch::new();
     let script = format!("{BUSY}; {TURN}; sh -c '{BUSY}; :'; {TURN}; {BUSY}");
@@ -134,17 +132,12 @@ fn names_have_the_time_and_devices_keep_theirs() {
 
 #[test]
 fn nothing_is_lost_between_files_under_load() {
+    const NAME: &str = "record_turns::nothing_is_lost_between_files_under_load";
     let Some(perf) = real_perf() else {
-        return skip(
-            "record_turns::nothing_is_lost_between_files_under_load",
-            "there is no perf",
-        );
+        return skip(NAME, "there is no perf");
     };
     if !is_root() || !Path::new("/sys/kernel/tracing/events/syscalls").exists() {
-        return skip(
-            "record_turns::nothing_is_lost_between_files_under_load",
-            "tracepoints need root",
-        );
+        return skip(NAME, "tracepoints need root");
     }
     let scratch = Scratch::new();
     let calls = 20_000;

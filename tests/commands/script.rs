@@ -89,19 +89,26 @@ fn script(bytes: &[u8], words: &[&str]) -> rperf_testkit::Outcome {
 
 /// Compares stdout with the golden file and demands silence and success.
 #[track_caller]
-fn assert_script(words: &[&str], name: &str) {
-    let found = script(&odd_recording(), words);
+fn assert_script(bytes: &[u8], words: &[&str], name: &str) {
+    let found = script(bytes, words);
     assert_eq!((found.status, found.stderr.as_str()), (0, ""), "{words:?}");
     assert_golden(&golden(name), &found.stdout);
 }
 
 #[test]
 fn the_odd_recording() {
-    assert_script(&[], "default.txt");
-    assert_script(&["-F", "comm,pid,tid,time,event"], "line.txt");
-    assert_script(&["-F", "ip,sym,dso"], "frames.txt");
-    assert_script(&RECORDS, "records.txt");
+    for (words, name) in ODD {
+        assert_script(&odd_recording(), words, name);
+    }
 }
+
+/// What is asked of it, with the golden file of the answer.
+const ODD: &[(&[&str], &str)] = &[
+    (&[], "default.txt"),
+    (&["-F", "comm,pid,tid,time,event"], "line.txt"),
+    (&["-F", "ip,sym,dso"], "frames.txt"),
+    (&RECORDS, "records.txt"),
+];
 
 /// Records that are no samples, in their place.
 const RECORDS: [&str; 4] = [
@@ -117,18 +124,18 @@ fn the_odd_recording_under_perf() {
     let Some(perf) = rperf_testkit::real_perf() else {
         return rperf_testkit::skip("the_odd_recording_under_perf", "there is no perf");
     };
+    assert_perf(&perf, &odd_recording(), ODD);
+}
+
+/// Compares what perf prints with the golden files.
+fn assert_perf(perf: &Path, bytes: &[u8], cases: &[(&[&str], &str)]) {
     let scratch = Scratch::new();
     scratch
-        .write("perf.data", odd_recording())
+        .write("perf.data", bytes)
         .expect("a file can be written");
-    for (words, name) in [
-        (&[][..], "default.txt"),
-        (&["-F", "comm,pid,tid,time,event"], "line.txt"),
-        (&["-F", "ip,sym,dso"], "frames.txt"),
-        (&RECORDS, "records.txt"),
-    ] {
-        let found = rperf_testkit::Run::new(&perf)
-            .args([&["script", "-f"], words].concat())
+    for (words, name) in cases {
+        let found = rperf_testkit::Run::new(perf)
+            .args([&["script", "-f"], *words].concat())
             .within(scratch.path())
             .finish()
             .expect("perf starts");

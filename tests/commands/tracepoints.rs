@@ -1,19 +1,14 @@
 //! Tracepoints named, mistaken and filtered on the command line.
 
 use std::fs;
-use std::path::Path;
 
-use rperf_testkit::{Outcome, Run, Scratch, skip};
+use rperf_testkit::{Outcome, Run, Scratch, may_trace, skip};
 
 use crate::kernel::rperf_in;
 
 /// The scratch directory, where this user may read tracefs.
 fn scratch(test: &str) -> Option<Scratch> {
-    if Path::new("/sys/kernel/tracing/events/sched").is_dir() {
-        return Some(Scratch::new());
-    }
-    skip(test, "tracefs is not to be read");
-    None
+    may_trace(test).then(Scratch::new)
 }
 
 fn record(scratch: &Scratch, words: &[&str]) -> Outcome {

@@ -1,8 +1,6 @@
 //! Recordings of tracepoints, alone and beside other events, by both tools and read by both.
 
-use std::path::Path;
-
-use rperf_testkit::skip;
+use rperf_testkit::{may_trace, skip};
 
 use super::recordings::{Recording, Target};
 use super::report::compare_report;
@@ -114,8 +112,8 @@ fn tracepoints_are_shown_alike() {
     let Some(tools) = Tools::find() else {
         return skip(NAME, "there is no perf");
     };
-    if !Path::new("/sys/kernel/tracing/events/sched").is_dir() {
-        return skip(NAME, "tracefs is not to be read");
+    if !may_trace(NAME) {
+        return;
     }
     let mut differences = Vec::new();
     for recording in RECORDINGS {

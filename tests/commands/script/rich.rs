@@ -1,9 +1,9 @@
 //! Samples that hold what only some processors record: memory accesses, branches, registers; and the output of BPF
 //! programs. No machine records all of it on demand.
 
-use rperf_testkit::{Bytes, Run, Scratch, assert_golden, real_perf, skip};
+use rperf_testkit::{Bytes, real_perf, skip};
 
-use super::{golden, script};
+use super::{assert_perf, assert_script, script};
 
 /// IP, TID, TIME, ADDR, CPU, PERIOD.
 const PLAIN: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 7 | 1 << 8;
@@ -177,9 +177,7 @@ const BPF: &[(&[&str], &str)] = &[
 fn what_only_some_processors_record() {
     for (bytes, cases) in [(memory_and_branches(), MEMORY), (bpf_output(), BPF)] {
         for (words, name) in cases {
-            let found = script(&bytes, words);
-            assert_eq!((found.status, found.stderr.as_str()), (0, ""), "{words:?}");
-            assert_golden(&golden(name), &found.stdout);
+            assert_script(&bytes, words, name);
         }
     }
 }
@@ -194,19 +192,7 @@ fn what_only_some_processors_record_under_perf() {
         );
     };
     for (bytes, cases) in [(memory_and_branches(), MEMORY), (bpf_output(), BPF)] {
-        let scratch = Scratch::new();
-        scratch
-            .write("perf.data", bytes)
-            .expect("a file can be written");
-        for (words, name) in cases {
-            let found = Run::new(&perf)
-                .args([&["script", "-f"], *words].concat())
-                .within(scratch.path())
-                .finish()
-                .expect("perf starts");
-            assert_eq!(found.status, 0, "{}", found.stderr);
-            assert_golden(&golden(name), &found.stdout);
-        }
+        assert_perf(&perf, &bytes, cases);
     }
 }
 
