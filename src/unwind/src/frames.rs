@@ -13,6 +13,7 @@ use rperf_symbol::FileBytes;
 use crate::Arch;
 use crate::compile::{Bytes, compile};
 use crate::outcome::Cause;
+use crate::popped::Origin;
 use crate::step::Step;
 
 /// The bytes of a section: a part of a file, or what they were decompressed to.
@@ -38,86 +39,113 @@ pub(crate) struct Format {
     pub(crate) endian: RunTimeEndian,
 }
 
-/// `.eh_frame`, with its search table if it has one.
+/// `.eh_frame`, with its search table if it has one, or `.debug_frame`.
 #[derive(Debug)]
-pub(crate) struct EhTable {
+pub(crate) struct Table {
     pub(crate) format: Format,
+    pub(crate) kind: Kind,
     pub(crate) bytes: SectionBytes,
     pub(crate) bases: BaseAddresses,
-    pub(crate) address: u64,
-    pub(crate) search: Option<SearchTable>,
     pub(crate) index: OnceLock<Index>,
 }
 
-/// `.debug_frame`.
+/// What the section is, which decides how its entries refer to each other.
 #[derive(Debug)]
-pub(crate) struct DebugTable {
-    pub(crate) format: Format,
-    pub(crate) bytes: SectionBytes,
-    pub(crate) index: OnceLock<Index>,
+pub(crate) enum Kind {
+    EhFrame {
+        /// Of the section.
+        address: u64,
+        search: Option<SearchTable>,
+    },
+    DebugFrame,
 }
 
-impl EhTable {
-    fn section(&self) -> EhFrame<Bytes<'_>> {
-        let mut section = EhFrame::from(Bytes::new(self.bytes.get(), self.format.endian));
-        section.set_address_size(self.format.arch.address_size());
-        section.set_vendor(self.format.arch.vendor());
-        section
-    }
-
+impl Table {
     /// The step for `address`; `None` where no entry covers it.
     pub(crate) fn step(
         &self,
         address: u64,
         context: &mut UnwindContext<usize>,
     ) -> Option<Result<Step, Cause>> {
-        let offset = match &self.search {
-            Some(search) => search.entry(address)?.checked_sub(self.address)?,
-            None => {
-                let build = || Index::build(&self.section(), &self.bases);
-                self.index.get_or_init(build).entry(address)? as u64
+        match self.kind {
+            Kind::EhFrame { .. } => self.step_of(&self.eh_frame(), address, context),
+            Kind::DebugFrame => self.step_of(&self.debug_frame(), address, context),
+        }
+    }
+
+    /// Whether the code of an entry begins at `address`.
+    pub(crate) fn starts_at(&self, address: u64) -> bool {
+        let start = match self.kind {
+            Kind::EhFrame { .. } => self.start_of(&self.eh_frame(), address),
+            Kind::DebugFrame => self.start_of(&self.debug_frame(), address),
+        };
+        start == Some(address)
+    }
+
+    fn eh_frame(&self) -> EhFrame<Bytes<'_>> {
+        let Format { arch, endian } = self.format;
+        let mut section = EhFrame::from(Bytes::new(self.bytes.get(), endian));
+        section.set_address_size(arch.address_size());
+        section.set_vendor(arch.vendor());
+        section
+    }
+
+    fn debug_frame(&self) -> DebugFrame<Bytes<'_>> {
+        let Format { arch, endian } = self.format;
+        let mut section = DebugFrame::from(Bytes::new(self.bytes.get(), endian));
+        section.set_address_size(arch.address_size());
+        section.set_vendor(arch.vendor());
+        section
+    }
+
+    /// The entry that covers `address`, if any.
+    fn entry<'a, S: UnwindSection<Bytes<'a>>>(
+        &self,
+        section: &S,
+        address: u64,
+    ) -> Option<gimli::Result<FrameDescriptionEntry<Bytes<'a>>>> {
+        let offset = match &self.kind {
+            Kind::EhFrame {
+                address: start,
+                search: Some(search),
+            } => usize::try_from(search.entry(address)?.checked_sub(*start)?).ok()?,
+            _ => {
+                let build = || Index::build(section, &self.bases);
+                self.index.get_or_init(build).entry(address)?
             }
         };
-        let offset = usize::try_from(offset).ok()?;
-        step(&self.section(), &self.bases, offset, address, context)
-    }
-}
-
-impl DebugTable {
-    fn section(&self) -> DebugFrame<Bytes<'_>> {
-        let mut section = DebugFrame::from(Bytes::new(self.bytes.get(), self.format.endian));
-        section.set_address_size(self.format.arch.address_size());
-        section.set_vendor(self.format.arch.vendor());
-        section
+        let entry = section.fde_from_offset(&self.bases, offset.into(), S::cie_from_offset);
+        match entry {
+            Ok(entry) if !entry.contains(address) => None,
+            entry => Some(entry),
+        }
     }
 
-    /// The step for `address`; `None` where no entry covers it.
-    pub(crate) fn step(
+    fn start_of<'a, S: UnwindSection<Bytes<'a>>>(&self, section: &S, address: u64) -> Option<u64> {
+        Some(self.entry(section, address)?.ok()?.initial_address())
+    }
+
+    fn step_of<'a, S: UnwindSection<Bytes<'a>>>(
         &self,
+        section: &S,
         address: u64,
         context: &mut UnwindContext<usize>,
     ) -> Option<Result<Step, Cause>> {
-        let bases = BaseAddresses::default();
-        let build = || Index::build(&self.section(), &bases);
-        let offset = self.index.get_or_init(build).entry(address)?;
-        step(&self.section(), &bases, offset, address, context)
+        let bases = &self.bases;
+        let step = self.entry(section, address)?.and_then(|entry| {
+            let mut step = compile(section, bases, &entry, context, address)?;
+            let origin = Origin {
+                section,
+                bases,
+                entry: &entry,
+                address,
+                stack_pointer: self.format.arch.stack_pointer(),
+            };
+            origin.correct(&mut step, context);
+            Ok(step)
+        });
+        Some(step.map_err(|_| Cause::BadFrameInfo))
     }
-}
-
-fn step<'a, S: UnwindSection<Bytes<'a>>>(
-    section: &S,
-    bases: &BaseAddresses,
-    offset: usize,
-    address: u64,
-    context: &mut UnwindContext<usize>,
-) -> Option<Result<Step, Cause>> {
-    let malformed = |_: gimli::Error| Cause::BadFrameInfo;
-    let entry = match section.fde_from_offset(bases, offset.into(), S::cie_from_offset) {
-        Ok(entry) if entry.contains(address) => entry,
-        Ok(_) => return None,
-        Err(error) => return Some(Err(malformed(error))),
-    };
-    Some(compile(section, bases, &entry, context, address).map_err(malformed))
 }
 
 /// Where the entry of each function stands, for sections without a search table.
@@ -219,7 +247,7 @@ impl SearchTable {
     }
 }
 
-fn u32_at(bytes: &[u8], offset: usize, endian: RunTimeEndian) -> Option<u32> {
+pub(crate) fn u32_at(bytes: &[u8], offset: usize, endian: RunTimeEndian) -> Option<u32> {
     let word: [u8; 4] = bytes
         .read_bytes_at(offset as u64, 4)
         .ok()?

@@ -4,13 +4,14 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use gimli::{BaseAddresses, RunTimeEndian, UnwindContext};
-use object::elf::{FileHeader32, FileHeader64, PF_X, PT_GNU_EH_FRAME, PT_LOAD};
+use object::elf::{FileHeader32, FileHeader64, PT_GNU_EH_FRAME};
 use object::read::elf::{ElfFile, FileHeader, ProgramHeader as _};
 use object::{CompressionFormat, Endianness, FileKind, Object as _, ObjectSection as _};
 use rperf_symbol::FileBytes;
 
 use crate::Arch;
-use crate::frames::{DebugTable, EhTable, Format, SearchTable, SectionBytes};
+use crate::frames::{Format, Kind, SearchTable, SectionBytes, Table};
+use crate::image::Image;
 use crate::machine_code::{self, Instructions};
 use crate::outcome::Cause;
 use crate::step::Step;
@@ -37,28 +38,11 @@ pub enum Error {
 #[derive(Debug)]
 pub struct Object {
     arch: Arch,
-    file: FileBytes,
-    segments: Vec<Segment>,
+    image: Image,
     /// Addresses of stubs that call into other objects.
     linkage: Vec<Range<u64>>,
-    eh_table: Option<EhTable>,
-    debug_table: Option<DebugTable>,
-}
-
-/// A stretch of the file that is mapped for execution.
-#[derive(Debug, Clone, Copy)]
-struct Segment {
-    offset: u64,
-    size: u64,
-    address: u64,
-}
-
-impl Segment {
-    /// The address of the byte at `offset` in the file.
-    fn address_of(&self, offset: u64) -> Option<u64> {
-        let inside = offset.checked_sub(self.offset)?;
-        (inside < self.size).then(|| self.address.wrapping_add(inside))
-    }
+    eh_table: Option<Table>,
+    debug_table: Option<Table>,
 }
 
 impl Object {
@@ -81,8 +65,7 @@ impl Object {
         file: FileBytes,
         debug_file: Option<&FileBytes>,
     ) -> Result<Self, Error> {
-        let bytes = file.clone();
-        let elf = ElfFile::<E>::parse(&*bytes).map_err(|error| Error::Damaged {
+        let elf = ElfFile::<E>::parse(&*file).map_err(|error| Error::Damaged {
             reason: error.to_string(),
         })?;
         let arch = Arch::of_object(elf.architecture()).ok_or(Error::UnknownArch)?;
@@ -99,15 +82,15 @@ impl Object {
             let elf = ElfFile::<E>::parse(&**bytes).ok()?;
             debug_table(&elf, bytes, format)
         };
+        let image = Image::new(&elf, file.clone());
         Ok(Self {
             arch,
-            segments: segments(&elf),
             linkage: linkage
                 .map(|section| section.address()..section.address().saturating_add(section.size()))
                 .collect(),
-            eh_table: eh_table(&elf, &bytes, format),
-            debug_table: debug_table(&elf, &bytes, format).or_else(in_debug_file),
-            file,
+            eh_table: eh_table(&elf, &image, format),
+            debug_table: debug_table(&elf, &file, format).or_else(in_debug_file),
+            image,
         })
     }
 
@@ -125,9 +108,7 @@ impl Object {
         exact: bool,
         context: &mut UnwindContext<usize>,
     ) -> Result<Step, Cause> {
-        let mut segments = self.segments.iter();
-        let address = segments.find_map(|segment| segment.address_of(offset));
-        let address = address.ok_or(Cause::NoFrameInfo)?;
+        let address = self.image.code_address(offset).ok_or(Cause::NoFrameInfo)?;
         // What runs next lies behind the end of a call.
         let next = if exact {
             offset
@@ -135,15 +116,17 @@ impl Object {
             offset.wrapping_add(1)
         };
         let next = Instructions {
-            bytes: &self.file,
+            bytes: &self.image.file,
             next: usize::try_from(next).unwrap_or(usize::MAX),
         };
         if let Some(step) = machine_code::signal_return(self.arch, next) {
             return Ok(step);
         }
         let told = self.told(address, context);
-        let mut starts = || self.told(address.wrapping_add(1), context).is_some();
-        if told.is_none() && !exact && !machine_code::follows_call(self.arch, next) && starts() {
+        if !exact
+            && !machine_code::follows_call(self.arch, next)
+            && self.starts_at(address.wrapping_add(1))
+        {
             // Nobody called what returns to the start of a function: its address was put at the bottom of a stack, such as
             // a coroutine's.
             return Ok(Step::outermost(self.arch));
@@ -155,19 +138,26 @@ impl Object {
         })
     }
 
-    /// What the tables say of `address`. Where one is damaged, the other may not be.
+    /// Whether a function begins at `address`.
+    fn starts_at(&self, address: u64) -> bool {
+        let mut tables = [&self.eh_table, &self.debug_table].into_iter().flatten();
+        tables.any(|table| table.starts_at(address))
+    }
+
+    /// What the tables say of `address`. Where one is damaged, the next may not be.
     fn told(
         &self,
         address: u64,
         context: &mut UnwindContext<usize>,
     ) -> Option<Result<Step, Cause>> {
-        let table = self.eh_table.as_ref();
-        let eh = table.and_then(|table| table.step(address, context));
-        if let Some(Ok(_)) = eh {
-            return eh;
+        let mut told = None;
+        for table in [&self.eh_table, &self.debug_table].into_iter().flatten() {
+            match table.step(address, context) {
+                Some(Ok(step)) => return Some(Ok(step)),
+                step => told = told.or(step),
+            }
         }
-        let table = self.debug_table.as_ref();
-        table.and_then(|table| table.step(address, context)).or(eh)
+        told
     }
 }
 
@@ -176,20 +166,6 @@ fn endian(endian: Endianness) -> RunTimeEndian {
         Endianness::Little => RunTimeEndian::Little,
         Endianness::Big => RunTimeEndian::Big,
     }
-}
-
-fn segments<E: FileHeader<Endian = Endianness>>(elf: &ElfFile<'_, E>) -> Vec<Segment> {
-    let endian = elf.endian();
-    let headers = elf.elf_program_headers().iter();
-    let executable = headers
-        .filter(|header| header.p_type(endian) == PT_LOAD && header.p_flags(endian) & PF_X != 0);
-    executable
-        .map(|header| Segment {
-            offset: header.p_offset(endian).into(),
-            size: header.p_filesz(endian).into(),
-            address: header.p_vaddr(endian).into(),
-        })
-        .collect()
 }
 
 /// A section as it stands in the file, decompressed if need be; `None` where it is missing, empty or has no bytes.
@@ -216,25 +192,32 @@ fn debug_table<E: FileHeader<Endian = Endianness>>(
     elf: &ElfFile<'_, E>,
     file: &FileBytes,
     format: Format,
-) -> Option<DebugTable> {
+) -> Option<Table> {
     let (_, bytes) = section(elf, file, ".debug_frame")?;
-    Some(DebugTable {
+    Some(Table {
         format,
+        kind: Kind::DebugFrame,
         bytes,
+        bases: BaseAddresses::default(),
         index: OnceLock::new(),
     })
 }
 
 fn eh_table<E: FileHeader<Endian = Endianness>>(
     elf: &ElfFile<'_, E>,
-    file: &FileBytes,
+    image: &Image,
     format: Format,
-) -> Option<EhTable> {
-    let header = header(elf, file);
-    let named = section(elf, file, ".eh_frame");
+) -> Option<Table> {
+    let part = |range| SectionBytes::Part(image.file.clone(), range);
+    let header = part_of(elf, PT_GNU_EH_FRAME);
+    let header = header.filter(|(_, range)| image.file.get(range.clone()).is_some());
+    let header = header.map(|(address, range)| (address, part(range)));
+    let named = section(elf, &image.file, ".eh_frame");
     let (address, bytes) = named.or_else(|| {
+        // Without section headers: from where its header says, to the end of the segment. It ends itself.
         let (address, header) = header.as_ref()?;
-        headless_frames(elf, file, header.get(), *address)
+        let address = SearchTable::frames_address(header.get(), *address, format.endian)?;
+        Some((address, part(image.range_from(address)?)))
     })?;
     let start = |name| elf.section_by_name(name).map(|section| section.address());
     let mut bases = BaseAddresses::default().set_eh_frame(address);
@@ -245,54 +228,25 @@ fn eh_table<E: FileHeader<Endian = Endianness>>(
         bases = bases.set_got(got);
     }
     let search = header.and_then(|(at, bytes)| SearchTable::parse(bytes, at, format.endian));
-    Some(EhTable {
+    Some(Table {
         format,
+        kind: Kind::EhFrame { address, search },
         bytes,
         bases,
-        address,
-        search,
         index: OnceLock::new(),
     })
 }
 
-/// `.eh_frame_hdr`, which has a program header of its own.
-fn header<E: FileHeader<Endian = Endianness>>(
+/// The part of the file that has a program header of its own: its address, and where it says that it stands.
+fn part_of<E: FileHeader<Endian = Endianness>>(
     elf: &ElfFile<'_, E>,
-    file: &FileBytes,
-) -> Option<(u64, SectionBytes)> {
+    kind: u32,
+) -> Option<(u64, Range<usize>)> {
     let endian = elf.endian();
     let mut headers = elf.elf_program_headers().iter();
-    let header = headers.find(|header| header.p_type(endian) == PT_GNU_EH_FRAME)?;
+    let header = headers.find(|header| header.p_type(endian) == kind)?;
     let (offset, size) = header.file_range(endian);
     let start = usize::try_from(offset).ok()?;
     let end = start.checked_add(usize::try_from(size).ok()?)?;
-    file.get(start..end)?;
-    Some((
-        header.p_vaddr(endian).into(),
-        SectionBytes::Part(file.clone(), start..end),
-    ))
-}
-
-/// `.eh_frame` of a file without section headers: from where its header says, to the end of the segment. It ends itself.
-fn headless_frames<E: FileHeader<Endian = Endianness>>(
-    elf: &ElfFile<'_, E>,
-    file: &FileBytes,
-    header: &[u8],
-    address: u64,
-) -> Option<(u64, SectionBytes)> {
-    let endian = elf.endian();
-    let frames = SearchTable::frames_address(header, address, self::endian(endian))?;
-    elf.elf_program_headers().iter().find_map(|segment| {
-        let start: u64 = segment.p_vaddr(endian).into();
-        let size: u64 = segment.p_filesz(endian).into();
-        let inside = frames.checked_sub(start).filter(|inside| *inside < size)?;
-        if segment.p_type(endian) != PT_LOAD {
-            return None;
-        }
-        let offset: u64 = segment.p_offset(endian).into();
-        let from = usize::try_from(offset.checked_add(inside)?).ok()?;
-        let end = from.checked_add(usize::try_from(size - inside).ok()?)?;
-        file.get(from..end)?;
-        Some((frames, SectionBytes::Part(file.clone(), from..end)))
-    })
+    Some((header.p_vaddr(endian).into(), start..end))
 }

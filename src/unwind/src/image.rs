@@ -1,0 +1,66 @@
+//! An object file as its loader sees it: which of its bytes are at which addresses.
+
+use std::ops::Range;
+
+use object::Endianness;
+use object::elf::{PF_X, PT_LOAD};
+use object::read::elf::{ElfFile, FileHeader, ProgramHeader as _};
+use rperf_symbol::FileBytes;
+
+/// The file, and the parts of it that are mapped.
+#[derive(Debug)]
+pub(crate) struct Image {
+    pub(crate) file: FileBytes,
+    segments: Vec<Segment>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Segment {
+    offset: u64,
+    /// In the file.
+    size: u64,
+    address: u64,
+    is_code: bool,
+}
+
+impl Image {
+    /// The segments of `elf`, whose bytes `file` has.
+    pub(crate) fn new<E: FileHeader<Endian = Endianness>>(
+        elf: &ElfFile<'_, E>,
+        file: FileBytes,
+    ) -> Self {
+        let endian = elf.endian();
+        let headers = elf.elf_program_headers().iter();
+        let loaded = headers.filter(|header| header.p_type(endian) == PT_LOAD);
+        let segments = loaded.map(|header| Segment {
+            offset: header.p_offset(endian).into(),
+            size: header.p_filesz(endian).into(),
+            address: header.p_vaddr(endian).into(),
+            is_code: header.p_flags(endian) & PF_X != 0,
+        });
+        Self {
+            segments: segments.collect(),
+            file,
+        }
+    }
+
+    /// The address of the code at `offset` in the file.
+    pub(crate) fn code_address(&self, offset: u64) -> Option<u64> {
+        let mut code = self.segments.iter().filter(|segment| segment.is_code);
+        code.find_map(|segment| {
+            let inside = offset.checked_sub(segment.offset)?;
+            (inside < segment.size).then(|| segment.address.wrapping_add(inside))
+        })
+    }
+
+    /// Where in the file stands what is mapped from `address` to the end of its segment.
+    pub(crate) fn range_from(&self, address: u64) -> Option<Range<usize>> {
+        self.segments.iter().find_map(|segment| {
+            let inside = address.checked_sub(segment.address)?;
+            let rest = segment.size.checked_sub(inside).filter(|rest| *rest > 0)?;
+            let start = usize::try_from(segment.offset.checked_add(inside)?).ok()?;
+            let end = start.checked_add(usize::try_from(rest).ok()?)?;
+            self.file.get(start..end).map(|_| start..end)
+        })
+    }
+}
