@@ -104,11 +104,16 @@ impl Arch {
 
     /// DWARF number of the register that frames are chained by, where there is a convention that all compilers share.
     pub(crate) fn frame_pointer(self) -> Option<u8> {
+        (self != Self::Arm).then(|| self.outermost_marker())
+    }
+
+    /// DWARF number of the register that is 0 in the outermost frame: what starts a thread clears it.
+    pub(crate) fn outermost_marker(self) -> u8 {
         match self {
-            Self::X86_64 => Some(6),
-            Self::X86 => Some(5),
-            Self::Aarch64 => Some(29),
-            Self::Arm => None,
+            Self::X86_64 => 6,
+            Self::X86 => 5,
+            Self::Aarch64 => 29,
+            Self::Arm => 11,
         }
     }
 

@@ -21,6 +21,8 @@
 //! No input makes it panic, neither registers, stacks nor object files.
 
 mod arch;
+mod arm_program;
+mod arm_table;
 mod compile;
 mod expression;
 mod frames;

@@ -208,7 +208,7 @@ fn pushed(arch: Arch, size: i64, frame_pointer: Option<u8>) -> Step {
 }
 
 /// The return address is still in the link register.
-fn linked(arch: Arch) -> Step {
+pub(crate) fn linked(arch: Arch) -> Step {
     Step {
         cfa: Cfa::Register {
             register: arch.stack_pointer(),

@@ -4,12 +4,13 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use gimli::{BaseAddresses, RunTimeEndian, UnwindContext};
-use object::elf::{FileHeader32, FileHeader64, PT_GNU_EH_FRAME};
+use object::elf::{FileHeader32, FileHeader64, PT_ARM_EXIDX, PT_GNU_EH_FRAME};
 use object::read::elf::{ElfFile, FileHeader, ProgramHeader as _};
 use object::{CompressionFormat, Endianness, FileKind, Object as _, ObjectSection as _};
 use rperf_symbol::FileBytes;
 
 use crate::Arch;
+use crate::arm_table::ArmTable;
 use crate::frames::{Format, Kind, SearchTable, SectionBytes, Table};
 use crate::image::Image;
 use crate::machine_code::{self, Instructions};
@@ -43,6 +44,7 @@ pub struct Object {
     linkage: Vec<Range<u64>>,
     eh_table: Option<Table>,
     debug_table: Option<Table>,
+    arm_table: Option<ArmTable>,
 }
 
 impl Object {
@@ -90,6 +92,7 @@ impl Object {
                 .collect(),
             eh_table: eh_table(&elf, &image, format),
             debug_table: debug_table(&elf, &file, format).or_else(in_debug_file),
+            arm_table: arm_table(&elf, arch, format.endian),
             image,
         })
     }
@@ -122,7 +125,7 @@ impl Object {
         if let Some(step) = machine_code::signal_return(self.arch, next) {
             return Ok(step);
         }
-        let told = self.told(address, context);
+        let told = self.told(address, exact, context);
         if !exact
             && !machine_code::follows_call(self.arch, next)
             && self.starts_at(address.wrapping_add(1))
@@ -148,6 +151,7 @@ impl Object {
     fn told(
         &self,
         address: u64,
+        exact: bool,
         context: &mut UnwindContext<usize>,
     ) -> Option<Result<Step, Cause>> {
         let mut told = None;
@@ -157,7 +161,11 @@ impl Object {
                 step => told = told.or(step),
             }
         }
-        told
+        let table = self.arm_table.as_ref();
+        match table.and_then(|table| table.step(&self.image, address, exact)) {
+            Some(Ok(step)) => Some(Ok(step)),
+            step => told.or(step),
+        }
     }
 }
 
@@ -234,6 +242,20 @@ fn eh_table<E: FileHeader<Endian = Endianness>>(
         bytes,
         bases,
         index: OnceLock::new(),
+    })
+}
+
+fn arm_table<E: FileHeader<Endian = Endianness>>(
+    elf: &ElfFile<'_, E>,
+    arch: Arch,
+    endian: RunTimeEndian,
+) -> Option<ArmTable> {
+    // Other processors have other parts of this number.
+    let (address, range) = part_of(elf, PT_ARM_EXIDX).filter(|_| arch == Arch::Arm)?;
+    Some(ArmTable {
+        endian,
+        address,
+        range,
     })
 }
 

@@ -1,5 +1,6 @@
 //! The last resort where nothing is known of a frame's code: the chain of frame pointers.
 
+use crate::Arch;
 use crate::machine::Machine;
 use crate::registers::Registers;
 use crate::space::AddressSpace;
@@ -41,6 +42,9 @@ pub(crate) fn by_frame_pointer(
 ) -> Result<Option<Registers>, NoGuess> {
     let arch = machine.arch;
     let size = u64::from(arch.address_size());
+    if !is_innermost && is_marked_outermost(arch, machine.registers) {
+        return Ok(None);
+    }
     let Some(frame_pointer) = arch.frame_pointer() else {
         return Err(NoGuess);
     };
@@ -50,9 +54,6 @@ pub(crate) fn by_frame_pointer(
     ) else {
         return Err(NoGuess);
     };
-    if frame == 0 && !is_innermost {
-        return Ok(None);
-    }
     let saved = (machine.word(frame), machine.word(frame.wrapping_add(size)));
     let (Ok(next_frame), Ok(ip)) = saved else {
         return Err(NoGuess);
@@ -73,6 +74,11 @@ pub(crate) fn by_frame_pointer(
     caller.set(arch.stack_pointer(), frame.wrapping_add(2 * size));
     caller.set(frame_pointer, next_frame);
     Ok(Some(moved(machine, caller, ip)))
+}
+
+/// Whether the register that is cleared where threads start is still 0.
+pub(crate) fn is_marked_outermost(arch: Arch, frame: &Registers) -> bool {
+    frame.get(arch.outermost_marker()) == Some(0)
 }
 
 fn moved(machine: &Machine<'_>, mut caller: Registers, ip: u64) -> Registers {

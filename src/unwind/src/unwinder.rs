@@ -166,7 +166,7 @@ impl Unwinder {
                 ip if !is_address(ip) => Some(Cause::Unmapped),
                 _ if advances(arch, &registers, &caller, interrupted) => None,
                 // The outermost frames of threads say so in their frame pointer, if in nothing else.
-                _ if is_marked_outermost(arch, &registers) => return Ending::Complete,
+                _ if rescue::is_marked_outermost(arch, &registers) => return Ending::Complete,
                 _ => Some(Cause::Stuck),
             };
             if let Some(cause) = cause {
@@ -282,12 +282,6 @@ impl Unwinder {
 /// Whether `ip` can stand in a callchain: neither nothing, nor one of the markers between its parts.
 fn is_address(ip: u64) -> bool {
     ip != 0 && ip < PERF_CONTEXT_MAX
-}
-
-/// Whether the frame pointer is what all ABIs have it be where there is no caller.
-fn is_marked_outermost(arch: Arch, frame: &Registers) -> bool {
-    let register = arch.frame_pointer();
-    register.is_some_and(|register| frame.get(register) == Some(0))
 }
 
 /// Whether the caller's frame lies further out. A signal's handler may have had a stack of its own, and a function

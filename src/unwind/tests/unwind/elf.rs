@@ -2,6 +2,8 @@
 
 use rperf_unwind::Arch;
 
+use super::exceptions;
+
 /// Address of the file's first byte, as its segment has it.
 pub(crate) const BASE: u64 = 0x20_0000;
 /// Where code begins in the file, and where it ends.
@@ -13,7 +15,7 @@ pub(crate) struct Entry {
     /// Offset in the file.
     pub(crate) start: u64,
     pub(crate) size: u64,
-    /// Its instructions; there are none for all functions in common.
+    /// Its instructions; there are none for all functions in common. Those of exceptions say nothing where there are none.
     pub(crate) instructions: Vec<u8>,
     pub(crate) is_signal: bool,
 }
@@ -29,6 +31,8 @@ pub(crate) enum Section {
     Headless,
     /// `.debug_frame`.
     Debug,
+    /// `.ARM.exidx` and `.ARM.extab`.
+    Exceptions,
 }
 
 /// Numbers of registers and sizes that the files of an architecture have.
@@ -59,13 +63,13 @@ pub(crate) fn numbers(arch: Arch) -> Numbers {
 }
 
 /// A file under construction. All numbers are little-endian.
-struct File {
+pub(crate) struct File {
     bytes: Vec<u8>,
     word: u8,
 }
 
 impl File {
-    fn put(&mut self, value: u64, size: u8) {
+    pub(crate) fn put(&mut self, value: u64, size: u8) {
         let bytes = value.to_le_bytes();
         self.bytes.extend_from_slice(&bytes[..usize::from(size)]);
     }
@@ -74,7 +78,7 @@ impl File {
         self.put(value, self.word);
     }
 
-    fn at(&self) -> u64 {
+    pub(crate) fn at(&self) -> u64 {
         self.bytes.len() as u64
     }
 
@@ -94,34 +98,60 @@ pub(crate) fn build(arch: Arch, section: Section, entries: &[Entry]) -> Vec<u8> 
     // Every place may follow a call: `call` of x86 with any distance, `bl` of 64-bit Arm.
     let call = if arch == Arch::Aarch64 { 0x94 } else { 0xe8 };
     file.bytes.resize(usize::try_from(CODE.end).unwrap(), call);
-    let frames = file.at();
-    let places = put_frames(&mut file, arch, section, entries);
-    let frames_end = file.at();
-    put_search_table(&mut file, frames, &places);
-    let table_end = file.at();
+    let parts = match section {
+        Section::Exceptions => exceptions::put(&mut file, entries),
+        _ => put_tables(&mut file, arch, section, entries),
+    };
     let names = file.at();
     file.bytes
-        .extend_from_slice(b"\0.eh_frame\0.debug_frame\0.names\0");
+        .extend_from_slice(b"\0.eh_frame\0.debug_frame\0.ARM.extab\0.ARM.exidx\0.names\0");
     let names_end = file.at();
     let headers = names_end.next_multiple_of(8);
     file.pad(headers);
-    let name = if section == Section::Debug { 11 } else { 1 };
-    let sections = [
-        (0, 0, 0, 0),
-        (name, 1, frames, frames_end),
-        (24, 3, names, names_end),
-    ];
-    for (name, kind, start, end) in sections {
-        put_section(&mut file, name, kind, start..end);
+    put_section(&mut file, 0, 0, 0..0);
+    for part in &parts.sections {
+        put_section(&mut file, part.name, part.kind, part.range.clone());
     }
-    let has_table = matches!(section, Section::Searched | Section::Headless);
+    put_section(&mut file, 46, 3, names..names_end);
     let layout = Layout {
         machine,
         sections: (section != Section::Headless).then_some(headers),
-        table: has_table.then_some(frames_end..table_end),
+        count: parts.sections.len() as u64 + 2,
+        segment: parts.segment,
     };
     put_headers(&mut file, &layout);
     file.bytes
+}
+
+/// What frame information consists of.
+pub(crate) struct Parts {
+    pub(crate) sections: Vec<Part>,
+    /// The type of a program header, and what it describes.
+    pub(crate) segment: Option<(u64, std::ops::Range<u64>)>,
+}
+
+/// A section.
+pub(crate) struct Part {
+    /// Offset in the names of sections.
+    pub(crate) name: u64,
+    pub(crate) kind: u64,
+    pub(crate) range: std::ops::Range<u64>,
+}
+
+fn put_tables(file: &mut File, arch: Arch, section: Section, entries: &[Entry]) -> Parts {
+    let frames = file.at();
+    let places = put_frames(file, arch, section, entries);
+    let frames_end = file.at();
+    put_search_table(file, frames, &places);
+    let has_table = matches!(section, Section::Searched | Section::Headless);
+    Parts {
+        sections: vec![Part {
+            name: if section == Section::Debug { 11 } else { 1 },
+            kind: 1,
+            range: frames..frames_end,
+        }],
+        segment: has_table.then(|| (0x6474_e550, frames_end..file.at())),
+    }
 }
 
 /// Writes one entry after the other; gives the start of each one's code and its own place.
@@ -225,8 +255,9 @@ struct Layout {
     machine: u16,
     /// Where section headers are.
     sections: Option<u64>,
-    /// Where the search table is.
-    table: Option<std::ops::Range<u64>>,
+    count: u64,
+    /// As in [`Parts`].
+    segment: Option<(u64, std::ops::Range<u64>)>,
 }
 
 /// Writes the headers over the space that was left for them.
@@ -240,7 +271,7 @@ fn put_headers(file: &mut File, layout: &Layout) {
     head.bytes
         .extend_from_slice(&[if is_64 { 2 } else { 1 }, 1, 1]);
     head.pad(16);
-    let segments = 1 + u64::from(layout.table.is_some());
+    let segments = 1 + u64::from(layout.segment.is_some());
     head.put(3, 2);
     head.put(layout.machine.into(), 2);
     head.put(1, 4);
@@ -249,7 +280,7 @@ fn put_headers(file: &mut File, layout: &Layout) {
     head.word(layout.sections.unwrap_or(0));
     head.put(0, 4);
     let sizes = if is_64 { [64, 56] } else { [52, 32] };
-    let count = if layout.sections.is_some() { 3 } else { 0 };
+    let count = layout.sections.map_or(0, |_| layout.count);
     let section_size = if is_64 { 64 } else { 40 };
     for value in [
         sizes[0],
@@ -262,8 +293,8 @@ fn put_headers(file: &mut File, layout: &Layout) {
         head.put(value, 2);
     }
     put_segment(&mut head, 1, 0..whole);
-    if let Some(table) = &layout.table {
-        put_segment(&mut head, 0x6474_e550, table.clone());
+    if let Some((kind, range)) = &layout.segment {
+        put_segment(&mut head, *kind, range.clone());
     }
     file.bytes[..head.bytes.len()].copy_from_slice(&head.bytes);
 }

@@ -59,6 +59,48 @@ fn what_is_not_said_is_guessed_and_counted() {
 }
 
 #[test]
+fn what_was_popped_is_known_and_what_lies_below_the_stack_is_not() {
+    let shapes = [Shape::Frames { words: 6 }, Shape::Ends, Shape::KeepsBelow];
+    for arch in [Arch::X86_64, Arch::X86, Arch::Aarch64, Arch::Arm] {
+        let program = Program::new(arch, Section::Searched, &shapes);
+        let sampled = program.calls(&[0, 0, 1]);
+        let (frames, outcome) = program.unwind(&sampled);
+        assert_eq!((frames, outcome.ending), (sampled.frames, Ending::Complete));
+        let sampled = program.calls(&[0, 0, 2]);
+        let (frames, outcome) = program.unwind(&sampled);
+        assert_eq!(frames, sampled.frames[..2], "{arch:?}");
+        let (cause, module) = (Cause::BadFrameInfo, Some(ModuleId(3)));
+        assert_eq!(outcome.ending, Ending::Cut { cause, module });
+    }
+}
+
+#[test]
+fn exceptions_of_32_bit_arm_tell_frames_too() {
+    let shapes = [
+        Shape::Moves { words: 3 },
+        Shape::Frames { words: 6 },
+        Shape::Saves { words: 2 },
+        Shape::Saves { words: 15 },
+        Shape::Moves { words: 1 },
+        Shape::Frames { words: 2 },
+        Shape::Unsaid { words: 2 },
+        Shape::Moves { words: 14 },
+        Shape::Moves { words: 2 },
+    ];
+    let program = Program::new(Arch::Arm, Section::Exceptions, &shapes);
+    let sampled = program.calls(&[0, 1, 2, 3, 4, 5, 7, 8, 1, 0]);
+    let (frames, outcome) = program.unwind(&sampled);
+    assert_eq!((frames, outcome.ending), (sampled.frames, Ending::Complete));
+    assert_eq!(outcome.guessed, 0);
+    // What nothing is thrown through says nothing of its frame.
+    let sampled = program.calls(&[0, 1, 6, 3]);
+    let (frames, outcome) = program.unwind(&sampled);
+    assert_eq!(frames, sampled.frames[..2]);
+    let (cause, module) = (Cause::NoFrameInfo, Some(ModuleId(3)));
+    assert_eq!(outcome.ending, Ending::Cut { cause, module });
+}
+
+#[test]
 fn a_stack_that_was_copied_too_short_is_cut_there() {
     let program = Program::new(Arch::X86_64, Section::Searched, &SHAPES);
     let mut sampled = program.calls(&[0, 1, 2, 3, 1]);
@@ -144,19 +186,22 @@ fn an_object_that_is_gone_ends_the_stack_unless_it_keeps_frame_pointers() {
 
 #[test]
 fn what_returns_to_a_function_that_nobody_called_is_the_bottom() {
-    let shapes = [Shape::Unsaid { words: 4 }, Shape::Moves { words: 3 }];
-    let mut program = Program::new(Arch::X86_64, Section::Searched, &shapes);
-    let mut sampled = program.calls(&[1, 1]);
-    // The return address of the first call is the start of the second function, as the start of a coroutine has it.
-    let bottom = START + CODE.start + 2 * 0x80;
-    let call = sampled.stack.len() - 0x108;
-    sampled.stack[call..call + 8].copy_from_slice(&bottom.to_le_bytes());
-    let expected = [&sampled.frames[..2], &[bottom - 1]].concat();
-    // It follows what is no call.
-    let (from, to) = ((CODE.start + 0xf0) as usize, (CODE.start + 0x100) as usize);
-    program.file[from..to].fill(0x90);
-    let (frames, outcome) = program.unwind(&sampled);
-    assert_eq!((frames, outcome.ending), (expected, Ending::Complete));
+    // The function before the one that nobody called has frame information, or has none.
+    for before in [Shape::Unsaid { words: 4 }, Shape::Saves { words: 4 }] {
+        let shapes = [before, Shape::Moves { words: 3 }];
+        let mut program = Program::new(Arch::X86_64, Section::Searched, &shapes);
+        let mut sampled = program.calls(&[1, 1]);
+        // The return address of the first call is the start of the second function, as the start of a coroutine has it.
+        let bottom = START + start(1);
+        let call = sampled.stack.len() - 0x108;
+        sampled.stack[call..call + 8].copy_from_slice(&bottom.to_le_bytes());
+        let expected = [&sampled.frames[..2], &[bottom - 1]].concat();
+        // It follows what is no call.
+        let end = usize::try_from(start(1)).unwrap();
+        program.file[end - 16..end].fill(0x90);
+        let (frames, outcome) = program.unwind(&sampled);
+        assert_eq!((frames, outcome.ending), (expected, Ending::Complete));
+    }
 }
 
 #[test]

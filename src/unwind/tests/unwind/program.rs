@@ -29,6 +29,10 @@ pub(crate) enum Shape {
     Realigns,
     /// Does nothing to it: the return address stays in its register.
     Leaf,
+    /// Had a frame with the frame pointer in it, which it has popped; innermost only.
+    Ends,
+    /// Keeps the frame pointer below the stack pointer; innermost only.
+    KeepsBelow,
     /// Sets up a frame pointer, but says nothing of it.
     Unsaid { words: u8 },
 }
@@ -65,12 +69,19 @@ impl Program {
         let mut entries = vec![Entry {
             start: CODE.start,
             size: SPACING,
-            // DW_CFA_def_cfa, DW_CFA_undefined
-            instructions: vec![0x0c, entry.stack_pointer, 0, 0x07, entry.return_address],
+            instructions: match section {
+                Section::Exceptions => Vec::new(),
+                // DW_CFA_def_cfa, DW_CFA_undefined
+                _ => vec![0x0c, entry.stack_pointer, 0, 0x07, entry.return_address],
+            },
             is_signal: false,
         }];
         for (index, shape) in shapes.iter().enumerate() {
-            entries.extend(instructions(arch, *shape).map(|instructions| Entry {
+            let instructions = match section {
+                Section::Exceptions => exceptions(*shape),
+                _ => instructions(arch, *shape),
+            };
+            entries.extend(instructions.map(|instructions| Entry {
                 start: start(index),
                 size: SPACING,
                 instructions,
@@ -144,7 +155,48 @@ fn instructions(arch: Arch, shape: Shape) -> Option<Vec<u8>> {
             [&cfa[..], &return_address, &saved].concat()
         }
         Shape::Leaf => cfa(n.stack_pointer, 0).to_vec(),
+        Shape::Ends => {
+            // DW_CFA_advance_loc 1, DW_CFA_def_cfa_offset, both twice.
+            let saved = offset(n.frame_pointer, 2);
+            let pushed = [&[0x41, 0x0e, 2 * n.word][..], &saved].concat();
+            let popped = [0x41, 0x0e, n.word];
+            [
+                &cfa(n.stack_pointer, 1)[..],
+                &return_address,
+                &pushed,
+                &popped,
+            ]
+            .concat()
+        }
+        Shape::KeepsBelow => {
+            let saved = offset(n.frame_pointer, 2);
+            [&cfa(n.stack_pointer, 1)[..], &return_address, &saved].concat()
+        }
         Shape::Unsaid { .. } => return None,
+    })
+}
+
+/// The same for what exceptions do on 32-bit Arm.
+///
+/// # Panics
+///
+/// Where there are no instructions for a shape.
+fn exceptions(shape: Shape) -> Option<Vec<u8>> {
+    // Words to pass; none needs no instruction.
+    let skip = |words: u8| match words {
+        0 => Vec::new(),
+        more => vec![more - 1],
+    };
+    Some(match shape {
+        // pop {lr}
+        Shape::Moves { words } => [skip(words - 1), vec![0x84, 0x00]].concat(),
+        // mov sp, r11; pop {r11, lr}
+        Shape::Frames { .. } => vec![0x9b, 0x84, 0x80],
+        // pop {r4, lr}
+        Shape::Saves { words } => [skip(words - 2), vec![0xa8]].concat(),
+        Shape::Leaf => vec![0xb0],
+        Shape::Unsaid { .. } => return None,
+        other => panic!("no instructions for {other:?}"),
     })
 }
 
@@ -184,6 +236,7 @@ impl Memory {
         self.set(cfa - word, state.ip);
         state.stack_pointer = match shape {
             Shape::Leaf => cfa,
+            Shape::Ends | Shape::KeepsBelow => cfa - word,
             Shape::Moves { words } => cfa - u64::from(words) * word,
             Shape::Frames { words } | Shape::Unsaid { words } => {
                 self.set(cfa - 2 * word, state.frame_pointer);

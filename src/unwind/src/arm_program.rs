@@ -1,0 +1,333 @@
+//! The instructions of `.ARM.exidx` and `.ARM.extab` ("Exception Handling ABI for the Arm Architecture", section 10.3).
+
+use crate::outcome::Cause;
+use crate::step::{Cfa, Place, Step};
+
+const STACK_POINTER: u8 = 13;
+const LINK: u8 = 14;
+const INSTRUCTION_POINTER: u8 = 15;
+/// Bytes of a general register, and of one for floating point.
+const WORD: i64 = 4;
+const DOUBLE: i64 = 8;
+
+/// The step that `code` describes.
+///
+/// # Errors
+///
+/// [`Cause::NoFrameInfo`] where it refuses, [`Cause::BadFrameInfo`] where it is none that can be followed.
+pub(crate) fn compile(code: &[u8]) -> Result<Step, Cause> {
+    let mut state = State {
+        base: Some(STACK_POINTER),
+        offset: 0,
+        saved: Vec::new(),
+    };
+    let mut code = Code(code);
+    while let Some(instruction) = code.next() {
+        if !state.run(instruction, &mut code)? {
+            break;
+        }
+    }
+    Ok(state.finish())
+}
+
+/// What is left of a program.
+struct Code<'c>(&'c [u8]);
+
+impl Code<'_> {
+    fn next(&mut self) -> Option<u8> {
+        let (first, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    /// A byte that belongs to the instruction before.
+    fn operand(&mut self) -> Result<u8, Cause> {
+        self.next().ok_or(Cause::BadFrameInfo)
+    }
+
+    /// An unsigned number, seven bits a byte, low ones first.
+    fn number(&mut self) -> Result<i64, Cause> {
+        let mut number = 0;
+        for shift in (0..28).step_by(7) {
+            let byte = self.operand()?;
+            number |= i64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Ok(number);
+            }
+        }
+        Err(Cause::BadFrameInfo)
+    }
+}
+
+/// The virtual stack pointer, and what it has passed.
+struct State {
+    /// The register of this frame that it is counted from; `None` once it was itself found in memory.
+    base: Option<u8>,
+    offset: i64,
+    saved: Vec<(u8, Place)>,
+}
+
+impl State {
+    /// Runs one instruction; `false` behind the last.
+    fn run(&mut self, instruction: u8, code: &mut Code<'_>) -> Result<bool, Cause> {
+        let low = instruction & 7;
+        match instruction {
+            0x00..=0x3f => self.skip(distance(instruction))?,
+            0x40..=0x7f => self.skip(-distance(instruction))?,
+            0x80..=0x8f => {
+                let mask = u16::from(instruction & 0xf) << 12 | u16::from(code.operand()?) << 4;
+                if mask == 0 {
+                    return Err(Cause::NoFrameInfo);
+                }
+                self.pop(mask)?;
+            }
+            // Registers of which the stack pointer is none are reserved.
+            0x90..=0x9c | 0x9e => self.restart(instruction & 0xf)?,
+            0xa0..=0xa7 => self.pop(registers_from_4(low))?,
+            0xa8..=0xaf => self.pop(registers_from_4(low) | 1 << LINK)?,
+            0xb0 => return Ok(false),
+            0xb1 => match code.operand()? {
+                mask @ 1..=0xf => self.pop(mask.into())?,
+                _ => return Err(Cause::BadFrameInfo),
+            },
+            0xb2 => self.skip(0x204 + (code.number()? << 2))?,
+            // Behind registers saved by FSTMFDX is a word of its own.
+            0xb3 => self.skip(DOUBLE * counted(code.operand()?) + WORD)?,
+            // The code that a return address is checked with, and what it was made with.
+            0xb4 => self.skip(WORD)?,
+            0xb5 => {}
+            0xb8..=0xbf => self.skip(DOUBLE * counted(low) + WORD)?,
+            0xc0..=0xc5 | 0xd0..=0xd7 => self.skip(DOUBLE * counted(low))?,
+            0xc6 | 0xc8 | 0xc9 => self.skip(DOUBLE * counted(code.operand()?))?,
+            0xc7 => match code.operand()? {
+                mask @ 1..=0xf => self.skip(WORD * i64::from(mask.count_ones()))?,
+                _ => return Err(Cause::BadFrameInfo),
+            },
+            _ => return Err(Cause::BadFrameInfo),
+        }
+        Ok(true)
+    }
+
+    /// Moves the stack pointer.
+    fn skip(&mut self, bytes: i64) -> Result<(), Cause> {
+        self.base.ok_or(Cause::BadFrameInfo)?;
+        self.offset += bytes;
+        Ok(())
+    }
+
+    /// The registers of `mask` are on the stack, the lowest at the lowest address.
+    fn pop(&mut self, mask: u16) -> Result<(), Cause> {
+        let base = self.base.ok_or(Cause::BadFrameInfo)?;
+        for register in (0..16).filter(|register| mask >> register & 1 == 1) {
+            let offset = self.offset;
+            self.saved.retain(|(other, _)| *other != register);
+            let place = Place::AtRegister {
+                register: base,
+                offset,
+            };
+            self.saved.push((register, place));
+            self.offset += WORD;
+        }
+        if mask >> STACK_POINTER & 1 == 1 {
+            self.base = None;
+        }
+        Ok(())
+    }
+
+    /// The stack pointer is what `register` holds, unless that was popped before.
+    fn restart(&mut self, register: u8) -> Result<(), Cause> {
+        if self.restores(register) {
+            return Err(Cause::BadFrameInfo);
+        }
+        (self.base, self.offset) = (Some(register), 0);
+        Ok(())
+    }
+
+    fn restores(&self, register: u8) -> bool {
+        self.saved.iter().any(|(saved, _)| *saved == register)
+    }
+
+    fn finish(self) -> Step {
+        let returns = self.restores(INSTRUCTION_POINTER);
+        Step {
+            // Functions compute the stack pointer of their caller; only the kernel saves it, where a signal interrupts.
+            is_signal: returns && self.base.is_none(),
+            cfa: Cfa::Register {
+                register: self.base.unwrap_or(STACK_POINTER),
+                offset: self.offset,
+            },
+            return_register: if returns { INSTRUCTION_POINTER } else { LINK },
+            saved: self.saved.into_boxed_slice(),
+        }
+    }
+}
+
+/// The distance in the low six bits, of four bytes or more.
+fn distance(instruction: u8) -> i64 {
+    (i64::from(instruction & 0x3f) << 2) + WORD
+}
+
+/// r4 and so many that follow it.
+fn registers_from_4(more: u8) -> u16 {
+    ((2_u16 << more) - 1) << 4
+}
+
+/// How many registers the low bits of an operand stand for.
+fn counted(operand: u8) -> i64 {
+    i64::from(operand & 0xf) + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use rperf_wire::Endian;
+
+    use super::*;
+    use crate::machine::Machine;
+    use crate::{Arch, Registers, Stack};
+
+    const START: u64 = 0x7000;
+    const RETURNS_TO: u64 = 0x1234;
+
+    /// The registers after `code`, as far as these differ from those before: `sp` is 0x7010, `rN` is 0x7100 + 4 * N,
+    /// and each word of the stack is its own address.
+    fn run(code: &[u8]) -> Result<Vec<(u8, u64)>, Cause> {
+        let words = (0..0x400_u32).flat_map(|word| (0x7000 + word * 4).to_le_bytes());
+        let bytes: Vec<u8> = words.collect();
+        let stack = Stack {
+            start: START,
+            bytes: &bytes,
+            is_full: true,
+            endian: Endian::Little,
+        };
+        let mut before = Registers::new(0x1000);
+        for register in 0..12 {
+            before.set(register, START + 0x100 + u64::from(register) * 4);
+        }
+        before.set(STACK_POINTER, START + 0x10);
+        before.set(LINK, RETURNS_TO);
+        let machine = Machine {
+            arch: Arch::Arm,
+            registers: &before,
+            stack: &stack,
+        };
+        let after = compile(code)?.apply(&machine)?.expect("a caller");
+        assert_eq!(after.get(INSTRUCTION_POINTER), Some(after.ip));
+        let differs = |register: &u8| after.get(*register) != before.get(*register);
+        let registers = (0..16).filter(differs);
+        Ok(registers
+            .map(|register| (register, after.get(register).unwrap()))
+            .collect())
+    }
+
+    /// What a program does that only moves the stack pointer.
+    fn moves(code: &[u8]) -> u64 {
+        match run(code).expect("a program")[..] {
+            [(STACK_POINTER, to), (INSTRUCTION_POINTER, RETURNS_TO)] => to - START - 0x10,
+            [(INSTRUCTION_POINTER, RETURNS_TO)] => 0,
+            ref other => panic!("{code:x?}: {other:x?}"),
+        }
+    }
+
+    #[test]
+    fn the_stack_pointer_is_moved() {
+        assert_eq!(moves(&[]), 0);
+        assert_eq!(moves(&[0xb0, 0x3f]), 0, "nothing behind the end");
+        assert_eq!(moves(&[0x00]), 4);
+        assert_eq!(moves(&[0x3f, 0x41]), 0x100 - 8);
+        assert_eq!(moves(&[0xb2, 0x00]), 0x204);
+        assert_eq!(moves(&[0xb2, 0x81, 0x01]), 0x204 + (0x81 << 2));
+    }
+
+    #[test]
+    fn registers_for_numbers_other_than_addresses_are_passed() {
+        for (code, bytes) in [
+            (&[0xb3, 0x80][..], 8 + 4),
+            (&[0xb3, 0x83], 4 * 8 + 4),
+            (&[0xb4], 4),
+            (&[0xb5], 0),
+            (&[0xb8], 8 + 4),
+            (&[0xbf], 8 * 8 + 4),
+            (&[0xc5], 6 * 8),
+            (&[0xc6, 0x12], 3 * 8),
+            (&[0xc7, 0x0b], 3 * 4),
+            (&[0xc8, 0x0f], 16 * 8),
+            (&[0xc9, 0x80], 8),
+            (&[0xd0], 8),
+            (&[0xd7], 8 * 8),
+        ] {
+            assert_eq!(moves(code), bytes, "{code:x?}");
+        }
+    }
+
+    #[test]
+    fn registers_are_popped_lowest_first() {
+        let sp = STACK_POINTER;
+        let ip = INSTRUCTION_POINTER;
+        // push {r4, r5, lr}
+        let popped = vec![
+            (4, 0x7010),
+            (5, 0x7014),
+            (sp, 0x701c),
+            (14, 0x7018),
+            (ip, 0x7018),
+        ];
+        assert_eq!(run(&[0xa9]), Ok(popped.clone()));
+        assert_eq!(run(&[0x84, 0x03, 0xb0, 0xb0]), Ok(popped));
+        // push {r4}; sub sp, 8
+        let popped = vec![(4, 0x7018), (sp, 0x701c), (ip, RETURNS_TO)];
+        assert_eq!(run(&[0x01, 0xa0]), Ok(popped));
+        // Arguments below saved registers; the instruction pointer itself.
+        let popped = vec![(1, 0x7010), (3, 0x7014), (sp, 0x701c), (ip, 0x7018)];
+        assert_eq!(run(&[0xb1, 0x0a, 0x88, 0x00]), Ok(popped));
+    }
+
+    #[test]
+    fn frames_are_counted_from_other_registers() {
+        // add r11, sp, 4 behind push {r11, lr}: it is 0x712c.
+        let popped = vec![(11, 0x7128), (13, 0x7130), (14, 0x712c), (15, 0x712c)];
+        assert_eq!(run(&[0x9b, 0x40, 0x84, 0x80]), Ok(popped));
+        // From one that was popped before.
+        assert_eq!(run(&[0x84, 0x80, 0x9b]), Err(Cause::BadFrameInfo));
+    }
+
+    #[test]
+    fn a_signal_saves_everything() {
+        let code = [0xb1, 0x0f, 0x8f, 0xff];
+        let step = compile(&code).unwrap();
+        assert!(step.is_signal);
+        let after = run(&code).unwrap();
+        assert_eq!(after.len(), 16);
+        assert_eq!(after[13..], [(13, 0x7044), (14, 0x7048), (15, 0x704c)]);
+        assert!(!compile(&[0x88, 0x00]).unwrap().is_signal);
+        // Nothing is known of what lies on the other stack.
+        assert_eq!(run(&[0x8f, 0xff, 0xa0]), Err(Cause::BadFrameInfo));
+        assert_eq!(run(&[0x8f, 0xff, 0x00]), Err(Cause::BadFrameInfo));
+    }
+
+    #[test]
+    fn what_is_reserved_or_cut_is_refused() {
+        assert_eq!(run(&[0x80, 0x00]), Err(Cause::NoFrameInfo));
+        for code in [
+            &[0x80][..],
+            &[0x9d],
+            &[0x9f],
+            &[0xb1],
+            &[0xb1, 0x00],
+            &[0xb1, 0x10],
+            &[0xb2],
+            &[0xb2, 0x80],
+            &[0xb2, 0xff, 0xff, 0xff, 0xff, 0x01],
+            &[0xb3],
+            &[0xb6],
+            &[0xb7],
+            &[0xc7, 0x00],
+            &[0xc7, 0x10],
+            &[0xca],
+            &[0xcf],
+            &[0xd8],
+            &[0xff],
+        ] {
+            assert_eq!(run(code), Err(Cause::BadFrameInfo), "{code:x?}");
+        }
+    }
+}
