@@ -14,7 +14,7 @@ missing() {
 say "Debian packages"
 wanted=""
 for package in linux-perf gcc g++ libc6-dev binutils qemu-user-static \
-    qemu-system-x86 qemu-system-arm busybox-static cpio make chromium; do
+    qemu-system-x86 qemu-system-arm busybox-static cpio make chromium golang-go; do
     dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || wanted="$wanted $package"
 done
 if [ -n "$wanted" ]; then
@@ -32,6 +32,12 @@ fi
 if [ "$(id -u)" = 0 ] && [ ! -e /sys/kernel/tracing/events ]; then
     mount -t tracefs nodev /sys/kernel/tracing || missing "tracefs cannot be mounted"
 fi
+
+say "Rust targets"
+for machine in x86_64 aarch64; do
+    triple=$machine-unknown-linux-musl
+    rustup target add "$triple" >/dev/null 2>&1 || missing "rustup cannot add the target $triple"
+done
 
 say "format"
 cargo fmt --all --check
@@ -56,10 +62,7 @@ fi
 say "static builds"
 for machine in x86_64 aarch64; do
     triple=$machine-unknown-linux-musl
-    if ! rustup target add "$triple" >/dev/null 2>&1; then
-        missing "rustup cannot add the target $triple"
-        continue
-    fi
+    rustup target list --installed 2>/dev/null | grep -qx "$triple" || continue
     cargo build --release --quiet --target "$triple"
     binary=$target/$triple/release/rperf
     if readelf -d "$binary" | grep -q NEEDED; then

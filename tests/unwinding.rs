@@ -2,6 +2,7 @@
 //! beside perf.
 
 mod beside_perf;
+mod go;
 mod known;
 mod programs;
 mod stacks;

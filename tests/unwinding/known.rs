@@ -8,8 +8,8 @@ use rperf_testkit::skip;
 use crate::tidy::root;
 
 use super::programs::{
-    Bench, DEBUG_FRAME, FRAME_POINTERS, IA32, OPTIMISED, PANICS, PANICS_STATIC, PLAIN, Program,
-    STATIC,
+    Bench, DEBUG_FRAME, FRAME_POINTERS, IA32, OPTIMISED, PANICS, PANICS_MUSL, PANICS_STATIC, PLAIN,
+    Program, STATIC,
 };
 use super::stacks::{read, symbol};
 
@@ -37,11 +37,13 @@ const CALLERS: &[(&str, &[&str])] = &[
 /// Names that are never between two frames of ours.
 fn is_ours(name: &str) -> bool {
     let ours = ["main", "deep", "compare", "interrupted", "through_library"];
-    ours.contains(&name) || name.starts_with("burn_") || name.starts_with("with_")
+    // The last is Go's package.
+    let begins = ["burn_", "with_", "main."];
+    ours.contains(&name) || begins.iter().any(|begin| name.starts_with(begin))
 }
 
 /// Whether `names` are `expected`.
-fn fits(expected: &[&str], names: &[&str]) -> bool {
+pub(super) fn fits(expected: &[&str], names: &[&str]) -> bool {
     match (expected, names) {
         ([], []) => true,
         (["*", rest @ ..], _) if fits(rest, names) => true,
@@ -111,7 +113,7 @@ fn the_number_of_threads_does_not_show() {
 
 #[test]
 fn a_panic_is_seen_from_the_destructors_that_it_passes() {
-    for program in [&PANICS, &PANICS_STATIC] {
+    for program in [&PANICS, &PANICS_STATIC, &PANICS_MUSL] {
         follow_panics(program);
     }
 }
@@ -139,7 +141,7 @@ fn follow_panics(program: &Program) {
         let count = |name: &str| callers.iter().filter(|caller| **caller == name).count();
         let bottom = callers
             .iter()
-            .any(|name| matches!(*name, "_start" | "clone3" | "__clone3"));
+            .any(|name| matches!(*name, "_start" | "clone3" | "__clone3" | "__clone"));
         assert!(bottom, "{sample:#?}");
         match count("panics::fails") {
             0 => walked += usize::from(count("<panics::Walker as panics::Walk>::walk") >= 3),

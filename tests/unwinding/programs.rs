@@ -89,6 +89,36 @@ pub(super) const CPLUSPLUS: Program = Program {
     source: "shapes.cpp",
 };
 
+/// Everything of musl is in it, without frame pointers.
+pub(super) const PANICS_MUSL: Program = Program {
+    name: "panics-musl",
+    flags: &[
+        "-O",
+        "-g",
+        "--target",
+        if cfg!(target_arch = "aarch64") {
+            "aarch64-unknown-linux-musl"
+        } else {
+            "x86_64-unknown-linux-musl"
+        },
+        "--crate-name",
+        "panics",
+    ],
+    ..PANICS
+};
+pub(super) const GO: Program = Program {
+    name: "go",
+    compiler: "go",
+    flags: &["build"],
+    source: "stacks.go",
+};
+/// Without DWARF it has no frame information, but frame pointers.
+pub(super) const GO_PLAIN: Program = Program {
+    name: "go-plain",
+    flags: &["build", "-ldflags=-w"],
+    ..GO
+};
+
 impl Bench {
     pub(super) fn new() -> Self {
         Self {
@@ -111,23 +141,39 @@ impl Bench {
         self.run(program, words)
     }
 
-    /// Compiles `program` and records it; the name of the recording, or why there is none.
-    pub(super) fn record(&self, program: &Program) -> Result<String, String> {
+    /// Compiles `program`, or says why that cannot be.
+    fn compile(&self, program: &Program) -> Result<(), String> {
         let folder = self.scratch.path();
-        let binary = folder.join(program.name);
         let compiled = Command::new(program.compiler)
             .args(program.flags)
-            .arg(root().join("tests/workloads").join(program.source))
             .arg("-o")
-            .arg(&binary)
-            .output()
-            .unwrap_or_else(|error| panic!("{} does not start: {error}", program.compiler));
+            .arg(folder.join(program.name))
+            .arg(root().join("tests/workloads").join(program.source))
+            // Go wants a place for what it has compiled.
+            .env("GOCACHE", folder.join("go-cache"))
+            .output();
+        let compiled =
+            compiled.map_err(|error| format!("{} does not start: {error}", program.compiler))?;
         let said = String::from_utf8_lossy(&compiled.stderr);
+        if said.contains("target may not be installed") {
+            return Err(said.into_owned());
+        }
         assert!(compiled.status.success(), "{}: {said}", program.source);
+        Ok(())
+    }
+
+    /// Compiles `program` and records it with copies of its stacks; the name of the recording, or why there is none.
+    pub(super) fn record(&self, program: &Program) -> Result<String, String> {
+        self.record_as(program, "dwarf,16384")
+    }
+
+    /// The same with callchains of another kind.
+    pub(super) fn record_as(&self, program: &Program, kind: &str) -> Result<String, String> {
+        self.compile(program)?;
         let file = format!("{}.data", program.name);
         let command = PathBuf::from(".").join(program.name);
         let command = command.to_string_lossy();
-        let mut line = vec![
+        let line = [
             "record",
             "-q",
             "-o",
@@ -137,7 +183,7 @@ impl Bench {
             "-F",
             "2500",
         ];
-        line.extend(["--call-graph", "dwarf,16384", "--", &command, "200"]);
+        let line = [&line[..], &["--call-graph", kind, "--", &command, "200"]].concat();
         let recorded = self.rperf(&line);
         match recorded.status {
             0 => Ok(file),

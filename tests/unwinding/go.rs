@@ -1,0 +1,98 @@
+//! What the functions of `tests/workloads/stacks.go` are called by. perf shows one frame of each, as it looks for frame
+//! information in `.eh_frame` alone.
+
+use std::collections::BTreeMap;
+
+use rperf_testkit::skip;
+
+use super::known::fits;
+use super::programs::{Bench, GO, GO_PLAIN};
+use super::stacks::{read, symbol};
+
+/// The callers of the function that spins, innermost first; `*` is any number of frames of libraries and the runtime.
+fn expected() -> Vec<Vec<&'static str>> {
+    let panicking = [
+        vec!["main.fails"; 4],
+        vec!["main.recovers", "main.main", "*"],
+    ]
+    .concat();
+    vec![
+        vec!["main.burnLeaf", "main.main", "*"],
+        [
+            vec!["main.burnDeep"],
+            vec!["main.deep"; 31],
+            vec!["main.main", "*"],
+        ]
+        .concat(),
+        [
+            vec!["main.burnDeferred", "main.cleanUp", "*"],
+            panicking.clone(),
+        ]
+        .concat(),
+        [
+            vec!["main.burnRecovered", "main.recovers.func1", "*"],
+            panicking,
+        ]
+        .concat(),
+        vec![
+            "main.burnCompare",
+            "main.throughLibrary.func1",
+            "*",
+            "main.throughLibrary",
+            "main.main",
+            "*",
+        ],
+        [
+            vec!["main.burnWalker"],
+            vec!["main.(*walker).walk"; 6],
+            vec!["main.main", "*"],
+        ]
+        .concat(),
+        vec![
+            "main.burnGoroutine",
+            "main.inGoroutine",
+            "main.withGoroutines.func1",
+            "*",
+        ],
+    ]
+}
+
+#[test]
+fn known_functions_of_go_have_known_callers() {
+    const NAME: &str = "known_functions_of_go_have_known_callers";
+    let expected = expected();
+    for (program, kind) in [
+        (&GO, "dwarf,16384"),
+        (&GO_PLAIN, "dwarf,16384"),
+        (&GO, "fp"),
+    ] {
+        let bench = Bench::new();
+        let file = match bench.record_as(program, kind) {
+            Ok(file) => file,
+            Err(reason) => return skip(NAME, &reason),
+        };
+        let script = bench.rperf(&["script", "--no-inline", "-i", &file]);
+        let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
+        for sample in read(&script.stdout) {
+            let names: Vec<&str> = sample.frames.iter().map(|frame| symbol(frame)).collect();
+            let Some((&"main.spin", callers)) = names.split_first() else {
+                continue;
+            };
+            let known = expected
+                .iter()
+                .find(|known| callers.first() == known.first());
+            let bottom = callers
+                .last()
+                .is_some_and(|name| name.starts_with("runtime.goexit"));
+            let holds = known.is_some_and(|known| fits(known, callers)) && bottom;
+            assert!(holds, "{} {kind}: {sample:#?}", program.name);
+            *seen.entry(callers[0]).or_default() += 1;
+        }
+        assert_eq!(
+            seen.len(),
+            expected.len(),
+            "{} {kind}: {seen:?}",
+            program.name
+        );
+    }
+}
