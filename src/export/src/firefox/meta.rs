@@ -1,0 +1,223 @@
+//! What is said of the whole profile, and of its objects.
+
+use serde::Serialize;
+
+use super::Shown;
+use crate::pprof::hex;
+use crate::profile::{Kind, Object, Unit};
+
+/// The version of the format.
+const PROCESSED_VERSION: u32 = 48;
+/// The version of Gecko's own format that goes with it.
+const GECKO_VERSION: u32 = 30;
+
+/// What is known of a recording besides its samples.
+#[derive(Debug, Clone, Default)]
+pub struct About<'a> {
+    /// The program that was recorded, or the file.
+    pub product: &'a str,
+    /// Who writes this.
+    pub exporter: &'a str,
+    /// The architecture, as uname(2) says it.
+    pub arch: Option<&'a str>,
+    /// The processor.
+    pub cpu: Option<&'a str>,
+    /// The command line of the recorder.
+    pub command_line: Option<&'a str>,
+    /// When the first sample was taken, in nanoseconds since 1970, if that is known.
+    pub start: Option<i64>,
+}
+
+/// Kinds of code, with their colours.
+const CATEGORIES: [(&str, &str); 3] = [("User", "yellow"), ("Kernel", "orange"), ("JIT", "green")];
+
+/// The number of the category for what is in no other.
+pub(super) const OTHER: usize = CATEGORIES.len();
+
+/// The number of a kind's category.
+pub(super) fn category(kind: Kind) -> usize {
+    match kind {
+        Kind::User => 0,
+        Kind::Kernel => 1,
+        Kind::Jit => 2,
+    }
+}
+
+#[derive(Serialize)]
+struct Category {
+    name: &'static str,
+    color: &'static str,
+    subcategories: [&'static str; 1],
+}
+
+impl Category {
+    fn new((name, color): (&'static str, &'static str)) -> Self {
+        Self {
+            name,
+            color,
+            subcategories: ["Other"],
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SampleUnits {
+    time: &'static str,
+    event_delay: &'static str,
+    #[serde(rename = "threadCPUDelta")]
+    thread_cpu_delta: &'static str,
+}
+
+/// How the markers of a kind are shown.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct MarkerSchema {
+    name: &'static str,
+    tooltip_label: &'static str,
+    display: [&'static str; 2],
+    data: [MarkerField; 1],
+}
+
+#[derive(Serialize)]
+struct MarkerField {
+    key: &'static str,
+    label: &'static str,
+    format: &'static str,
+}
+
+/// The type of the markers that stand for samples of other events.
+pub(super) const MARKER: &str = "sample";
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Meta<'p> {
+    interval: f64,
+    start_time: f64,
+    profiling_start_time: f64,
+    profiling_end_time: f64,
+    process_type: u32,
+    product: &'p str,
+    imported_from: &'p str,
+    stackwalk: u32,
+    debug: bool,
+    version: u32,
+    preprocessed_profile_version: u32,
+    categories: Vec<Category>,
+    symbolicated: bool,
+    marker_schema: [MarkerSchema; 1],
+    sample_units: SampleUnits,
+    platform: &'static str,
+    oscpu: Option<String>,
+    #[serde(rename = "CPUName")]
+    cpu_name: Option<&'p str>,
+    arguments: Option<&'p str>,
+    uses_only_one_stack_type: bool,
+    source_code_is_not_on_searchfox: bool,
+}
+
+impl<'p> Meta<'p> {
+    pub(super) fn new(shown: &Shown<'_>, about: &About<'p>) -> Self {
+        let categories = CATEGORIES.into_iter().chain([("Other", "grey")]);
+        Self {
+            interval: interval(shown).unwrap_or(1.0),
+            start_time: about.start.unwrap_or_default() as f64 / 1e6,
+            profiling_start_time: 0.0,
+            profiling_end_time: shown.milliseconds(shown.end),
+            process_type: 0,
+            product: about.product,
+            imported_from: about.exporter,
+            stackwalk: 1,
+            debug: false,
+            version: GECKO_VERSION,
+            preprocessed_profile_version: PROCESSED_VERSION,
+            categories: categories.map(Category::new).collect(),
+            symbolicated: true,
+            marker_schema: [MarkerSchema {
+                name: MARKER,
+                tooltip_label: "{marker.name}",
+                display: ["marker-chart", "marker-table"],
+                data: [MarkerField {
+                    key: "period",
+                    label: "Period",
+                    format: "integer",
+                }],
+            }],
+            sample_units: SampleUnits {
+                time: "ms",
+                event_delay: "ms",
+                thread_cpu_delta: "ns",
+            },
+            platform: "X11",
+            oscpu: about.arch.map(|arch| format!("Linux {arch}")),
+            cpu_name: about.cpu,
+            arguments: about.command_line,
+            uses_only_one_stack_type: true,
+            source_code_is_not_on_searchfox: true,
+        }
+    }
+}
+
+/// Milliseconds between samples of a clock.
+fn interval(shown: &Shown<'_>) -> Option<f64> {
+    let main = shown.main?;
+    let clock = shown.event(main)?.unit == Unit::Nanoseconds;
+    let mut tracks = shown.profile.tracks.iter();
+    let first = tracks.find(|track| track.event == main)?.rows.first()?;
+    (clock && first.period > 0).then(|| first.period as f64 / 1e6)
+}
+
+/// A file with code.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Lib<'p> {
+    arch: &'p str,
+    name: &'p str,
+    path: &'p str,
+    debug_name: &'p str,
+    debug_path: &'p str,
+    breakpad_id: String,
+    code_id: Option<String>,
+}
+
+impl<'p> Lib<'p> {
+    pub(super) fn new(object: &'p Object, about: &About<'p>) -> Self {
+        Self {
+            arch: about.arch.unwrap_or_default(),
+            name: &object.name,
+            path: &object.path,
+            debug_name: &object.name,
+            debug_path: &object.path,
+            breakpad_id: object.build_id.as_deref().map(breakpad).unwrap_or_default(),
+            code_id: object.build_id.as_deref().map(hex),
+        }
+    }
+}
+
+/// The id that Breakpad makes of a build-id: its first 16 bytes as a GUID, whose first three numbers are little-endian, and
+/// an age of 0.
+fn breakpad(build_id: &[u8]) -> String {
+    let mut guid = [0; 16];
+    for (place, byte) in guid.iter_mut().zip(build_id) {
+        *place = *byte;
+    }
+    let [numbers @ .., _, _, _, _, _, _, _, _] = &mut guid;
+    let (first, rest) = numbers.split_at_mut(4);
+    let (second, third) = rest.split_at_mut(2);
+    first.reverse();
+    second.reverse();
+    third.reverse();
+    format!("{}0", hex(&guid).to_uppercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_build_id_becomes_a_guid() {
+        let build_id: Vec<u8> = (1..=20).collect();
+        assert_eq!(breakpad(&build_id), "0403020106050807090A0B0C0D0E0F100");
+        assert_eq!(breakpad(&[0xab]), "000000AB0000000000000000000000000");
+    }
+}

@@ -1,0 +1,165 @@
+//! One thread.
+
+use serde::Serialize;
+
+use super::Shown;
+use super::meta::{MARKER, OTHER};
+use super::tables::{FrameTable, FuncTable, NativeSymbols, ResourceTable, StackTable, Tables};
+use crate::column::Column;
+use crate::profile::{self, Row, Track};
+
+/// The samples of one thread.
+pub(super) struct Tracks<'p> {
+    shown: &'p Shown<'p>,
+    /// Those of the main event.
+    main: &'p [Row],
+    others: Vec<&'p Track>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Thread<'p, S> {
+    process_type: &'static str,
+    process_name: &'p str,
+    process_startup_time: f64,
+    process_shutdown_time: Option<f64>,
+    register_time: f64,
+    unregister_time: Option<f64>,
+    paused_ranges: [(); 0],
+    name: &'p str,
+    is_main_thread: bool,
+    pid: String,
+    tid: i32,
+    samples: S,
+    markers: Markers,
+    stack_table: StackTable,
+    frame_table: FrameTable,
+    func_table: FuncTable,
+    native_symbols: NativeSymbols,
+    resource_table: ResourceTable,
+    string_array: Vec<&'p str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Samples<T, W> {
+    length: usize,
+    stack: Vec<Option<usize>>,
+    time: T,
+    weight: W,
+    weight_type: &'static str,
+}
+
+#[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Markers {
+    length: usize,
+    category: Vec<usize>,
+    data: Vec<Payload>,
+    end_time: Vec<Option<f64>>,
+    name: Vec<u32>,
+    /// 0: a moment.
+    phase: Vec<u8>,
+    start_time: Vec<f64>,
+}
+
+#[derive(Serialize)]
+struct Payload {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    period: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<Cause>,
+}
+
+#[derive(Serialize)]
+struct Cause {
+    stack: usize,
+}
+
+impl<'p> Tracks<'p> {
+    /// The samples of the thread of this number.
+    pub(super) fn of(shown: &'p Shown<'p>, thread: u32) -> Self {
+        let tracks = &shown.profile.tracks;
+        // They come in the order of threads.
+        let from = tracks.partition_point(|track| track.thread < thread);
+        let tracks = tracks.get(from..).unwrap_or_default().iter();
+        let own = tracks.take_while(|track| track.thread == thread);
+        let (main, others): (Vec<_>, Vec<_>) =
+            own.partition(|track| Some(track.event) == shown.main);
+        Self {
+            shown,
+            main: main.first().map_or(&[], |track| &track.rows),
+            others,
+        }
+    }
+
+    /// The thread as it is written.
+    pub(super) fn thread(self, thread: &'p profile::Thread) -> impl Serialize {
+        let Self {
+            shown,
+            main,
+            others,
+        } = self;
+        let mut tables = Tables::new(shown.profile);
+        let stacks = main.iter().map(|row| tables.stack(row.stack?));
+        let stack = stacks.collect();
+        let markers = markers(shown, &others, &mut tables);
+        let rows = others.iter().flat_map(|track| &track.rows).chain(main);
+        let times = rows.map(|row| row.time);
+        let (first, last) = (times.clone().min(), times.max());
+        Thread {
+            process_type: "default",
+            process_name: &thread.name,
+            process_startup_time: first.map_or(0.0, |time| shown.milliseconds(time)),
+            process_shutdown_time: last.map(|time| shown.milliseconds(time)),
+            register_time: first.map_or(0.0, |time| shown.milliseconds(time)),
+            unregister_time: last.map(|time| shown.milliseconds(time)),
+            paused_ranges: [],
+            name: &thread.name,
+            is_main_thread: thread.pid == thread.tid,
+            pid: thread.pid.cast_signed().to_string(),
+            tid: thread.tid.cast_signed(),
+            samples: Samples {
+                length: main.len(),
+                stack,
+                time: Column(move || main.iter().map(move |row| shown.milliseconds(row.time))),
+                weight: Column(move || main.iter().map(|row| row.period)),
+                weight_type: "samples",
+            },
+            markers,
+            string_array: tables.strings().to_vec(),
+            stack_table: tables.stack_table,
+            frame_table: tables.frame_table,
+            func_table: tables.func_table,
+            native_symbols: tables.native_symbols,
+            resource_table: tables.resource_table,
+        }
+    }
+}
+
+/// Samples of the other events, in order of time.
+fn markers<'p>(shown: &'p Shown<'p>, tracks: &[&'p Track], tables: &mut Tables<'p>) -> Markers {
+    let named = tracks.iter().flat_map(|track| {
+        let name = shown.event(track.event).map_or("", |event| &event.name);
+        track.rows.iter().map(move |row| (name, row))
+    });
+    let mut named: Vec<(&str, &Row)> = named.collect();
+    named.sort_by_key(|(_, row)| row.time);
+    let mut markers = Markers::default();
+    for (name, row) in named {
+        markers.length += 1;
+        markers.category.push(OTHER);
+        markers.name.push(tables.string(name));
+        markers.phase.push(0);
+        markers.start_time.push(shown.milliseconds(row.time));
+        markers.end_time.push(None);
+        let stack = row.stack.and_then(|stack| tables.stack(stack));
+        markers.data.push(Payload {
+            kind: MARKER,
+            period: row.period,
+            cause: stack.map(|stack| Cause { stack }),
+        });
+    }
+    markers
+}

@@ -1,0 +1,132 @@
+//! Ids replaced by what they stand for.
+
+use rperf_replay::{Dso, DsoId, DsoKind, World};
+use rperf_resolve::{Level, Resolver};
+use rustc_hash::FxHashMap;
+
+use super::code::FrameKey;
+use super::{Gathered, TrackKey};
+use crate::profile::{Frame, Function, Kind, Object, Place, Profile, Row, Thread, Track};
+
+/// The tables of what was gathered.
+pub(super) fn finish(gathered: Gathered<'_, '_>) -> Profile {
+    let resolver = gathered.code.resolver;
+    let mut tables = Tables {
+        resolver,
+        world: resolver.world(),
+        objects: FxHashMap::default(),
+        functions: FxHashMap::default(),
+        profile: Profile::default(),
+    };
+    let events = gathered.gather.events.iter();
+    tables.profile.events = events.map(|known| known.event.clone()).collect();
+    let files = gathered.code.files.items().iter();
+    tables.profile.files = files.map(|path| (*path).to_owned()).collect();
+    for frame in gathered.code.frames.items() {
+        let frame = tables.frame(frame);
+        tables.profile.frames.push(frame);
+    }
+    tables.profile.stacks = gathered.stacks.items().to_vec();
+    tables.add_tracks(gathered.rows);
+    tables.profile
+}
+
+struct Tables<'r, 'w> {
+    resolver: &'r Resolver<'w>,
+    world: &'w World,
+    objects: FxHashMap<DsoId, u32>,
+    functions: FxHashMap<(Option<u32>, Kind, String), u32>,
+    profile: Profile,
+}
+
+impl Tables<'_, '_> {
+    fn frame(&mut self, key: &FrameKey) -> Frame {
+        Frame {
+            function: self.function(key),
+            address: key.address,
+            inline_depth: key.inline_depth,
+            place: key.place.map(|(file, line)| Place { file, line }),
+        }
+    }
+
+    fn function(&mut self, key: &FrameKey) -> u32 {
+        let dso = key.dso.map(|id| self.world.dso(id));
+        let object = key.dso.map(|id| self.object(id));
+        let kind = kind(key.level, dso);
+        let name = match (key.symbol, dso) {
+            (Some(symbol), _) => self.resolver.symbol_name(symbol).to_owned(),
+            // Names of the kernel's code and of what has no file are in brackets already.
+            (None, Some(dso)) if dso.short_name.starts_with('[') => dso.short_name.clone(),
+            (None, Some(dso)) => format!("[{}]", dso.short_name),
+            (None, None) => "[unknown]".to_owned(),
+        };
+        let functions = &mut self.profile.functions;
+        let number = u32::try_from(functions.len()).unwrap_or(u32::MAX);
+        *self
+            .functions
+            .entry((object, kind, name))
+            .or_insert_with_key(|(object, kind, name)| {
+                let symbol = key
+                    .symbol
+                    .filter(|symbol| !self.resolver.is_inlined(*symbol));
+                let symbol = symbol.and_then(|symbol| self.resolver.symbol(symbol));
+                functions.push(Function {
+                    name: name.clone(),
+                    object: *object,
+                    kind: *kind,
+                    range: symbol
+                        .map(|symbol| (symbol.start, symbol.end.saturating_sub(symbol.start))),
+                });
+                number
+            })
+    }
+
+    fn object(&mut self, id: DsoId) -> u32 {
+        let dso = self.world.dso(id);
+        let objects = &mut self.profile.objects;
+        *self.objects.entry(id).or_insert_with(|| {
+            objects.push(Object {
+                name: dso.short_name.clone(),
+                path: dso.long_name.clone(),
+                build_id: dso.build_id.clone(),
+            });
+            u32::try_from(objects.len() - 1).unwrap_or(u32::MAX)
+        })
+    }
+
+    /// Sorts the samples by time, and the threads by their ids.
+    fn add_tracks(&mut self, rows: Vec<(TrackKey, Vec<Row>)>) {
+        let named = rows.into_iter().map(|(key, mut rows)| {
+            // Of equal times the first in the file stays first.
+            rows.sort_by_key(|row| row.time);
+            let thread = Thread {
+                pid: key.pid,
+                tid: key.tid,
+                name: self.world.comm(key.comm).to_owned(),
+            };
+            (thread, key.event.0, rows)
+        });
+        let mut named: Vec<(Thread, u32, Vec<Row>)> = named.collect();
+        named.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
+        for (thread, event, rows) in named {
+            let threads = &mut self.profile.threads;
+            if threads.last() != Some(&thread) {
+                threads.push(thread);
+            }
+            self.profile.tracks.push(Track {
+                thread: u32::try_from(threads.len() - 1).unwrap_or(u32::MAX),
+                event,
+                rows,
+            });
+        }
+    }
+}
+
+fn kind(level: Level, dso: Option<&Dso>) -> Kind {
+    match (level, dso.map(|dso| dso.kind)) {
+        (_, None) => Kind::User,
+        (Level::Kernel | Level::GuestKernel, _) => Kind::Kernel,
+        (_, Some(DsoKind::PerfMap(_))) => Kind::Jit,
+        _ => Kind::User,
+    }
+}

@@ -1,0 +1,46 @@
+//! Things that are numbered as they come.
+
+use std::hash::Hash;
+
+use rustc_hash::FxHashMap;
+
+/// Things in the order they were first seen, each once; the number is the place.
+#[derive(Debug)]
+pub(crate) struct Interner<T> {
+    items: Vec<T>,
+    numbers: FxHashMap<T, u32>,
+}
+
+impl<T> Default for Interner<T> {
+    fn default() -> Self {
+        Self {
+            items: Vec::new(),
+            numbers: FxHashMap::default(),
+        }
+    }
+}
+
+impl<T: Clone + Eq + Hash> Interner<T> {
+    /// The number of `item`.
+    pub(crate) fn number(&mut self, item: T) -> u32 {
+        if let Some(number) = self.numbers.get(&item) {
+            return *number;
+        }
+        // More than memory holds.
+        let number = u32::try_from(self.items.len()).unwrap_or(u32::MAX);
+        self.items.push(item.clone());
+        self.numbers.insert(item, number);
+        number
+    }
+
+    /// All items, by number.
+    pub(crate) fn items(&self) -> &[T] {
+        &self.items
+    }
+
+    /// The numbers that the items of `later` have here.
+    pub(crate) fn merge(&mut self, later: &[T], renumbered: impl Fn(&T) -> T) -> Vec<u32> {
+        let items = later.iter().map(renumbered);
+        items.map(|item| self.number(item)).collect()
+    }
+}

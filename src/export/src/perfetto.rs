@@ -1,0 +1,277 @@
+//! Perfetto's own format: a `Trace` of packets, as its protos describe them (`protos/perfetto/trace/trace_packet.proto` of
+//! github.com/google/perfetto). Its viewer shows the samples of each thread along the time, and flame graphs of them.
+
+mod proto;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io::{self, Write};
+
+use rustc_hash::FxHashMap;
+
+use self::proto::{
+    Callstack, Defaults, Frame, InternedData, InternedString, Mapping, Packet, PerfDefaults,
+    PerfSample, Process, ProcessTree, Thread, Timebase,
+};
+use crate::pprof::hex;
+use crate::profile::{Event, Kind, Profile, Row};
+
+/// Number of the packets in a `Trace`.
+const PACKET: u32 = 1;
+/// `SEQ_INCREMENTAL_STATE_CLEARED`.
+const CLEARED: u32 = 1;
+/// `SEQ_NEEDS_INCREMENTAL_STATE`.
+const NEEDS_STATE: u32 = 2;
+/// Entries of a table in one packet; packets are of some kilobytes.
+const CHUNK: usize = 256;
+
+/// Writes `profile`.
+///
+/// # Errors
+///
+/// What `out` says.
+pub fn write(profile: &Profile, out: impl Write) -> io::Result<()> {
+    let mut writer = Writer {
+        profile,
+        out,
+        buffer: Vec::new(),
+    };
+    writer.write_threads()?;
+    for (number, event) in profile.sampled() {
+        writer.write_event(number, event)?;
+    }
+    writer.out.flush()
+}
+
+struct Writer<'p, W> {
+    profile: &'p Profile,
+    out: W,
+    buffer: Vec<u8>,
+}
+
+impl<W: Write> Writer<'_, W> {
+    fn put(&mut self, packet: &Packet) -> io::Result<()> {
+        self.buffer.clear();
+        prost::encoding::message::encode(PACKET, packet, &mut self.buffer);
+        self.out.write_all(&self.buffer)
+    }
+
+    /// Names of processes and threads; the last name counts.
+    fn write_threads(&mut self) -> io::Result<()> {
+        let threads = &self.profile.threads;
+        let names = |thread: &crate::profile::Thread| Thread {
+            tid: thread.tid.cast_signed(),
+            tgid: thread.pid.cast_signed(),
+            name: thread.name.clone(),
+        };
+        let mut leaders: Vec<Process> = Vec::new();
+        for thread in threads {
+            let pid = thread.pid.cast_signed();
+            if leaders.last().is_none_or(|last| last.pid != pid) {
+                leaders.push(Process {
+                    pid,
+                    cmdline: vec![thread.name.clone()],
+                });
+            }
+        }
+        let tree = ProcessTree {
+            processes: leaders,
+            threads: threads.iter().map(names).collect(),
+        };
+        self.put(&Packet {
+            process_tree: Some(tree),
+            timestamp: Some(self.profile.span().0),
+            sequence: 1,
+            ..Packet::default()
+        })
+    }
+
+    /// The samples of an event, as a sequence of packets with tables of its own.
+    fn write_event(&mut self, number: u32, event: &Event) -> io::Result<()> {
+        // Those of the event behind that of the names.
+        let sequence = number + 2;
+        let base = Packet {
+            sequence,
+            ..Packet::default()
+        };
+        self.put(&Packet {
+            flags: CLEARED,
+            defaults: Some(Defaults {
+                perf_sample: Some(PerfDefaults {
+                    timebase: Some(Timebase {
+                        // A timebase of one event: the count of a sample is told with it.
+                        period: 1,
+                        name: event.name.clone(),
+                    }),
+                }),
+            }),
+            ..base.clone()
+        })?;
+        let callstacks = Callstacks::of(self.profile, number);
+        for interned in tables(self.profile).chain(callstacks.tables(self.profile)) {
+            self.put(&Packet {
+                flags: NEEDS_STATE,
+                interned: Some(interned),
+                ..base.clone()
+            })?;
+        }
+        self.write_samples(number, &base, &callstacks)
+    }
+
+    /// In order of time: readers sort within a window only.
+    fn write_samples(
+        &mut self,
+        event: u32,
+        base: &Packet,
+        callstacks: &Callstacks,
+    ) -> io::Result<()> {
+        let tracks = &self.profile.tracks;
+        let tracks: Vec<_> = tracks.iter().filter(|track| track.event == event).collect();
+        let mut next: BinaryHeap<_> = (0..tracks.len())
+            .filter_map(|track| {
+                let first = tracks.get(track)?.rows.first()?;
+                Some(Reverse((first.time, track, 0)))
+            })
+            .collect();
+        let mut count = 0_u64;
+        while let Some(Reverse((_, at, index))) = next.pop() {
+            let Some(track) = tracks.get(at) else {
+                continue;
+            };
+            let Some(row) = track.rows.get(index) else {
+                continue;
+            };
+            if let Some(later) = track.rows.get(index + 1) {
+                next.push(Reverse((later.time, at, index + 1)));
+            }
+            count = count.saturating_add(row.period);
+            let thread = self.profile.threads.get(track.thread as usize);
+            let (pid, tid) = thread.map_or((0, 0), |thread| (thread.pid, thread.tid));
+            self.put(&Packet {
+                timestamp: Some(row.time),
+                flags: NEEDS_STATE,
+                sample: Some(sample(row, (pid, tid), count, callstacks)),
+                ..base.clone()
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn sample(row: &Row, (pid, tid): (u32, u32), count: u64, callstacks: &Callstacks) -> PerfSample {
+    PerfSample {
+        cpu: (row.cpu != u32::MAX).then_some(row.cpu),
+        pid,
+        tid,
+        callstack: row
+            .stack
+            .and_then(|stack| callstacks.numbers.get(&stack).copied()),
+        timebase_count: count,
+    }
+}
+
+/// The stacks that samples of one event have, numbered from 1.
+struct Callstacks {
+    numbers: FxHashMap<u32, u64>,
+    stacks: Vec<u32>,
+}
+
+impl Callstacks {
+    fn of(profile: &Profile, event: u32) -> Self {
+        let mut found = Self {
+            numbers: FxHashMap::default(),
+            stacks: Vec::new(),
+        };
+        for track in profile.tracks.iter().filter(|track| track.event == event) {
+            for stack in track.rows.iter().filter_map(|row| row.stack) {
+                found.numbers.entry(stack).or_insert_with(|| {
+                    found.stacks.push(stack);
+                    found.stacks.len() as u64
+                });
+            }
+        }
+        found
+    }
+
+    fn tables<'p>(&'p self, profile: &'p Profile) -> impl Iterator<Item = InternedData> + 'p {
+        let numbered = numbered_chunks(&self.stacks);
+        numbered.map(|chunk| InternedData {
+            callstacks: chunk
+                .map(|(iid, stack)| {
+                    let mut path = Vec::new();
+                    profile.path(Some(*stack), &mut path);
+                    Callstack {
+                        iid,
+                        frames: path.iter().map(|frame| u64::from(*frame) + 1).collect(),
+                    }
+                })
+                .collect(),
+            ..InternedData::default()
+        })
+    }
+}
+
+/// Some entries of a table at a time, with numbers that begin with 1.
+fn numbered_chunks<T>(table: &[T]) -> impl Iterator<Item = impl Iterator<Item = (u64, &T)>> {
+    let chunks = table.chunks(CHUNK).enumerate();
+    chunks.map(|(chunk, items)| ((chunk * CHUNK) as u64 + 1..).zip(items))
+}
+
+/// Everything that callstacks refer to.
+fn tables(profile: &Profile) -> impl Iterator<Item = InternedData> + '_ {
+    let string = |(iid, text): (u64, &str)| InternedString {
+        iid,
+        text: text.as_bytes().to_vec(),
+    };
+    let functions = numbered_chunks(&profile.functions).map(move |chunk| InternedData {
+        function_names: chunk
+            .map(|(iid, function)| string((iid, &function.name)))
+            .collect(),
+        ..InternedData::default()
+    });
+    let sources = numbered_chunks(&profile.files).map(move |chunk| InternedData {
+        source_paths: chunk.map(|(iid, path)| string((iid, path))).collect(),
+        ..InternedData::default()
+    });
+    let objects = numbered_chunks(&profile.objects).map(move |chunk| {
+        let mut data = InternedData::default();
+        for (iid, object) in chunk {
+            data.mapping_paths.push(string((iid, &object.path)));
+            let build_id = object.build_id.as_deref().map(hex);
+            let build_id = build_id.inspect(|id| data.build_ids.push(string((iid, id))));
+            data.mappings.push(Mapping {
+                iid,
+                build_id: build_id.map(|_| iid),
+                // Addresses of frames are offsets in the file.
+                end: u64::MAX,
+                path: vec![iid],
+            });
+        }
+        data
+    });
+    let frames = numbered_chunks(&profile.frames).map(|chunk| InternedData {
+        frames: chunk
+            .map(|(iid, frame)| self::frame(profile, iid, frame))
+            .collect(),
+        ..InternedData::default()
+    });
+    functions.chain(sources).chain(objects).chain(frames)
+}
+
+fn frame(profile: &Profile, iid: u64, frame: &crate::profile::Frame) -> Frame {
+    let function = profile.functions.get(frame.function as usize);
+    let object = function.and_then(|function| function.object);
+    Frame {
+        iid,
+        function: u64::from(frame.function) + 1,
+        mapping: object.map(|object| u64::from(object) + 1),
+        address: object.map(|_| frame.address),
+        source: frame.place.map(|place| u64::from(place.file) + 1),
+        line: frame.place.map(|place| place.line),
+        kind: match function.map(|function| function.kind) {
+            Some(Kind::Kernel) => proto::KIND_KERNEL,
+            Some(Kind::Jit) => proto::KIND_JIT,
+            _ => proto::KIND_NATIVE,
+        },
+    }
+}

@@ -1,0 +1,168 @@
+//! The messages of Perfetto's trace, as far as samples need them. Interned things are numbered from 1.
+
+use prost::Message;
+
+/// `Frame.Kind`: compiled code.
+pub(super) const KIND_NATIVE: i32 = 1;
+/// `Frame.Kind`: the kernel's.
+pub(super) const KIND_KERNEL: i32 = 2;
+/// `Frame.Kind`: made at run time.
+pub(super) const KIND_JIT: i32 = 4;
+
+/// `TracePacket`.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Packet {
+    #[prost(message, optional, tag = "2")]
+    pub(super) process_tree: Option<ProcessTree>,
+    /// Nanoseconds.
+    #[prost(uint64, optional, tag = "8")]
+    pub(super) timestamp: Option<u64>,
+    #[prost(uint32, tag = "10")]
+    pub(super) sequence: u32,
+    #[prost(message, optional, tag = "12")]
+    pub(super) interned: Option<InternedData>,
+    #[prost(uint32, tag = "13")]
+    pub(super) flags: u32,
+    #[prost(message, optional, tag = "59")]
+    pub(super) defaults: Option<Defaults>,
+    #[prost(message, optional, tag = "66")]
+    pub(super) sample: Option<PerfSample>,
+}
+
+/// `ProcessTree`.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct ProcessTree {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) processes: Vec<Process>,
+    #[prost(message, repeated, tag = "2")]
+    pub(super) threads: Vec<Thread>,
+}
+
+/// `ProcessTree.Process`.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Process {
+    #[prost(int32, tag = "1")]
+    pub(super) pid: i32,
+    #[prost(string, repeated, tag = "3")]
+    pub(super) cmdline: Vec<String>,
+}
+
+/// `ProcessTree.Thread`.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Thread {
+    #[prost(int32, tag = "1")]
+    pub(super) tid: i32,
+    #[prost(string, tag = "2")]
+    pub(super) name: String,
+    #[prost(int32, tag = "3")]
+    pub(super) tgid: i32,
+}
+
+/// `TracePacketDefaults`.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Defaults {
+    #[prost(message, optional, tag = "12")]
+    pub(super) perf_sample: Option<PerfDefaults>,
+}
+
+/// `PerfSampleDefaults`.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct PerfDefaults {
+    #[prost(message, optional, tag = "1")]
+    pub(super) timebase: Option<Timebase>,
+}
+
+/// `PerfEvents.Timebase`: what makes samples.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Timebase {
+    #[prost(uint64, tag = "1")]
+    pub(super) period: u64,
+    #[prost(string, tag = "10")]
+    pub(super) name: String,
+}
+
+/// `PerfSample`.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct PerfSample {
+    #[prost(uint32, optional, tag = "1")]
+    pub(super) cpu: Option<u32>,
+    #[prost(uint32, tag = "2")]
+    pub(super) pid: u32,
+    #[prost(uint32, tag = "3")]
+    pub(super) tid: u32,
+    #[prost(uint64, optional, tag = "4")]
+    pub(super) callstack: Option<u64>,
+    /// The event's counter so far.
+    #[prost(uint64, tag = "6")]
+    pub(super) timebase_count: u64,
+}
+
+/// `InternedData`.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct InternedData {
+    #[prost(message, repeated, tag = "5")]
+    pub(super) function_names: Vec<InternedString>,
+    #[prost(message, repeated, tag = "6")]
+    pub(super) frames: Vec<Frame>,
+    #[prost(message, repeated, tag = "7")]
+    pub(super) callstacks: Vec<Callstack>,
+    #[prost(message, repeated, tag = "16")]
+    pub(super) build_ids: Vec<InternedString>,
+    #[prost(message, repeated, tag = "17")]
+    pub(super) mapping_paths: Vec<InternedString>,
+    #[prost(message, repeated, tag = "18")]
+    pub(super) source_paths: Vec<InternedString>,
+    #[prost(message, repeated, tag = "19")]
+    pub(super) mappings: Vec<Mapping>,
+}
+
+/// `InternedString`.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct InternedString {
+    #[prost(uint64, tag = "1")]
+    pub(super) iid: u64,
+    #[prost(bytes = "vec", tag = "2")]
+    pub(super) text: Vec<u8>,
+}
+
+/// `Mapping`.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Mapping {
+    #[prost(uint64, tag = "1")]
+    pub(super) iid: u64,
+    #[prost(uint64, optional, tag = "2")]
+    pub(super) build_id: Option<u64>,
+    #[prost(uint64, tag = "5")]
+    pub(super) end: u64,
+    #[prost(uint64, repeated, packed = "false", tag = "7")]
+    pub(super) path: Vec<u64>,
+}
+
+/// `Frame`.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Frame {
+    #[prost(uint64, tag = "1")]
+    pub(super) iid: u64,
+    #[prost(uint64, tag = "2")]
+    pub(super) function: u64,
+    #[prost(uint64, optional, tag = "3")]
+    pub(super) mapping: Option<u64>,
+    #[prost(uint64, optional, tag = "4")]
+    pub(super) address: Option<u64>,
+    #[prost(uint64, optional, tag = "5")]
+    pub(super) source: Option<u64>,
+    #[prost(uint32, optional, tag = "6")]
+    pub(super) line: Option<u32>,
+    #[prost(int32, tag = "7")]
+    pub(super) kind: i32,
+}
+
+/// `Callstack`.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Callstack {
+    #[prost(uint64, tag = "1")]
+    pub(super) iid: u64,
+    /// Outermost first.
+    #[prost(uint64, repeated, packed = "false", tag = "2")]
+    pub(super) frames: Vec<u64>,
+}

@@ -1,0 +1,269 @@
+//! The format of pprof: `profile.proto` of github.com/google/pprof, compressed by gzip.
+//!
+//! Samples of equal stacks of one thread are added up. Each event has two values: its samples, and their periods.
+
+mod locations;
+mod proto;
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use prost::Message;
+use rustc_hash::FxHashMap;
+
+use self::locations::Locations;
+use self::proto::{Function, Label, Line, Location, Mapping, Sample, ValueType, tag};
+use crate::intern::Interner;
+use crate::profile::{Profile, Thread, Unit};
+
+/// Writes `profile`. `start` is when it was recorded, in nanoseconds since 1970, if that is known.
+///
+/// # Errors
+///
+/// What `out` says.
+pub fn write(profile: &Profile, start: Option<i64>, out: impl Write) -> io::Result<()> {
+    let mut writer = Writer::new(profile, out);
+    writer.write_types()?;
+    writer.write_samples()?;
+    writer.write_mappings()?;
+    writer.write_functions()?;
+    writer.write_locations()?;
+    writer.write_times(start)?;
+    writer.write_strings()?;
+    writer.out.finish()?.flush()
+}
+
+/// Samples of one thread and stack, added up: a place for each value.
+type Sums = FxHashMap<(u32, Option<u32>), Box<[i64]>>;
+
+struct Writer<'p, W: Write> {
+    profile: &'p Profile,
+    out: GzEncoder<W>,
+    buffer: Vec<u8>,
+    strings: Interner<Cow<'p, str>>,
+    locations: Locations,
+}
+
+impl<'p, W: Write> Writer<'p, W> {
+    fn new(profile: &'p Profile, out: W) -> Self {
+        let mut strings = Interner::default();
+        // The format wants the empty one first.
+        strings.number(Cow::Borrowed(""));
+        Self {
+            profile,
+            out: GzEncoder::new(out, Compression::fast()),
+            buffer: Vec::new(),
+            strings,
+            locations: Locations::default(),
+        }
+    }
+
+    fn string(&mut self, text: impl Into<Cow<'p, str>>) -> i64 {
+        i64::from(self.strings.number(text.into()))
+    }
+
+    /// Writes a message that is a field of the profile.
+    fn put(&mut self, tag: u32, message: &impl Message) -> io::Result<()> {
+        self.buffer.clear();
+        prost::encoding::message::encode(tag, message, &mut self.buffer);
+        self.out.write_all(&self.buffer)
+    }
+
+    fn put_number(&mut self, tag: u32, number: i64) -> io::Result<()> {
+        self.buffer.clear();
+        prost::encoding::int64::encode(tag, &number, &mut self.buffer);
+        self.out.write_all(&self.buffer)
+    }
+
+    /// What the values of a sample are.
+    fn write_types(&mut self) -> io::Result<()> {
+        let events: Vec<_> = self.profile.sampled().map(|(_, event)| event).collect();
+        let single = events.len() == 1;
+        let mut last = 0;
+        for event in events {
+            let samples = match single {
+                true => Cow::Borrowed("samples"),
+                false => Cow::Owned(format!("{}_samples", event.name)),
+            };
+            let unit = match event.unit {
+                Unit::Nanoseconds => "nanoseconds",
+                Unit::Count => "count",
+            };
+            let samples = self.value_type(samples, "count");
+            self.put(tag::SAMPLE_TYPE, &samples)?;
+            let periods = self.value_type(event.name.as_str(), unit);
+            self.put(tag::SAMPLE_TYPE, &periods)?;
+            if last == 0 {
+                last = periods.kind;
+                self.put(tag::PERIOD_TYPE, &periods)?;
+            }
+        }
+        self.put_number(tag::DEFAULT_SAMPLE_TYPE, last)
+    }
+
+    fn value_type(&mut self, kind: impl Into<Cow<'p, str>>, unit: &'p str) -> ValueType {
+        ValueType {
+            kind: self.string(kind),
+            unit: self.string(unit),
+        }
+    }
+
+    fn write_samples(&mut self) -> io::Result<()> {
+        let mut sums: Vec<_> = self.sums().into_iter().collect();
+        sums.sort_unstable_by_key(|(key, _)| *key);
+        let [comm, pid, tid] = ["comm", "pid", "tid"].map(|key| self.string(key));
+        for ((thread, stack), values) in sums {
+            let mut labels = Vec::with_capacity(3);
+            if let Some(Thread {
+                pid: process,
+                tid: thread,
+                name,
+            }) = self.profile.threads.get(thread as usize)
+            {
+                labels.push(Label::text(comm, self.string(name.as_str())));
+                labels.push(Label::number(pid, *process));
+                labels.push(Label::number(tid, *thread));
+            }
+            let sample = Sample {
+                location_id: self.locations.of_stack(self.profile, stack),
+                value: values.into_vec(),
+                label: labels,
+            };
+            self.put(tag::SAMPLE, &sample)?;
+        }
+        Ok(())
+    }
+
+    fn sums(&self) -> Sums {
+        let events: Vec<u32> = self.profile.sampled().map(|(event, _)| event).collect();
+        let mut sums = Sums::default();
+        for track in &self.profile.tracks {
+            let Some(place) = events.iter().position(|event| *event == track.event) else {
+                continue;
+            };
+            for row in &track.rows {
+                let key = (track.thread, row.stack);
+                let zeros = || vec![0; 2 * events.len()].into_boxed_slice();
+                let values = sums.entry(key).or_insert_with(zeros);
+                if let Some([samples, periods]) = values.get_mut(2 * place..2 * place + 2) {
+                    *samples += 1;
+                    *periods = periods.saturating_add_unsigned(row.period);
+                }
+            }
+        }
+        sums
+    }
+
+    /// One mapping for each object, from its first byte on: addresses are offsets in the file.
+    fn write_mappings(&mut self) -> io::Result<()> {
+        let mut limits = vec![0; self.profile.objects.len()];
+        let mut inlines = vec![false; self.profile.objects.len()];
+        for frame in &self.profile.frames {
+            let function = self.profile.functions.get(frame.function as usize);
+            let object = function.and_then(|function| function.object);
+            let object = object.map_or(usize::MAX, |object| object as usize);
+            if let (Some(limit), Some(inline)) = (limits.get_mut(object), inlines.get_mut(object)) {
+                *limit = frame.address.saturating_add(1).max(*limit);
+                *inline |= frame.inline_depth > 0;
+            }
+        }
+        for ((id, object), (limit, inline)) in (1..)
+            .zip(&self.profile.objects)
+            .zip(limits.iter().zip(inlines))
+        {
+            let build_id = object.build_id.as_deref().map(hex).unwrap_or_default();
+            let mapping = Mapping {
+                id,
+                memory_limit: *limit,
+                filename: self.string(object.path.as_str()),
+                build_id: self.string(build_id),
+                // Nothing is left to be looked up.
+                has_functions: true,
+                has_filenames: inline,
+                has_line_numbers: inline,
+                has_inline_frames: inline,
+            };
+            self.put(tag::MAPPING, &mapping)?;
+        }
+        Ok(())
+    }
+
+    fn write_functions(&mut self) -> io::Result<()> {
+        let mut sources = vec![None; self.profile.functions.len()];
+        for frame in &self.profile.frames {
+            if let Some(source) = sources.get_mut(frame.function as usize)
+                && let Some(place) = frame.place
+            {
+                source.get_or_insert(place.file);
+            }
+        }
+        for ((id, function), source) in (1..).zip(&self.profile.functions).zip(sources) {
+            let name = self.string(function.name.as_str());
+            let file = source.and_then(|file| self.profile.files.get(file as usize));
+            let function = Function {
+                id,
+                name,
+                system_name: name,
+                filename: file.map_or(0, |file| self.string(file.as_str())),
+            };
+            self.put(tag::FUNCTION, &function)?;
+        }
+        Ok(())
+    }
+
+    fn write_locations(&mut self) -> io::Result<()> {
+        let locations = std::mem::take(&mut self.locations);
+        for (id, frames) in (1..).zip(locations.iter()) {
+            let frames = frames.iter();
+            let frames = frames.filter_map(|frame| self.profile.frames.get(*frame as usize));
+            let outermost = frames.clone().next_back();
+            let function = outermost.and_then(|frame| {
+                let functions = &self.profile.functions;
+                functions.get(frame.function as usize)
+            });
+            let object = function.and_then(|function| function.object);
+            let lines = frames.map(|frame| Line {
+                function_id: u64::from(frame.function) + 1,
+                line: frame.place.map_or(0, |place| i64::from(place.line)),
+            });
+            let location = Location {
+                id,
+                mapping_id: object.map_or(0, |object| u64::from(object) + 1),
+                address: outermost.map_or(0, |frame| frame.address),
+                line: lines.collect(),
+            };
+            self.put(tag::LOCATION, &location)?;
+        }
+        Ok(())
+    }
+
+    fn write_times(&mut self, start: Option<i64>) -> io::Result<()> {
+        let (first, last) = self.profile.span();
+        if let Some(start) = start {
+            self.put_number(tag::TIME_NANOS, start)?;
+        }
+        let duration = i64::try_from(last - first).unwrap_or(i64::MAX);
+        self.put_number(tag::DURATION_NANOS, duration)
+    }
+
+    fn write_strings(&mut self) -> io::Result<()> {
+        let strings = std::mem::take(&mut self.strings);
+        for text in strings.items() {
+            self.buffer.clear();
+            prost::encoding::string::encode(
+                tag::STRING_TABLE,
+                &text.clone().into_owned(),
+                &mut self.buffer,
+            );
+            self.out.write_all(&self.buffer)?;
+        }
+        Ok(())
+    }
+}
+
+/// A build-id as it is shown.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

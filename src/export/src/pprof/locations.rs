@@ -1,0 +1,47 @@
+//! Locations: addresses with the functions that are inlined there.
+
+use rustc_hash::FxHashMap;
+
+use crate::profile::Profile;
+
+/// The locations of all samples, each once.
+#[derive(Debug, Default)]
+pub(super) struct Locations {
+    /// By the innermost frame, which decides the others.
+    numbers: FxHashMap<u32, u64>,
+    /// The frames of each, innermost first.
+    frames: Vec<Vec<u32>>,
+}
+
+impl Locations {
+    /// The locations of a stack, innermost first.
+    pub(super) fn of_stack(&mut self, profile: &Profile, stack: Option<u32>) -> Vec<u64> {
+        let mut ids = Vec::new();
+        let mut run = Vec::new();
+        profile.walk(stack, |number| {
+            run.push(number);
+            let frame = profile.frames.get(number as usize);
+            if frame.is_none_or(|frame| frame.inline_depth == 0) {
+                ids.push(self.id(&run));
+                run.clear();
+            }
+        });
+        if !run.is_empty() {
+            ids.push(self.id(&run));
+        }
+        ids
+    }
+
+    fn id(&mut self, run: &[u32]) -> u64 {
+        let innermost = run.first().copied().unwrap_or_default();
+        *self.numbers.entry(innermost).or_insert_with(|| {
+            self.frames.push(run.to_vec());
+            self.frames.len() as u64
+        })
+    }
+
+    /// The frames of each location, innermost first, in the order of their ids, which begin with 1.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &[u32]> {
+        self.frames.iter().map(Vec::as_slice)
+    }
+}

@@ -1,0 +1,134 @@
+//! The format of speedscope (<https://www.speedscope.app/file-format-schema.json>): a profile for each thread and event.
+
+use std::cmp::Reverse;
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use crate::column::Column;
+use crate::profile::{Function, Profile, Track, Unit};
+
+const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
+
+/// Writes `profile` under a name.
+///
+/// # Errors
+///
+/// What `out` says.
+pub fn write(profile: &Profile, name: &str, exporter: &str, mut out: impl Write) -> io::Result<()> {
+    let several = profile.sampled().count() > 1;
+    let weights = profile.tracks.iter().map(weight).enumerate();
+    // Of equal ones the first.
+    let heaviest = weights.max_by_key(|(index, weight)| (*weight, Reverse(*index)));
+    let file = File {
+        schema: SCHEMA,
+        name,
+        exporter,
+        active_profile_index: heaviest.map(|(index, _)| index),
+        shared: Shared {
+            frames: Column(|| {
+                profile
+                    .functions
+                    .iter()
+                    .map(|function| name_of(profile, function))
+            }),
+        },
+        profiles: Column(|| {
+            profile
+                .tracks
+                .iter()
+                .map(|track| sampled(profile, track, several))
+        }),
+    };
+    serde_json::to_writer(&mut out, &file)?;
+    out.flush()
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct File<'p, F, P> {
+    #[serde(rename = "$schema")]
+    schema: &'p str,
+    name: &'p str,
+    exporter: &'p str,
+    active_profile_index: Option<usize>,
+    shared: Shared<F>,
+    profiles: P,
+}
+
+#[derive(Serialize)]
+struct Shared<F> {
+    frames: F,
+}
+
+#[derive(Serialize)]
+struct Name<'p> {
+    name: &'p str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<&'p str>,
+}
+
+fn name_of<'p>(profile: &'p Profile, function: &'p Function) -> Name<'p> {
+    let object = function.object;
+    let object = object.and_then(|object| profile.objects.get(object as usize));
+    Name {
+        name: &function.name,
+        file: object.map(|object| object.path.as_str()),
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Sampled<S, W> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    name: String,
+    unit: &'static str,
+    start_value: u64,
+    end_value: u64,
+    samples: S,
+    weights: W,
+}
+
+/// The samples of a thread; the event is told where there are several.
+fn sampled(profile: &Profile, track: &Track, several: bool) -> impl Serialize {
+    let event = profile.events.get(track.event as usize);
+    let thread = profile.threads.get(track.thread as usize);
+    let mut name = thread.map_or_else(String::new, |thread| {
+        let (pid, tid) = (thread.pid.cast_signed(), thread.tid.cast_signed());
+        format!("{} {pid}/{tid}", thread.name)
+    });
+    if let Some(event) = event.filter(|_| several) {
+        name.push_str(&format!(" ({})", event.name));
+    }
+    Sampled {
+        kind: "sampled",
+        name,
+        unit: match event.map(|event| event.unit) {
+            Some(Unit::Nanoseconds) => "nanoseconds",
+            _ => "none",
+        },
+        start_value: 0,
+        end_value: weight(track),
+        samples: Column(move || {
+            let mut path = Vec::new();
+            track.rows.iter().map(move |row| {
+                profile.path(row.stack, &mut path);
+                functions(profile, &path)
+            })
+        }),
+        weights: Column(move || track.rows.iter().map(|row| row.period)),
+    }
+}
+
+/// The functions that frames are in.
+fn functions(profile: &Profile, frames: &[u32]) -> Vec<u32> {
+    let frames = frames.iter();
+    let frames = frames.filter_map(|frame| profile.frames.get(*frame as usize));
+    frames.map(|frame| frame.function).collect()
+}
+
+fn weight(track: &Track) -> u64 {
+    let periods = track.rows.iter().map(|row| row.period);
+    periods.fold(0, u64::saturating_add)
+}
