@@ -115,11 +115,11 @@ fn words_say_what_to_do() {
     for (words, message) in [
         (
             &["data"][..],
-            "rperf data: what is to be done with the data? 'check' is what there is\n",
+            "rperf data: what is to be done with the data? 'convert' and 'check' are what there is\n",
         ),
         (
             &["data", "chekc"],
-            "rperf data: 'chekc' is none of its commands; 'check' is\n",
+            "rperf data: 'chekc' is none of its commands; 'convert' and 'check' are\n",
         ),
         (
             &["data", "check", "a", "b"],
@@ -128,10 +128,6 @@ fn words_say_what_to_do() {
         (
             &["data", "check", "-i", "a", "b"],
             "rperf data check: one file at a time; 'b' is one too many\n",
-        ),
-        (
-            &["data", "convert"],
-            "rperf data: 'convert' is not built yet; meanwhile: 'script' prints the samples\n",
         ),
     ] {
         let outcome = super::outcome(words);

@@ -10,6 +10,7 @@ mod cli_input;
 mod cli_options;
 mod cli_perf;
 mod config;
+mod convert;
 mod cut_while_read;
 mod data;
 mod debuginfod;

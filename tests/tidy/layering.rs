@@ -13,6 +13,10 @@ use super::{assert_none, files, root, shown};
 const MAY_USE: &[(&str, &[&str])] = &[
     ("debuginfod", &["symbol", "sys"]),
     ("events", &["wire"]),
+    (
+        "export",
+        &["lines", "perfdata", "replay", "resolve", "wire"],
+    ),
     ("flame", &[]),
     ("hist", &["replay", "resolve", "symbol", "wire"]),
     ("insn", &[]),

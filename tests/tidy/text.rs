@@ -26,6 +26,7 @@ const HOSTS: &[&str] = &[
     "sh.rustup.rs",
     "sourceware.org",
     "www.kernel.org",
+    "www.speedscope.app",
     "www.w3.org",
 ];
 

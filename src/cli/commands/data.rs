@@ -1,91 +1,77 @@
-//! `rperf data check`: whether a recording is whole.
+//! `rperf data`: what is done with a recording as a whole.
 
 mod check;
-
-use std::io::Write as _;
-use std::path::PathBuf;
+mod checking;
+mod convert;
 
 use clap::{Arg, ArgMatches, Command};
 
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit};
-use crate::cli::input::{self, Opened};
-use crate::cli::options::{flag, switch, value};
+use crate::cli::options::{counter, flag, switch};
+use crate::cli::{input, symbol_options};
 
 const ABOUT: &str = "\
+'data convert' writes a recording in the format of another tool: that of --to-json is Linux perf's, an object for each \
+sample; --to-folded writes a stack in each line, as flame graphs are made of; --to-firefox, --to-perfetto, --to-pprof and \
+--to-speedscope write files for profiler.firefox.com, ui.perfetto.dev, 'go tool pprof' and speedscope.app, with all names in \
+them. A file name that ends in .gz is compressed for those that read that; - is the standard output.
+
 'data check' reads a recording from its first byte to its last: the header, the descriptions of events, every record and \
 every header feature. It prints a line for everything that is wrong with the file, with the place, and one that counts what \
-is there.
-
-The status is 0 for a recording that is whole, 1 for one that can be read in part, and 255 for a file that is none. What was \
-lost before it was written, and what this version does not know, is told of in notes, and is no fault of the file.";
+is there. The status is 0 for a recording that is whole, 1 for one that can be read in part, and 255 for a file that is none. \
+What was lost before it was written, and what this version does not know, is told of in notes, and is no fault of the file.";
 
 /// The options.
 pub(super) fn command() -> Command {
     Command::new("data")
         .long_about(ABOUT)
         .arg(
-            value("input", "file")
-                .short('i')
-                .help("the recording to check (default: perf.data)"),
+            switch("force")
+                .short('f')
+                .help("read the file whoever owns it; convert: replace what is there"),
         )
-        .arg(input::force())
+        .arg(input::option())
+        .arg(
+            counter("verbose")
+                .short('v')
+                .help("say more of what is read"),
+        )
+        .args(convert::options())
+        .args(symbol_options::args::all())
         .arg(
             switch("quiet")
                 .short('q')
-                .help("print nothing, only end with the status"),
+                .help("print nothing but errors; check: only end with the status"),
         )
         .arg(Arg::new("words").num_args(0..).value_name("word"))
 }
 
-/// Checks the recording.
+/// Does what the first word says.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
-    let file = file(matches, context)?;
-    let opened = Opened::named(file, flag(matches, "force") == Some(true), context)?;
-    let input = match opened {
-        Opened::Whole(input) => input,
-        Opened::Stream(stream) => stream.spool(context)?,
-    };
-    let data = input.read(context)?;
-    let checked = check::check(&data)?;
-    if flag(matches, "quiet") != Some(true) {
-        let out = &mut context.stdout();
-        let shown = input.path.display();
-        for fault in &checked.faults {
-            writeln!(out, "{shown}: {fault}")?;
-        }
-        for note in &checked.notes {
-            writeln!(out, "{shown}: note: {note}")?;
-        }
-        writeln!(out, "{shown}: {}", checked.summary())?;
-        out.flush()?;
-    }
-    Ok(match checked.faults.is_empty() {
-        true => Exit::Ok,
-        false => Exit::Failure(1),
-    })
-}
-
-/// The file that is named, in either way.
-fn file(matches: &ArgMatches, context: &Context) -> Result<Option<PathBuf>, CliError> {
     let program = context.program;
     let words = matches.get_many::<String>("words").unwrap_or_default();
     let words: Vec<&str> = words.map(String::as_str).collect();
-    let named = matches.get_one::<String>("input").map(PathBuf::from);
-    match (&words[..], named) {
-        (["check"], named) => Ok(named),
-        (["check", file], None) => Ok(Some(file.into())),
-        (["check", _, more, ..], _) | (["check", more], Some(_)) => Err(CliError::usage(format!(
-            "{program} data check: one file at a time; '{more}' is one too many"
+    match words.split_first() {
+        Some((&"check", words)) => {
+            convert::refuse(matches, context)?;
+            checking::run(words, matches, context)
+        }
+        Some((&"convert", [])) => convert::run(matches, context),
+        Some((&"convert", [more, ..])) => Err(CliError::usage(format!(
+            "{program} data convert: '{more}' is no option"
+        ))
+        .hint(format!("-i {more} reads a file of that name"))),
+        None => Err(CliError::usage(format!(
+            "{program} data: what is to be done with the data? 'convert' and 'check' are what there is"
         ))),
-        (["convert", ..], _) => Err(CliError::usage(format!(
-            "{program} data: 'convert' is not built yet; meanwhile: 'script' prints the samples"
-        ))),
-        ([], _) => Err(CliError::usage(format!(
-            "{program} data: what is to be done with the data? 'check' is what there is"
-        ))),
-        ([word, ..], _) => Err(CliError::usage(format!(
-            "{program} data: '{word}' is none of its commands; 'check' is"
+        Some((word, _)) => Err(CliError::usage(format!(
+            "{program} data: '{word}' is none of its commands; 'convert' and 'check' are"
         ))),
     }
+}
+
+/// Whether a switch was given.
+fn is_set(matches: &ArgMatches, id: &str) -> bool {
+    flag(matches, id) == Some(true)
 }

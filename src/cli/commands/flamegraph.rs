@@ -4,19 +4,17 @@ mod args;
 mod stacks;
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
 use rperf_flame::{Flame, PALETTES, Palette, Stacks, Widths, svg, write_folded};
-use rperf_sys::write_whole;
 
 use crate::cli::context::Context;
 use crate::cli::dispatch;
 use crate::cli::error::{CliError, Exit};
 use crate::cli::input::DEFAULT;
 use crate::cli::options::flag;
+use crate::cli::product::write_to;
 
 pub(super) use self::args::command;
 use self::stacks::{Given, Question};
@@ -74,32 +72,6 @@ fn folded(stacks: &Stacks, looks: &Looks, context: &Context) -> Result<Exit, Cli
     let path = looks.output.as_deref().unwrap_or(Path::new("-"));
     write_to(path, context, |out| write_folded(stacks, looks.marks, out))?;
     Ok(Exit::Ok)
-}
-
-/// Writes a file that appears whole or not at all; `-` is the standard output.
-fn write_to(
-    path: &Path,
-    context: &Context,
-    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> Result<(), CliError> {
-    if path == Path::new("-") {
-        let mut out = context.stdout();
-        write(&mut out)?;
-        out.flush()?;
-        return Ok(());
-    }
-    // What is no file, such as /dev/stdout, can't be replaced.
-    let written = match path.metadata().is_ok_and(|old| !old.is_file()) {
-        true => File::create(path).and_then(|file| {
-            let mut out = BufWriter::new(file);
-            write(&mut out)?;
-            out.flush()
-        }),
-        false => write_whole(path, |out| write(out)),
-    };
-    written.map_err(|error| {
-        CliError::message(255, format!("failed to write {}: {error}", path.display()))
-    })
 }
 
 /// Records the command that is given, if one is.

@@ -66,8 +66,8 @@ pub(crate) const COMMANDS: &[Entry] = &[
     },
     Entry {
         name: "data",
-        summary: "Check whether a recording is whole, and say where it is not",
-        usage: &["check [<options>] [<file>]"],
+        summary: "Convert a recording for other tools, or check whether it is whole",
+        usage: &["convert [<options>]", "check [<options>] [<file>]"],
         build: data::command,
         run: data::run,
     },

@@ -3,6 +3,22 @@
 use clap::Arg;
 
 use crate::cli::options::{switch, value};
+use crate::cli::{debuginfod, jobs};
+
+/// All that says where names come from and how they look, and how many threads look.
+pub(crate) fn all() -> Vec<Arg> {
+    vec![
+        vmlinux(),
+        ignore_vmlinux(),
+        kallsyms(),
+        symfs(),
+        demangle(),
+        demangle_kernel(),
+        inline(),
+        debuginfod::option(),
+        jobs::option(),
+    ]
+}
 
 pub(crate) fn demangle() -> Arg {
     switch("demangle").help("print names as the source has them (the default)")

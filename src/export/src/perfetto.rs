@@ -275,3 +275,137 @@ fn frame(profile: &Profile, iid: u64, frame: &crate::profile::Frame) -> Frame {
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use prost::bytes::Buf as _;
+
+    use super::*;
+    use crate::profile::{Function, Object, Stack, Thread as ProfiledThread, Track, Unit};
+
+    /// The packets of a trace.
+    fn packets(mut bytes: &[u8]) -> Vec<Packet> {
+        let mut packets = Vec::new();
+        while bytes.has_remaining() {
+            let (tag, kind) = prost::encoding::decode_key(&mut bytes).unwrap();
+            assert_eq!(tag, PACKET);
+            let mut packet = Packet::default();
+            let context = prost::encoding::DecodeContext::default();
+            prost::encoding::message::merge(kind, &mut packet, &mut bytes, context).unwrap();
+            packets.push(packet);
+        }
+        packets
+    }
+
+    fn row(time: u64, stack: u32) -> Row {
+        Row {
+            time,
+            period: 10,
+            stack: Some(stack),
+            cpu: 1,
+        }
+    }
+
+    /// Two threads in `main`, which calls `leaf`.
+    fn profile() -> Profile {
+        let function = |name: &str| Function {
+            name: name.to_owned(),
+            object: Some(0),
+            kind: Kind::User,
+            range: None,
+        };
+        let frame = |function, address| crate::profile::Frame {
+            function,
+            address,
+            inline_depth: 0,
+            place: None,
+        };
+        let thread = |tid| ProfiledThread {
+            pid: 7,
+            tid,
+            name: "app".to_owned(),
+        };
+        let track = |thread, rows| Track {
+            thread,
+            event: 0,
+            rows,
+        };
+        Profile {
+            events: vec![Event {
+                name: "cycles".to_owned(),
+                unit: Unit::Count,
+            }],
+            objects: vec![Object {
+                name: "app".to_owned(),
+                path: "/bin/app".to_owned(),
+                build_id: Some(vec![0xab, 1]),
+            }],
+            files: Vec::new(),
+            functions: vec![function("main"), function("leaf")],
+            frames: vec![frame(0, 0x10), frame(1, 0x20)],
+            stacks: vec![
+                Stack {
+                    caller: None,
+                    frame: 0,
+                },
+                Stack {
+                    caller: Some(0),
+                    frame: 1,
+                },
+            ],
+            threads: vec![thread(7), thread(8)],
+            tracks: vec![
+                track(0, vec![row(100, 1), row(300, 0)]),
+                track(1, vec![row(200, 1)]),
+            ],
+        }
+    }
+
+    #[test]
+    fn samples_come_in_order_and_what_they_refer_to_before_them() {
+        let mut bytes = Vec::new();
+        write(&profile(), &mut bytes).unwrap();
+        let packets = packets(&bytes);
+        let mut stacks = FxHashMap::default();
+        let mut functions = FxHashMap::default();
+        let mut frames = FxHashMap::default();
+        let mut seen = Vec::new();
+        for packet in &packets {
+            for data in packet.interned.iter() {
+                let names = data.function_names.iter();
+                functions.extend(
+                    names.map(|name| (name.iid, String::from_utf8_lossy(&name.text).into_owned())),
+                );
+                frames.extend(data.frames.iter().map(|frame| (frame.iid, frame.function)));
+                stacks.extend(
+                    data.callstacks
+                        .iter()
+                        .map(|stack| (stack.iid, stack.frames.clone())),
+                );
+                let build_ids: Vec<_> = data.build_ids.iter().map(|id| &*id.text).collect();
+                assert!(build_ids.is_empty() || build_ids == [b"ab01"]);
+            }
+            let Some(sample) = &packet.sample else {
+                continue;
+            };
+            let names = stacks[&sample.callstack.unwrap()].iter();
+            let names: Vec<&str> = names
+                .map(|frame| functions[&frames[frame]].as_str())
+                .collect();
+            seen.push((
+                packet.timestamp,
+                sample.tid,
+                names.join(";"),
+                sample.timebase_count,
+            ));
+        }
+        let expected = [
+            (Some(100), 7, "main;leaf".to_owned(), 10),
+            (Some(200), 8, "main;leaf".to_owned(), 20),
+            (Some(300), 7, "main".to_owned(), 30),
+        ];
+        assert_eq!(seen, expected);
+        let tree = packets[0].process_tree.as_ref().unwrap();
+        assert_eq!((tree.processes.len(), tree.threads.len()), (1, 2));
+    }
+}

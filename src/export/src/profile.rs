@@ -166,6 +166,12 @@ impl Profile {
             .filter(move |(number, _)| has_samples(*number))
     }
 
+    /// The time of the first sample, in nanoseconds of the recording's clock.
+    #[must_use]
+    pub fn first_time(&self) -> u64 {
+        self.span().0
+    }
+
     /// The times of the first and the last sample.
     pub(crate) fn span(&self) -> (u64, u64) {
         let rows = || self.tracks.iter();

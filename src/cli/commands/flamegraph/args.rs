@@ -5,9 +5,9 @@ use std::ffi::OsString;
 use clap::{Arg, Command};
 
 use crate::cli::filter::args as choose;
+use crate::cli::input;
 use crate::cli::options::{number, switch, value};
 use crate::cli::symbol_options::args as names;
-use crate::cli::{debuginfod, input, jobs};
 
 const ABOUT: &str = "\
 'flamegraph' draws the stacks of a recording as one picture: an SVG with nothing beside it, which a browser shows. The wider \
@@ -24,7 +24,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         .args(files())
         .args(looks())
         .args(selection())
-        .args(symbols())
+        .args(names::all())
         .args(recording())
         .arg(
             Arg::new("workload")
@@ -92,20 +92,6 @@ fn selection() -> Vec<Arg> {
         value("max-stack", "frames")
             .value_parser(number)
             .help("frames of a call chain that count, from the innermost (default: all)"),
-    ]
-}
-
-fn symbols() -> Vec<Arg> {
-    vec![
-        names::vmlinux(),
-        names::ignore_vmlinux(),
-        names::kallsyms(),
-        names::symfs(),
-        names::demangle(),
-        names::demangle_kernel(),
-        names::inline(),
-        debuginfod::option(),
-        jobs::option(),
     ]
 }
 

@@ -3,14 +3,17 @@
 use rperf_lines::{TextKey, Texts};
 use rperf_replay::{Epoch, Recent, Render, Sample, World};
 use rperf_resolve::{Frame, Place, Resolver, StackScratch, UserStacks};
-use rperf_wire::{CpuMode, Endian, SampleType, U64s};
+use rperf_wire::{
+    CpuMode, Endian, PERF_CONTEXT_HV, PERF_CONTEXT_KERNEL, PERF_CONTEXT_MAX, PERF_CONTEXT_USER,
+    SampleType, U64s,
+};
 
 use super::{push_key, push_line, push_string};
 
 /// Renders the samples of one recording. Each begins with the comma that parts it from the one before.
 pub struct Text<'r, 'w> {
     resolver: &'r Resolver<'w>,
-    stacks: UserStacks<'r, 'w>,
+    stacks: &'r UserStacks<'r, 'w>,
     endian: Endian,
     /// By event: whether samples tell their processor.
     cpus: Vec<bool>,
@@ -42,11 +45,11 @@ struct Who {
 }
 
 impl<'r, 'w> Text<'r, 'w> {
-    /// Names frames with the resolver of `stacks`, which completes callchains. `sample_types` are those of the events.
+    /// Names frames with `resolver`; `stacks` completes their callchains. `sample_types` are those of the events.
     #[must_use]
     pub fn new(
         resolver: &'r Resolver<'w>,
-        stacks: UserStacks<'r, 'w>,
+        stacks: &'r UserStacks<'r, 'w>,
         endian: Endian,
         sample_types: impl Iterator<Item = SampleType>,
     ) -> Self {
@@ -60,18 +63,12 @@ impl<'r, 'w> Text<'r, 'w> {
         }
     }
 
-    /// The user stacks that were unwound.
-    #[must_use]
-    pub fn stacks(&self) -> &UserStacks<'r, 'w> {
-        &self.stacks
-    }
-
-    /// The frames of a callchain. A corrupted one has none.
+    /// The frames of a callchain.
     fn chain(&self, who: Who, chain: U64s<'_>, known: &mut [Texts; 2], out: &mut Vec<u8>) {
-        let Some(split) = Resolver::split_first(chain) else {
-            return;
-        };
         let start = out.len();
+        let Some(split) = Resolver::split_first(chain) else {
+            return self.corrupted(who, chain, known, out);
+        };
         let [frames, parts] = known;
         self.frame(who, (split.mode, split.ip), frames, out);
         // The comma before the first frame.
@@ -93,6 +90,26 @@ impl<'r, 'w> Text<'r, 'w> {
         });
         if !whole {
             out.truncate(start);
+            self.corrupted(who, chain, known, out);
+        }
+    }
+
+    /// The frames of a callchain with markers that mean nothing. As in perf's JSON, and nowhere else, they are skipped.
+    #[cold]
+    fn corrupted(&self, who: Who, chain: U64s<'_>, known: &mut [Texts; 2], out: &mut Vec<u8>) {
+        let start = out.len();
+        let mut mode = CpuMode::User;
+        for ip in chain.iter() {
+            match ip {
+                PERF_CONTEXT_HV => mode = CpuMode::Hypervisor,
+                PERF_CONTEXT_KERNEL => mode = CpuMode::Kernel,
+                PERF_CONTEXT_USER => mode = CpuMode::User,
+                PERF_CONTEXT_MAX.. => {}
+                _ => self.frame(who, (mode, ip), &mut known[0], out),
+            }
+        }
+        if out.len() > start {
+            out.remove(start);
         }
     }
 

@@ -65,8 +65,8 @@ pub(super) fn ctime(seconds: i64) -> String {
     )
 }
 
-/// `2026-11-21 07:53:31`.
-pub(crate) fn iso(seconds: i64) -> String {
+/// `2026-11-21 07:53:31`, of seconds since 1970 in the time that is meant.
+pub fn iso(seconds: i64) -> String {
     let date = date(seconds.div_euclid(DAY));
     format!(
         "{:04}-{:02}-{:02} {}",
