@@ -10,8 +10,8 @@ use rperf_wire::{Encoder, LostSamples, Misc, ReadFormat, Record, SampleId, Sampl
 use crate::cache::{Entry, store};
 use crate::drain::{Sink, write_error};
 use crate::header::features;
+use crate::kernel::Kernel;
 use crate::open::OpenEvent;
-use crate::recording::Kernel;
 use crate::synthesize::Records;
 use crate::{BuildIds, Error, Request, Summary, build_ids};
 

@@ -15,6 +15,7 @@ mod drain;
 mod error;
 mod finish;
 mod header;
+mod kernel;
 mod medium;
 mod open;
 mod output;
@@ -25,6 +26,7 @@ mod rotate;
 mod schedule;
 mod squeeze;
 mod start;
+mod summary;
 mod synthesize;
 mod tally;
 mod tasks;
@@ -33,7 +35,8 @@ mod tracing_data;
 pub use cache::{Cache, Cached, NewObject};
 pub use error::Error;
 pub use open::may_profile_kernel;
-pub use recording::{Summary, record};
+pub use recording::record;
 pub use request::{
     BuildIds, Happened, Request, Rotation, Switch, Synthesized, Target, Turn, Watch,
 };
+pub use summary::Summary;

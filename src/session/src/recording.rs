@@ -3,21 +3,21 @@
 use std::collections::VecDeque;
 use std::fs;
 use std::io;
-use std::path::Path;
 use std::time::Instant;
 
 use rperf_events::RecordOptions;
 use rperf_perfdata::EventDesc;
 use rperf_perfdata::feature::TracingDataBuilder;
 use rperf_sys::{
-    Cgroup, CgroupFolder, Ended, KernelText, Module, Proc, Signals, Sysctl, Sysfs, Urgent,
-    Workload, raise_open_files, run_in_real_time,
+    Cgroup, CgroupFolder, Ended, Proc, Signals, Sysctl, Sysfs, Urgent, Workload, raise_open_files,
+    run_in_real_time,
 };
 use rperf_wire::{AttrFlags, RecordKind, SampleIdLayout};
 
 use crate::drain::{Rings, Sink, Stopped, Waits, run, write_error};
 use crate::finish::{Closing, close, kernel_build_ids};
 use crate::header::features;
+use crate::kernel::Kernel;
 use crate::medium::Medium;
 use crate::open::{OpenEvent, Opener, for_each_counter};
 use crate::output::Replacement;
@@ -25,41 +25,12 @@ use crate::rings::{default_pages, map_rings};
 use crate::rotate::{Turns, stamp};
 use crate::schedule::Schedule;
 use crate::start::Start;
+use crate::summary::Summary;
 use crate::synthesize::{self, Records};
 use crate::tally::Tally;
 use crate::tasks::Places;
 use crate::tracing_data::tracing_data;
 use crate::{BuildIds, Error, Happened, Request, Target, Turn, Watch};
-
-/// What a recording brought.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct Summary {
-    /// Samples in the file.
-    pub samples: u64,
-    /// Records of all kinds in the file.
-    pub records: u64,
-    /// How often data was waited for.
-    pub woken: u64,
-    /// LOST records in the file, each of them for a run of lost records.
-    pub lost_chunks: u64,
-    /// Lost records per CPU, as the LOST records tell; only CPUs that lost any.
-    pub lost_by_cpu: Vec<(u32, u64)>,
-    /// Samples that the kernel could not put into a ring.
-    pub lost_samples: u64,
-    /// Bytes of the file without the feature sections at its end, as perf counts them.
-    pub bytes: u64,
-    /// Bytes of ring data before and after they were compressed (`-z`), in the last file.
-    pub compressed: Option<(u64, u64)>,
-    /// How the workload ended; `None` without one, and when the recording ended first.
-    pub ended: Option<Ended>,
-    /// The signal that ended the recording: SIGPIPE when the reader of a pipe has gone.
-    pub signal: Option<i32>,
-    /// What could not be stored in the build-id cache.
-    pub cache_failure: Option<String>,
-    /// Why the header's feature sections are missing.
-    pub features_lost: Option<String>,
-}
 
 /// Records as `request` says, until the workload or the observed tasks end or a signal comes.
 ///
@@ -132,15 +103,6 @@ pub fn record(
     let on_cpu = |(cpu, lost): (i32, u64)| Some((u32::try_from(cpu).ok()?, lost));
     summary.lost_by_cpu = lost.filter_map(on_cpu).collect();
     Ok(summary)
-}
-
-impl Summary {
-    /// Adds what another file of the same recording holds.
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.samples += other.samples;
-        self.records += other.records;
-        self.lost_chunks += other.lost_chunks;
-    }
 }
 
 /// A recording while it is made.
@@ -388,39 +350,6 @@ fn describe_tracepoints(
         folder: request.tracefs.events().to_owned(),
         cause,
     })
-}
-
-/// What the recording knows of the kernel; nothing where no event sees it.
-#[derive(Debug, Default)]
-pub(crate) struct Kernel {
-    pub(crate) text: Option<KernelText>,
-    pub(crate) modules: Vec<Module>,
-}
-
-impl Kernel {
-    fn of(events: &[OpenEvent], proc: &Proc, watch: &mut dyn Watch) -> Self {
-        let excluded = |event: &OpenEvent| {
-            let attr = &event.event.attr;
-            event.event.spec.is_dummy() || attr.flags.contains(AttrFlags::EXCLUDE_KERNEL)
-        };
-        if events.iter().all(excluded) {
-            return Self::default();
-        }
-        // Without kallsyms or without its addresses samples keep their addresses and have no names.
-        let text = proc.kernel_text().ok().flatten();
-        if text.is_none() {
-            watch.tell(Happened::KernelAddressesHidden);
-        }
-        let release = rperf_sys::uname()
-            .map(|names| names.release)
-            .unwrap_or_default();
-        let library = Path::new("/lib/modules").join(release);
-        let modules = text.as_ref().and_then(|_| proc.modules(&library).ok());
-        Self {
-            text,
-            modules: modules.unwrap_or_default(),
-        }
-    }
 }
 
 /// The cgroups of the events, opened.

@@ -3,8 +3,8 @@
 use rperf_sys::{CgroupFolder, Proc, cgroups};
 use rperf_wire::{AttrFlags, Cgroup, Misc, Record, RecordKind, SampleIdLayout, SampleType};
 
+use crate::kernel::Kernel;
 use crate::open::OpenEvent;
-use crate::recording::Kernel;
 use crate::synthesize::{self, Mapped, Records, Told};
 use crate::tasks::Places;
 use crate::{Request, Synthesized, Target};

@@ -1,0 +1,42 @@
+//! What came of a recording.
+
+use rperf_sys::Ended;
+
+/// What a recording brought.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Summary {
+    /// Samples in the file.
+    pub samples: u64,
+    /// Records of all kinds in the file.
+    pub records: u64,
+    /// How often data was waited for.
+    pub woken: u64,
+    /// LOST records in the file, each of them for a run of lost records.
+    pub lost_chunks: u64,
+    /// Lost records per CPU, as the LOST records tell; only CPUs that lost any.
+    pub lost_by_cpu: Vec<(u32, u64)>,
+    /// Samples that the kernel could not put into a ring.
+    pub lost_samples: u64,
+    /// Bytes of the file without the feature sections at its end, as perf counts them.
+    pub bytes: u64,
+    /// Bytes of ring data before and after they were compressed (`-z`), in the last file.
+    pub compressed: Option<(u64, u64)>,
+    /// How the workload ended; `None` without one, and when the recording ended first.
+    pub ended: Option<Ended>,
+    /// The signal that ended the recording: SIGPIPE when the reader of a pipe has gone.
+    pub signal: Option<i32>,
+    /// What could not be stored in the build-id cache.
+    pub cache_failure: Option<String>,
+    /// Why the header's feature sections are missing.
+    pub features_lost: Option<String>,
+}
+
+impl Summary {
+    /// Adds what another file of the same recording holds.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.samples += other.samples;
+        self.records += other.records;
+        self.lost_chunks += other.lost_chunks;
+    }
+}
