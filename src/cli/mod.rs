@@ -23,6 +23,7 @@ mod options;
 mod output;
 mod pager;
 mod payloads;
+mod pmus;
 mod product;
 mod spool;
 mod stacks;

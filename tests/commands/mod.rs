@@ -22,6 +22,7 @@ mod jit;
 mod jobs;
 mod kallsyms;
 mod leaf;
+mod list;
 mod record;
 mod record_events;
 mod record_faults;

@@ -1,13 +1,14 @@
 //! `-e` with what a machine's sysfs names: the attrs are those of `perf record -vv`.
 
 use std::fs;
+use std::path::Path;
 
 use rperf_testkit::{Run, Scratch, real_perf, skip};
 
 use crate::kernel::rperf_in;
 
 /// Files of a PMU with the formats of an Intel core, and of two uncore units.
-const SYSFS: [(&str, &str); 13] = [
+const SYSFS: [(&str, &str); 15] = [
     ("cpu/type", "4"),
     ("cpu/format/event", "config:0-7"),
     ("cpu/format/umask", "config:8-15"),
@@ -19,13 +20,15 @@ const SYSFS: [(&str, &str); 13] = [
     ("cpu/events/tx-abort", "event=0xc9,umask=0x4"),
     ("uncore_imc_0/type", "20"),
     ("uncore_imc_0/format/event", "config:0-7"),
+    ("uncore_imc_0/events/reads", "event=0x4"),
+    ("uncore_imc_0/events/reads.unit", "MiB"),
     ("uncore_imc_1/type", "21"),
     ("uncore_imc_1/format/event", "config:0-7"),
 ];
 
 /// A folder that both programs take for sysfs.
-fn sysfs(scratch: &Scratch) -> String {
-    let root = scratch.path().join("sys");
+pub(super) fn sysfs(folder: &Path) -> String {
+    let root = folder.join("sys");
     for (name, text) in SYSFS {
         let path = root.join("bus/event_source/devices").join(name);
         fs::create_dir_all(path.parent().expect("in a folder")).expect("created");
@@ -55,7 +58,7 @@ fn attrs_of_named_events_are_perfs() {
         return skip(test, "the PMU is one of x86");
     }
     let scratch = Scratch::new();
-    let sysfs = sysfs(&scratch);
+    let sysfs = sysfs(scratch.path());
     for event in [
         "r003c",
         "L1-dcache-load-misses:u",
@@ -85,7 +88,7 @@ fn attrs_of_named_events_are_perfs() {
 #[test]
 fn what_a_pmu_does_not_have_is_pointed_at() {
     let scratch = Scratch::new();
-    let sysfs = sysfs(&scratch);
+    let sysfs = sysfs(scratch.path());
     let words = ["record", "-e", "cpu/evnt=1/", "true"];
     let outcome = rperf_in(&scratch, &words).env("SYSFS_PATH", &sysfs);
     let outcome = outcome.finish().expect("rperf starts");

@@ -9,6 +9,7 @@ mod evlist;
 mod flamegraph;
 mod help;
 mod kallsyms;
+mod list;
 mod record;
 mod report;
 mod script;
@@ -100,6 +101,13 @@ pub(crate) const COMMANDS: &[Entry] = &[
         run: kallsyms::run,
     },
     Entry {
+        name: "list",
+        summary: "List the events that can be recorded",
+        usage: &["[<options>] [hw|sw|cache|pmu|tracepoint|sdt|<pattern>]..."],
+        build: list::command,
+        run: list::run,
+    },
+    Entry {
         name: "record",
         summary: "Run a command, or watch the system, and write samples to perf.data",
         usage: &[
@@ -148,10 +156,6 @@ const TO_COME: &[(&str, &str)] = &[
     ("kmem", "Linux perf has it"),
     ("kvm", "Linux perf has it"),
     ("kwork", "Linux perf has it"),
-    (
-        "list",
-        "'help record' names the events that can be recorded",
-    ),
     ("lock", "Linux perf has it"),
     ("mem", "Linux perf has it"),
     ("probe", "Linux perf has it"),

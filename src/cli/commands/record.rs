@@ -8,7 +8,6 @@ mod events;
 mod explain;
 mod masks;
 mod output;
-mod pmus;
 mod rate;
 mod request;
 mod ring_size;

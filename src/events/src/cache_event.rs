@@ -88,6 +88,14 @@ pub(crate) fn all_names() -> Vec<String> {
     (0..CACHE_NAMES.len()).flat_map(names_of).collect()
 }
 
+/// The number of a name that [`all_names`] gives.
+pub(crate) fn config_of(name: &str) -> Option<u64> {
+    match CacheEvent::parse(name)? {
+        CacheEvent::Known(config) => Some(config),
+        CacheEvent::Impossible(_) => None,
+    }
+}
+
 /// The cache that a name begins with, and what follows.
 fn cache(name: &str) -> Option<(usize, &str)> {
     let spellings = CACHE_NAMES.iter().zip(CACHES).enumerate();

@@ -12,6 +12,7 @@ mod error;
 mod filter;
 mod glob;
 mod group;
+pub mod list;
 mod modifier;
 mod names;
 mod nearest;

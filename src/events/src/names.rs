@@ -3,7 +3,7 @@
 use rperf_wire::{EventType, HARDWARE_NAMES, SOFTWARE_NAMES};
 
 /// Second names (EV-01, EV-02 of perf's lists), each with the name that it stands for.
-const ALIASES: [(&str, &str); 7] = [
+pub(crate) const ALIASES: [(&str, &str); 7] = [
     ("cpu-cycles", "cycles"),
     ("branch-instructions", "branches"),
     ("idle-cycles-frontend", "stalled-cycles-frontend"),

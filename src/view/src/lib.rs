@@ -4,6 +4,7 @@ pub mod dump;
 pub mod evlist;
 mod groups;
 pub mod header;
+pub mod list;
 #[cfg(test)]
 mod made;
 pub mod report;

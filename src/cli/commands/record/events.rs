@@ -7,7 +7,7 @@ use rperf_events::tracepoint::Format;
 use rperf_events::{Catalogue, EventSpec, Filter, ParseError, parse};
 use rperf_sys::Tracefs;
 
-use super::pmus::MachinePmus;
+use crate::cli::pmus::MachinePmus;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
 use crate::cli::tracefs::MachineTracepoints;

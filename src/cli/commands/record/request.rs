@@ -10,7 +10,7 @@ use rperf_sys::{CpuList, Program, Sysctl};
 
 use super::call_graph::Chains;
 use super::details::details;
-use super::pmus::MachinePmus;
+use crate::cli::pmus::MachinePmus;
 use super::{cgroups, events, explain, output, rate, ring_size, rotation, timing, user};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
