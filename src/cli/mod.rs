@@ -25,6 +25,7 @@ mod pager;
 mod payloads;
 mod pmus;
 mod product;
+mod sampled;
 mod spool;
 mod stacks;
 mod stream;

@@ -201,7 +201,7 @@ app;main;render;do_syscall_64_[k] 20
 ";
 
 /// The picture's elements after its script ran, with this behind the address.
-fn browse(picture: &Path, state: &str) -> Option<String> {
+pub(super) fn browse(picture: &Path, state: &str) -> Option<String> {
     let browser = ["chromium", "chromium-browser", "google-chrome"];
     let home = picture.parent()?.join("browser");
     let words = [
@@ -223,7 +223,7 @@ fn browse(picture: &Path, state: &str) -> Option<String> {
 }
 
 /// What the element with this id holds.
-fn shown<'t>(page: &'t str, id: &str) -> &'t str {
+pub(super) fn shown<'t>(page: &'t str, id: &str) -> &'t str {
     let from = page
         .split(&format!("id=\"{id}\""))
         .nth(1)

@@ -18,6 +18,7 @@ mod dump;
 mod evlist;
 mod flamegraph;
 mod handmade;
+mod heatmap;
 mod jit;
 mod jobs;
 mod kallsyms;

@@ -7,6 +7,7 @@ mod config;
 mod data;
 mod evlist;
 mod flamegraph;
+mod heatmap;
 mod help;
 mod kallsyms;
 mod list;
@@ -85,6 +86,13 @@ pub(crate) const COMMANDS: &[Entry] = &[
         usage: &["[<options>]", "[<options>] -- <command> [<options>]"],
         build: flamegraph::command,
         run: flamegraph::run,
+    },
+    Entry {
+        name: "heatmap",
+        summary: "Draw when samples were taken, or how long things took, as a heat map",
+        usage: &["[<options>]", "[<options>] --from <event> --to <event>"],
+        build: heatmap::command,
+        run: heatmap::run,
     },
     Entry {
         name: "help",

@@ -1,10 +1,10 @@
 //! The picture: an SVG that needs nothing beside it, and whose script zooms and searches.
 
-use std::fmt::{self, Display};
 use std::io::{self, Write};
 
 use crate::color::{Palette, Rgb, difference};
 use crate::kind::Kind;
+use crate::text::{Escaped, Grouped};
 use crate::tree::{Flame, Frame};
 
 /// Height of a row, in pixels.
@@ -225,44 +225,6 @@ fn fitting(name: &str, width: f64) -> String {
     match room {
         0..3 => String::new(),
         room => name.chars().take(room - 2).chain("..".chars()).collect(),
-    }
-}
-
-/// Text for XML, which takes no control characters.
-struct Escaped<'a>(&'a str);
-
-impl Display for Escaped<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for c in self.0.chars() {
-            match c {
-                '&' => f.write_str("&amp;")?,
-                '<' => f.write_str("&lt;")?,
-                '>' => f.write_str("&gt;")?,
-                '"' => f.write_str("&quot;")?,
-                '\t' => f.write_str(" ")?,
-                c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => {
-                    f.write_str("\u{fffd}")?;
-                }
-                c => write!(f, "{c}")?,
-            }
-        }
-        Ok(())
-    }
-}
-
-/// A number with a comma between every three digits.
-struct Grouped(u64);
-
-impl Display for Grouped {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let digits = self.0.to_string();
-        for (index, digit) in digits.char_indices() {
-            if index > 0 && (digits.len() - index).is_multiple_of(3) {
-                f.write_str(",")?;
-            }
-            write!(f, "{digit}")?;
-        }
-        Ok(())
     }
 }
 

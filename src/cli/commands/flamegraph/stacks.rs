@@ -23,6 +23,7 @@ use crate::cli::findings::{conclude, warn_of_symbols};
 use crate::cli::input::{Input, Opened};
 use crate::cli::jobs::jobs;
 use crate::cli::options::flag;
+use crate::cli::sampled::find_event;
 use crate::cli::stacks::{Folded, source, warn_of_cut};
 use crate::cli::symbol_options::Symbols;
 use crate::cli::symbols::replay;
@@ -119,7 +120,7 @@ impl Question {
     fn read_recording(&self, input: &Input, context: &Context) -> Result<Given, CliError> {
         let data = input.parse(context)?;
         let replay = replay(&data)?;
-        let event = self.event(&replay, input)?;
+        let event = find_event(&replay, &input.path, self.event.as_deref())?;
         let stacks = self.stacks(&replay, event, context)?;
         conclude(&input.path, &replay.diagnostics(), context)?;
         if stacks.is_empty() {
@@ -138,35 +139,6 @@ impl Question {
                 Weighing::Samples => "samples".to_owned(),
                 Weighing::Period => name.to_owned(),
             },
-        })
-    }
-
-    /// The event that is drawn: the one of that name, or the first that has samples.
-    fn event(&self, replay: &Replay<'_>, input: &Input) -> Result<usize, CliError> {
-        let data = replay.data();
-        let mut counted = data.events().iter().zip(replay.sample_counts()).enumerate();
-        let shown = input.path.display();
-        let Some(wanted) = &self.event else {
-            let found = counted.find(|(_, (_, samples))| **samples > 0);
-            let none = || CliError::message(255, format!("The {shown} data has no samples!"));
-            return found.map(|(index, _)| index).ok_or_else(none);
-        };
-        // An event is known with its modifiers and without.
-        let named = |name: &str| {
-            name == wanted
-                || name
-                    .rsplit_once(':')
-                    .is_some_and(|(name, _)| name == wanted)
-        };
-        let found = counted.find(|(_, (event, _))| named(&event.name));
-        found.map(|(index, _)| index).ok_or_else(|| {
-            let names: Vec<&str> = data
-                .events()
-                .iter()
-                .map(|event| event.name.as_str())
-                .collect();
-            CliError::message(255, format!("{shown} has no event '{wanted}'"))
-                .hint(format!("its events: {}", names.join(", ")))
         })
     }
 

@@ -1,0 +1,208 @@
+//! `rperf heatmap`: cells, and the stretch of time that is chosen in a browser.
+
+use std::collections::HashMap;
+use std::fs;
+
+use rperf_testkit::{Bytes, Scratch, skip};
+
+use super::flamegraph::{browse, shown};
+use super::handmade::{Attr, ID, file, record};
+use super::rperf;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// A recording with samples at these times.
+fn recording(times: &[u64]) -> Vec<u8> {
+    let attr = Attr {
+        // PERF_SAMPLE_IP | TID | TIME | IDENTIFIER
+        sample_type: 1 | 2 | 4 | 1 << 16,
+        ..Attr::default()
+    };
+    let sample = |time: &u64| {
+        record(
+            9,
+            2,
+            Bytes::new().u64(ID).u64(0x1004).u32(7).u32(8).u64(*time),
+        )
+    };
+    file(
+        &attr,
+        "x86_64",
+        &times.iter().flat_map(sample).collect::<Vec<u8>>(),
+    )
+}
+
+#[track_caller]
+fn drawn(scratch: &Scratch, words: &[&str]) -> String {
+    let run = rperf(&[&["heatmap", "-o", "heat.svg"], words].concat());
+    let outcome = run.within(scratch.path()).finish().expect("rperf starts");
+    assert_eq!(outcome.status, 0, "{words:?}: {outcome:?}");
+    fs::read_to_string(scratch.path().join("heat.svg")).expect("a picture")
+}
+
+/// Column, row and title of every cell.
+fn cells(picture: &str) -> Vec<(u64, u64, String)> {
+    let number = |cell: &str, name: &str| {
+        let from = cell
+            .split(&format!("data-{name}=\""))
+            .nth(1)
+            .expect("a number");
+        from.split('"')
+            .next()
+            .expect("its end")
+            .parse()
+            .expect("a number")
+    };
+    let cells = picture.split("<rect class=\"c\"").skip(1).map(|cell| {
+        let title = cell.split("<title>").nth(1).expect("a title");
+        let title = title.split("</title>").next().expect("its end");
+        (number(cell, "c"), number(cell, "r"), title.to_owned())
+    });
+    cells.collect()
+}
+
+#[test]
+fn seconds_are_columns_and_a_browser_chooses_a_stretch() {
+    let scratch = Scratch::new();
+    // In a machine that has run for a year.
+    let base = 31_536_000 * SECOND;
+    let times = [0, 5, 20_000_000, SECOND + 999_999_999, 3 * SECOND].map(|time| base + time);
+    scratch
+        .write("perf.data", recording(&times))
+        .expect("a file");
+    let picture = drawn(&scratch, &[]);
+    let expected = [
+        (0, 0, "31536000s, 0 ns: 2 samples"),
+        (0, 1, "31536000.02s, 20 ms: 1 samples"),
+        (1, 49, "31536001.98s, 980 ms: 1 samples"),
+        (3, 0, "31536003s, 0 ns: 1 samples"),
+    ];
+    let found = cells(&picture);
+    let found: Vec<_> = found
+        .iter()
+        .map(|(column, row, title)| (*column, *row, &**title))
+        .collect();
+    assert_eq!(found, expected);
+    assert_eq!(drawn(&scratch, &["-j", "4"]), picture);
+    let part = drawn(&scratch, &["--time", "31536000.000000001,31536002"]);
+    assert_eq!(cells(&part).len(), 3, "{part}");
+
+    let path = scratch.path().join("whole.svg");
+    fs::write(&path, &picture).expect("a file");
+    let Some(page) = browse(&path, "from=1&to=99") else {
+        let test = "commands::heatmap::seconds_are_columns_and_a_browser_chooses_a_stretch";
+        return skip(test, "there is no browser");
+    };
+    let chosen = shown(&page, "chosen").to_owned();
+    assert_eq!(chosen, "--time 31536000.020000000,31536001.999999999");
+    assert_eq!(
+        page.matches("class=\"mark\"").count(),
+        2,
+        "a mark in each column"
+    );
+    // The other way round it is the same, and what it says is understood.
+    let again = browse(&path, "from=99&to=1").expect("the browser is there");
+    assert_eq!(shown(&again, "chosen"), chosen);
+    let (option, stretch) = chosen.split_once(' ').expect("option and stretch");
+    let run = rperf(&["script", "-F", "time", option, stretch]);
+    let outcome = run.within(scratch.path()).finish().expect("rperf starts");
+    assert_eq!(outcome.stdout.lines().count(), 2, "{outcome:?}");
+}
+
+#[test]
+fn durations_are_those_between_the_lines_of_script() {
+    let test = "commands::heatmap::durations_are_those_between_the_lines_of_script";
+    let scratch = Scratch::new();
+    let run = |words: &[&str]| {
+        let run = rperf(words)
+            .within(scratch.path())
+            .env("HOME", scratch.path());
+        run.finish().expect("rperf starts")
+    };
+    let (from, to) = ("syscalls:sys_enter_read", "syscalls:sys_exit_read");
+    let events = format!("{from},{to}");
+    let reads = "cat /proc/cpuinfo /proc/meminfo /proc/stat >/dev/null";
+    let recorded = run(&[
+        "record",
+        "-q",
+        "-o",
+        "perf.data",
+        "-e",
+        &events,
+        "sh",
+        "-c",
+        reads,
+    ]);
+    if recorded.status != 0 {
+        return skip(test, &recorded.stderr);
+    }
+    let script = run(&["script", "-F", "tid,time,event", "--ns"]).stdout;
+    let mut open = HashMap::new();
+    let mut durations = 0;
+    for line in script.lines() {
+        let tid = line.split_whitespace().next().expect("a thread");
+        if line.contains(from) {
+            open.insert(tid, line);
+        } else if open.remove(tid).is_some() {
+            durations += 1;
+        }
+    }
+    assert!(durations > 3, "{script}");
+    for key in [&[][..], &["--key", "common_pid"]] {
+        let picture = drawn(&scratch, &[&["--from", from, "--to", to], key].concat());
+        let counts = cells(&picture).into_iter().map(|(_, _, title)| {
+            let count = title.split(": ").nth(1).expect("a count");
+            count
+                .split(' ')
+                .next()
+                .expect("a number")
+                .parse::<u64>()
+                .expect("a number")
+        });
+        assert_eq!(counts.sum::<u64>(), durations, "{key:?}");
+    }
+    let unknown = run(&["heatmap", "--from", from, "--to", to, "--key", "color"]);
+    assert_eq!(unknown.status, 255);
+    assert!(
+        unknown.stderr.contains("has no field 'color'"),
+        "{unknown:?}"
+    );
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    for (words, said) in [
+        (
+            &["--from", "a"][..],
+            "--from: what takes time has a beginning and an end",
+        ),
+        (
+            &["--key", "a"],
+            "--key: what takes time has a beginning and an end",
+        ),
+        (
+            &["--from", "a", "--to", "b", "-e", "c"],
+            "--event draws samples",
+        ),
+        (&["--rows", "0"], "--rows takes 1 to 1000"),
+    ] {
+        let outcome = super::outcome(&[&["heatmap"], words].concat());
+        assert_eq!(outcome.status, 129, "{words:?}: {outcome:?}");
+        assert!(outcome.stderr.contains(said), "{words:?}: {outcome:?}");
+    }
+    let scratch = Scratch::new();
+    scratch.write("perf.data", recording(&[1])).expect("a file");
+    for (words, said) in [
+        (&["-e", "cycles"][..], "perf.data has no event 'cycles'"),
+        (&["--pid", "1"], "no sample is left to draw"),
+    ] {
+        let run = rperf(&[&["heatmap"], words].concat()).within(scratch.path());
+        let outcome = run.finish().expect("rperf starts");
+        assert_eq!(outcome.status, 255, "{words:?}: {outcome:?}");
+        assert!(outcome.stderr.contains(said), "{words:?}: {outcome:?}");
+        assert!(
+            !scratch.path().join("heatmap.svg").exists(),
+            "nothing is left behind"
+        );
+    }
+}
