@@ -7,20 +7,43 @@ use rperf_testkit::skip;
 use super::{Tool, Tools, assert_alike, settled};
 use crate::tidy::root;
 
-/// Compiler, flags and source.
-const PROGRAMS: &[(&str, &[&str], &str)] = &[
-    ("cc", &["-O2", "-g"], "tests/workloads/inlines.c"),
-    (
-        "c++",
-        &["-O2", "-g"],
-        "src/symbol/tests/workloads/inlines.cpp",
-    ),
-    (
-        "rustc",
-        &["--edition=2024", "-O", "-g"],
-        "tests/workloads/inlines.rs",
-    ),
+/// A program, and how its stacks are taken.
+struct Program {
+    compiler: &'static str,
+    flags: &'static [&'static str],
+    source: &'static str,
+    call_graph: &'static str,
+}
+
+const C: Program = Program {
+    compiler: "cc",
+    flags: &["-O2", "-g"],
+    source: "tests/workloads/inlines.c",
+    call_graph: "dwarf,16384",
+};
+
+const PROGRAMS: &[Program] = &[
+    C,
+    Program {
+        compiler: "c++",
+        source: "src/symbol/tests/workloads/inlines.cpp",
+        ..C
+    },
+    Program {
+        compiler: "rustc",
+        flags: &["--edition=2024", "-O", "-g"],
+        source: "tests/workloads/inlines.rs",
+        ..C
+    },
 ];
+
+/// perf finds no frame information of Go, and what it inlines it shows in unwound stacks alone.
+const GO: Program = Program {
+    compiler: "go",
+    flags: &["build"],
+    source: "tests/workloads/stacks.go",
+    call_graph: "fp",
+};
 
 /// Of so many frames one may differ without a reason that is known here.
 const ONE_OF: usize = 1000;
@@ -131,16 +154,24 @@ fn differing(ours: &[Frame], theirs: &[Frame]) -> Vec<String> {
     different
 }
 
-/// Records `program` and says what differs, if more than one frame of [`ONE_OF`] does.
-fn differing_frames(tools: &Tools, program: &str, recording: &str) -> Vec<String> {
-    let record = ["record", "-q", "-F", "499", "--call-graph", "dwarf,16384"];
+/// Records the program at `binary` and says what differs, if more than one frame of [`ONE_OF`] does.
+fn differing_frames(tools: &Tools, program: &Program, binary: &str) -> Vec<String> {
+    let recording = format!("{}.data", program.compiler);
+    let record = [
+        "record",
+        "-q",
+        "-F",
+        "499",
+        "--call-graph",
+        program.call_graph,
+    ];
     // The more words, the longer the C++ program runs.
-    let words = [&record[..], &["-o", recording, program], &["word"; 30]].concat();
-    assert_eq!(tools.outcome(Tool::Perf, &words).status, 0, "{program}");
-    let (frames, inlined, different) = compare(tools, recording);
+    let words = [&record[..], &["-o", &recording, binary], &["word"; 30]].concat();
+    assert_eq!(tools.outcome(Tool::Perf, &words).status, 0, "{binary}");
+    let (frames, inlined, different) = compare(tools, &recording);
     assert!(
-        frames > 200 && inlined > 20,
-        "{program}: {inlined} inlined of {frames} frames"
+        frames > 200 && (inlined > 20 || program.call_graph == "fp"),
+        "{binary}: {inlined} inlined of {frames} frames"
     );
     if different.len() * ONE_OF > frames {
         different
@@ -149,26 +180,41 @@ fn differing_frames(tools: &Tools, program: &str, recording: &str) -> Vec<String
     }
 }
 
+/// Compares the frames of `program`, if it can be built.
+fn follow(tools: &Tools, program: &Program) -> Result<(), String> {
+    let folder = tools.scratch.path();
+    let binary = folder.join(program.compiler).with_extension("program");
+    let mut command = Command::new(program.compiler);
+    command.args(program.flags).arg("-o").arg(&binary);
+    command.env("GOCACHE", folder.join("go-cache"));
+    let built = command.arg(root().join(program.source)).status();
+    let built = built.map_err(|error| format!("{} does not start: {error}", program.compiler))?;
+    assert!(built.success(), "{} {}", program.compiler, program.source);
+    let binary = binary.to_str().expect("a printable path");
+    assert_alike(&settled(|| differing_frames(tools, program, binary)));
+    Ok(())
+}
+
 #[test]
 fn inlined_functions_and_lines_are_perf_s() {
+    const NAME: &str = "differential::inlines::inlined_functions_and_lines_are_perf_s";
     let Some(tools) = Tools::find() else {
-        return skip(
-            "differential::inlines::inlined_functions_and_lines_are_perf_s",
-            "there is no perf",
-        );
+        return skip(NAME, "there is no perf");
     };
-    let folder = tools.scratch.path();
-    for (compiler, flags, source) in PROGRAMS {
-        let program = folder.join(compiler).with_extension("program");
-        let mut command = Command::new(compiler);
-        command.args(*flags).arg("-o").arg(&program);
-        let built = command.arg(root().join(source)).status();
-        assert!(
-            built.is_ok_and(|status| status.success()),
-            "{compiler} {source}"
-        );
-        let program = program.to_str().expect("a printable path");
-        let recording = format!("{compiler}.data");
-        assert_alike(&settled(|| differing_frames(&tools, program, &recording)));
+    for program in PROGRAMS {
+        if let Err(reason) = follow(&tools, program) {
+            return skip(NAME, &reason);
+        }
+    }
+}
+
+#[test]
+fn symbols_and_lines_of_go_are_perf_s() {
+    const NAME: &str = "differential::inlines::symbols_and_lines_of_go_are_perf_s";
+    let Some(tools) = Tools::find() else {
+        return skip(NAME, "there is no perf");
+    };
+    if let Err(reason) = follow(&tools, &GO) {
+        skip(NAME, &reason);
     }
 }

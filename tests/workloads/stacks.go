@@ -128,11 +128,12 @@ func milliseconds() int64 {
 }
 
 func main() {
-	last := int64(1000)
+	end := milliseconds() + 1000
 	if len(os.Args) > 1 {
-		last, _ = strconv.ParseInt(os.Args[1], 10, 64)
+		if last, err := strconv.ParseInt(os.Args[1], 10, 64); err == nil {
+			end += last - 1000
+		}
 	}
-	end := milliseconds() + last
 	round := &walker{}
 	round.next = round
 	for milliseconds() < end {

@@ -15,6 +15,7 @@ use crate::{Disk, scratch};
 
 const CPP: &str = include_str!("../workloads/inlines.cpp");
 const RUST: &str = include_str!("../workloads/inlines.rs");
+const GO: &str = include_str!("../workloads/inlines.go");
 
 /// Name, file without its folders, line.
 type Frame = (String, String, u32);
@@ -105,15 +106,16 @@ fn theirs(object: &Path, flags: &[&str], addresses: &[(u64, u64)]) -> Option<Vec
     Some(answers.split_off(addresses.len()))
 }
 
-/// Whether only the outermost name differs: addr2line takes that of the symbol where the debug information has none, as
-/// our callers do.
+/// Whether only the outermost name differs: addr2line takes that of the symbol where the debug information has none, or one
+/// without the convention of calls that Go's assembler adds, as our callers do.
 fn is_outer_name(ours: &[Frame], theirs: &[Frame]) -> bool {
-    let Some(((_, _, line), their_inner)) = theirs.split_last() else {
+    let Some(((symbol, _, line), their_inner)) = theirs.split_last() else {
         return false;
     };
     match ours.split_last() {
         Some(((name, _, own_line), inner)) => {
-            name == "??" && own_line == line && inner == their_inner
+            let is_symbol = name == "??" || symbol.strip_suffix(".abi0") == Some(name);
+            is_symbol && own_line == line && inner == their_inner
         }
         None => *line == 0 && their_inner.is_empty(),
     }
@@ -304,6 +306,21 @@ fn programs_in_rust() {
     );
     if run("rustc", &["--edition=2024", "-O", "-g", "-o", to, from]) {
         compare(&object, &object);
+    }
+}
+
+#[test]
+fn programs_in_go() {
+    let dir = scratch("lines-go");
+    let (source, object) = (dir.join("inlines.go"), dir.join("program"));
+    std::fs::write(&source, GO).expect("the source is written");
+    let mut compiler = Command::new("go");
+    compiler.arg("build").arg("-o").args([&object, &source]);
+    let built = compiler.env("GOCACHE", dir.join("cache")).status();
+    if built.is_ok_and(|status| status.success()) {
+        compare(&object, &object);
+    } else {
+        eprintln!("skipped: no compiler for Go");
     }
 }
 
