@@ -134,9 +134,9 @@ impl State {
         Ok(())
     }
 
-    /// The stack pointer is what `register` holds, unless that was popped before.
+    /// The stack pointer is what `register` holds, unless one of them was popped before.
     fn restart(&mut self, register: u8) -> Result<(), Cause> {
-        if self.restores(register) {
+        if self.base.is_none() || self.restores(register) {
             return Err(Cause::BadFrameInfo);
         }
         (self.base, self.offset) = (Some(register), 0);
@@ -302,6 +302,7 @@ mod tests {
         // Nothing is known of what lies on the other stack.
         assert_eq!(run(&[0x8f, 0xff, 0xa0]), Err(Cause::BadFrameInfo));
         assert_eq!(run(&[0x8f, 0xff, 0x00]), Err(Cause::BadFrameInfo));
+        assert_eq!(run(&[0x82, 0x00, 0x94]), Err(Cause::BadFrameInfo));
     }
 
     #[test]

@@ -6,3 +6,4 @@ mod known;
 mod mutation;
 mod program;
 mod property;
+mod readelf;
