@@ -12,8 +12,10 @@ pub enum DsoKind {
     KernelModule,
     /// A program or library on disk.
     User,
-    /// `[vdso]`, `[vdso32]`, `[vdsox32]`.
+    /// `[vdso]`, `[vdsox32]`.
     Vdso,
+    /// `[vdso32]`: that of a process whose addresses have 32 bits.
+    Vdso32,
     /// Code without a file, named by `/tmp/perf-PID.map` of this process.
     PerfMap(u32),
     /// Memory without a file and without code: `//anon`, `[heap]`, `[stack]`.
@@ -80,6 +82,12 @@ impl Dso {
             self.other_pids.truncate(KEPT - 1);
             self.other_pids.push(pid);
         }
+    }
+
+    /// Whether it is the code that the kernel lends to processes.
+    #[must_use]
+    pub fn is_vdso(&self) -> bool {
+        matches!(self.kind, DsoKind::Vdso | DsoKind::Vdso32)
     }
 
     /// Whether it is code of a kernel.

@@ -109,15 +109,17 @@ impl Tasks {
         let pid = mmap.pid.cast_unsigned();
         self.thread(pid, mmap.tid);
         let filename = String::from_utf8_lossy(mmap.filename);
+        let end = mmap.start.saturating_add(mmap.len);
         let named = UserMapping {
             filename: &filename,
+            end,
             prot,
             flags,
             pid,
         };
         let new = TaskMapping {
             start: mmap.start,
-            end: mmap.start.saturating_add(mmap.len),
+            end,
             prot,
             shared: flags & MAP_SHARED != 0,
             offset: mmap.pgoff,

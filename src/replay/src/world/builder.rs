@@ -155,8 +155,10 @@ impl WorldBuilder {
             self.world.threads.seen(pid, mmap.tid);
         }
         let filename = String::from_utf8_lossy(mmap.filename);
+        let end = mmap.start.saturating_add(mmap.len);
         let named = UserMapping {
             filename: &filename,
+            end,
             prot: mapped.prot,
             flags: mapped.flags,
             pid,
@@ -167,14 +169,14 @@ impl WorldBuilder {
         if let Some(dso) = dsos.get_mut(dso) {
             dso.mapped_by(pid);
         }
-        let vdso = named.kind == DsoKind::Vdso;
+        let vdso = matches!(named.kind, DsoKind::Vdso | DsoKind::Vdso32);
         let space = self.process(order, machine, pid);
         self.insert(
             order,
             space,
             Mapping {
                 start: mmap.start,
-                end: mmap.start.saturating_add(mmap.len),
+                end,
                 pgoff: if vdso { 0 } else { mmap.pgoff },
                 dso,
                 prot: mapped.prot,

@@ -29,6 +29,7 @@ impl WorldBuilder {
                 None => {
                     let named = UserMapping {
                         filename: name,
+                        end: u64::MAX,
                         prot: PROT_EXEC,
                         flags: 0,
                         pid: 0,
@@ -150,17 +151,22 @@ impl WorldBuilder {
         let here = self.world.lookup_in(space, Order::MAX, ksymbol.addr);
         let here = here.map(|id| *self.world.mapping(id));
         let end = ksymbol.addr.saturating_add(u64::from(ksymbol.len));
-        if ksymbol.flags & KSYMBOL_UNREGISTER != 0 {
-            let kind = here.map(|mapping| self.world.dso(mapping.dso).kind);
-            if let Some(mapping) = here
-                && kind != Some(DsoKind::Kernel)
-                && let Some(space) = self.world.spaces.get_mut(space.0 as usize)
-            {
+        let unregisters = ksymbol.flags & KSYMBOL_UNREGISTER != 0;
+        if let Some(mapping) = here {
+            let kind = self.world.dso(mapping.dso).kind;
+            // What was announced before is gone, though nobody said so. Kernel and modules have names for their own code.
+            let ends = match unregisters {
+                true => kind != DsoKind::Kernel,
+                false => kind == DsoKind::Bpf,
+            };
+            if !ends {
+                return;
+            }
+            if let Some(space) = self.world.spaces.get_mut(space.0 as usize) {
                 space.insert(order, (mapping.start, mapping.end), None);
             }
-            return;
         }
-        if here.is_some() {
+        if unregisters {
             return;
         }
         let name = String::from_utf8_lossy(ksymbol.name);

@@ -4,7 +4,10 @@ use super::PROT_EXEC;
 use crate::DsoKind;
 
 const MAP_HUGETLB: u32 = 0x40000;
-const VDSO_NAMES: [&str; 3] = ["[vdso]", "[vdso32]", "[vdsox32]"];
+const VDSO_NAMES: [&str; 2] = ["[vdso]", "[vdsox32]"];
+const VDSO32: &str = "[vdso32]";
+/// The end of what addresses of 32 bits reach.
+const END_OF_32_BITS: u64 = 1 << 32;
 
 /// A file name with what it means.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,6 +25,8 @@ pub(crate) struct Named {
 pub struct UserMapping<'a> {
     /// The name in the record.
     pub filename: &'a str,
+    /// The first address behind it.
+    pub end: u64,
     /// `PROT_*` of mmap(2).
     pub prot: u32,
     /// `MAP_*` of mmap(2).
@@ -47,6 +52,8 @@ impl UserMapping<'_> {
             (name, DsoKind::PerfMap(self.pid))
         } else if fileless {
             (self.filename.to_owned(), DsoKind::Memory)
+        } else if self.is_vdso32() {
+            (VDSO32.to_owned(), DsoKind::Vdso32)
         } else if VDSO_NAMES.contains(&self.filename) {
             (self.filename.to_owned(), DsoKind::Vdso)
         } else {
@@ -57,6 +64,12 @@ impl UserMapping<'_> {
             kind,
             identity: fileless,
         }
+    }
+
+    /// The kernel has a vdso for each width of addresses, and calls them all the same.
+    fn is_vdso32(&self) -> bool {
+        let is_low = self.end <= END_OF_32_BITS;
+        self.filename == VDSO32 || is_low && self.filename == "[vdso]"
     }
 }
 

@@ -106,12 +106,11 @@ impl NaiveMachine {
         }
     }
 
-    /// A KSYMBOL record that announces code.
+    /// A KSYMBOL record that announces code, in the place of what is there.
     pub(crate) fn announce(&mut self, piece: Piece) {
-        if find(&self.kernel, piece.start).is_none() {
-            punch(&mut self.kernel, piece.start, piece.end);
-            self.kernel.push(piece);
-        }
+        self.retract(piece.start);
+        punch(&mut self.kernel, piece.start, piece.end);
+        self.kernel.push(piece);
     }
 
     /// A KSYMBOL record that takes code away.

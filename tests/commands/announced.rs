@@ -1,0 +1,168 @@
+//! Code that the kernel announces while it is recorded (KSYMBOL records): BPF programs and trampolines, beside other code
+//! and inside it.
+
+use std::fs;
+
+use rperf_testkit::Bytes;
+
+use super::beside::{Beside, Tool};
+use super::handmade::{Attr, file, record};
+
+const KERNEL: u64 = 0xffff_ffff_8100_0000;
+const MODULE: u64 = 0xffff_ffff_c010_0000;
+const FREE: u64 = 0xffff_ffff_c020_0000;
+/// `PERF_SAMPLE_IP`, `_TID`, `_TIME`.
+const SAMPLE_TYPE: u64 = 1 | 1 << 1 | 1 << 2;
+const KERNEL_MODE: u16 = 1;
+
+/// What happens, one after the other.
+enum Step {
+    Announced(u64, u32, &'static str),
+    Gone(u64),
+    Sampled(u64),
+}
+
+use Step::{Announced, Gone, Sampled};
+
+fn trailer(body: Bytes, time: u64) -> Bytes {
+    body.u32(0).u32(0).u64(time)
+}
+
+fn mapped(start: u64, len: u64, pgoff: u64, name: &str) -> Vec<u8> {
+    let body = Bytes::new().u32(u32::MAX).u32(0).u64(start).u64(len);
+    let body = body.u64(pgoff).text(name, 8);
+    record(1, KERNEL_MODE, trailer(body, 1))
+}
+
+fn symbol(time: u64, start: u64, len: u32, flags: u16, name: &str) -> Vec<u8> {
+    const BPF: u16 = 1;
+    let body = Bytes::new().u64(start).u32(len).u16(BPF).u16(flags);
+    record(17, 0, trailer(body.text(name, 8), time))
+}
+
+/// A recording of a kernel with one module.
+fn recording(steps: &[Step]) -> Vec<u8> {
+    let mut records = mapped(KERNEL, 0x120_0000, KERNEL, "[kernel.kallsyms]_text");
+    records.extend(mapped(MODULE, 0x5000, 0, "[modfoo]"));
+    for (time, step) in (10..).zip(steps) {
+        records.extend(match *step {
+            Announced(start, len, name) => symbol(time, start, len, 0, name),
+            Gone(start) => symbol(time, start, 1, 1, ""),
+            Sampled(ip) => {
+                let body = Bytes::new().u64(ip).u32(0).u32(0).u64(time);
+                record(9, KERNEL_MODE, body)
+            }
+        });
+    }
+    let attr = Attr {
+        sample_type: SAMPLE_TYPE,
+        ..Attr::default()
+    };
+    file(&attr, "x86_64", &records)
+}
+
+const SCRIPT: [&str; 5] = ["script", "-i", "perf.data", "-F", "ip,sym,symoff,dso"];
+
+/// What both tools show of it.
+fn same(beside: &Beside, steps: &[Step]) -> String {
+    let path = beside.path().join("perf.data");
+    fs::write(path, recording(steps)).expect("a recording");
+    let text = beside.assert_same(&SCRIPT);
+    let report = [
+        "report",
+        "-q",
+        "-i",
+        "perf.data",
+        "--stdio",
+        "-s",
+        "dso,sym",
+    ];
+    beside.assert_same(&report);
+    text
+}
+
+#[test]
+fn code_beside_and_inside_other_code() {
+    let test = "commands::announced::code_beside_and_inside_other_code";
+    let Some(beside) = Beside::find(test) else {
+        return;
+    };
+    let text = same(
+        &beside,
+        &[
+            Announced(FREE, 0x100, "bpf_first"),
+            Sampled(FREE + 8),
+            Gone(FREE),
+            Sampled(FREE + 8),
+            Announced(FREE, 0x80, "bpf_second"),
+            Sampled(FREE + 8),
+            Announced(FREE + 0x1000, 0x80, "bpf_trampoline_7"),
+            Sampled(FREE + 0x1010),
+        ],
+    );
+    for name in [
+        "bpf_first+0x8 (",
+        "bpf_second+0x8 (",
+        "bpf_trampoline_7+0x10 (",
+    ] {
+        assert!(text.contains(name), "{text}");
+    }
+    assert!(text.contains("[unknown]"), "{text}");
+    // The kernel and its modules have names for their code.
+    let in_kernel = KERNEL + 0x10_0000;
+    let text = same(
+        &beside,
+        &[
+            Sampled(in_kernel + 8),
+            Announced(in_kernel, 0x40, "bpf_in_kernel"),
+            Sampled(in_kernel + 8),
+            Gone(in_kernel),
+            Sampled(in_kernel + 8),
+        ],
+    );
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].contains("[kernel.kallsyms]"), "{text}");
+    assert!(lines.iter().all(|line| *line == lines[0]), "{text}");
+    let inside = MODULE + 0x1000;
+    let text = same(
+        &beside,
+        &[
+            Announced(inside, 0x40, "bpf_in_module"),
+            Sampled(inside + 8),
+            Sampled(MODULE + 0x100),
+            Gone(inside),
+            Sampled(inside + 8),
+        ],
+    );
+    assert_eq!(text.matches("[unknown] ([modfoo])").count(), 2, "{text}");
+    assert_eq!(text.matches("[unknown] ([unknown])").count(), 1, "{text}");
+}
+
+/// perf names the start of the older code, and goes on to take the rest for it.
+#[test]
+fn code_in_the_place_of_other_code_that_nobody_took_away() {
+    let test = "commands::announced::code_in_the_place_of_other_code_that_nobody_took_away";
+    let Some(beside) = Beside::find(test) else {
+        return;
+    };
+    let steps = [
+        Announced(FREE, 0x100, "bpf_first"),
+        Sampled(FREE + 8),
+        Announced(FREE, 0x80, "bpf_second"),
+        Sampled(FREE + 8),
+        Sampled(FREE + 0x90),
+    ];
+    let path = beside.path().join("perf.data");
+    fs::write(path, recording(&steps)).expect("a recording");
+    let script = beside.outcome(Tool::Rperf, &SCRIPT);
+    let names = script
+        .stdout
+        .lines()
+        .filter_map(|line| line.split_whitespace().nth(1));
+    let names: Vec<&str> = names.collect();
+    assert_eq!(
+        names,
+        ["bpf_first+0x8", "bpf_second+0x8", "[unknown]"],
+        "{script:?}"
+    );
+}
