@@ -38,20 +38,87 @@ fn injected(perf: &Path, scratch: &Scratch, words: &[&str]) -> String {
     outcomes.map(|outcome| outcome.stdout).concat()
 }
 
-#[test]
-fn functions_at_addresses_that_are_used_again_are_told_apart() {
-    let scratch = Scratch::new();
+/// The program, compiled; it writes its dump into the scratch folder.
+fn program(scratch: &Scratch) -> String {
     let program = scratch.path().join("jitdump");
     let mut compiler = Command::new("cc");
-    compiler.args(["-O1", "-o"]).arg(&program);
+    compiler.args(["-O1", "-g", "-o"]).arg(&program);
     let source = root().join("tests/workloads/jitdump.c");
     let built = compiler.arg(source).status().expect("a C compiler");
     assert!(built.success());
+    program.to_str().expect("a printable path").to_owned()
+}
+
+/// The lines of a script in and behind those that name one of these functions.
+fn about<'t>(text: &'t str, functions: &[&str]) -> Vec<[&'t str; 2]> {
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let named = |line: &str| {
+        let symbol = line.split_whitespace().nth(1).unwrap_or_default();
+        let name = symbol.split('+').next().unwrap_or_default();
+        functions.contains(&name)
+    };
+    let pairs = lines.windows(2).filter(|pair| named(pair[0]));
+    pairs.map(|pair| [pair[0], pair[1]]).collect()
+}
+
+#[test]
+fn lines_and_frames_of_dumped_functions() {
+    let scratch = Scratch::new();
+    let program = program(&scratch);
     let folder = scratch.path().to_str().expect("a printable path");
-    let program = program.to_str().expect("a printable path");
+    let record = ["record", "-q", "-o", "perf.data", "-e", "cpu-clock:u"];
+    let options = [
+        "-k",
+        "mono",
+        "-F",
+        "999",
+        "--call-graph",
+        "dwarf,2048",
+        "--",
+    ];
+    let words = [&record[..], &options, &[&program, folder, "40"]].concat();
+    let recorded = done(&scratch, &words);
+    if recorded.status != 0 {
+        return skip(
+            "commands::jit::lines_and_frames_of_dumped_functions",
+            &recorded.stderr,
+        );
+    }
+    let words = ["script", "--no-inline", "-F", "ip,sym,srcline"];
+    let script = done(&scratch, &words);
+    let calls = about(&script.stdout, &["calling"]);
+    assert!(calls.len() > 9, "{script:?}");
+    assert!(
+        calls.iter().all(|call| call[1] == "calling.js:12"),
+        "{calls:?}"
+    );
+    let words: Vec<&str> = script.stdout.split_whitespace().collect();
+    let callers = words.windows(4).filter(|words| words[0] == "calling");
+    // Its frame has no frame pointer: the runtime's table leads out of it.
+    assert!(
+        callers.clone().all(|words| words[3] == "main"),
+        "{script:?}"
+    );
+    assert_eq!(callers.count(), calls.len());
+    let Some(perf) = real_perf() else { return };
+    let words = ["script", "-G", "-F", "ip,sym,symoff,insn,srcline"];
+    let functions = [&PHASES[..], &["looping"]].concat();
+    let ours = done(&scratch, &words);
+    let theirs = injected(&perf, &scratch, &words);
+    let (ours, theirs) = (about(&ours.stdout, &functions), about(&theirs, &functions));
+    let line = |line: &&[&str; 2]| line[1].starts_with("loop.js:22 ");
+    assert!(ours.iter().find(line).is_some(), "{ours:?}");
+    assert_eq!(ours, theirs);
+}
+
+#[test]
+fn functions_at_addresses_that_are_used_again_are_told_apart() {
+    let scratch = Scratch::new();
+    let program = program(&scratch);
+    let folder = scratch.path().to_str().expect("a printable path");
     let record = ["record", "-q", "-o", "perf.data", "-e", "cpu-clock:u"];
     for clock in [&[][..], &["-k", "mono"]] {
-        let rate = ["-F", "1999", "--", program, folder];
+        let rate = ["-F", "1999", "--", &program, folder];
         let words = [&record[..], clock, &rate].concat();
         let recorded = done(&scratch, &words);
         if recorded.status != 0 {

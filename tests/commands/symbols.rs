@@ -2,10 +2,13 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
-use rperf_testkit::{Outcome, Run, Scratch, skip};
+use rperf_testkit::{Bytes, Outcome, Run, Scratch, skip};
 
+use super::beside::{Beside, Tool};
 use crate::kernel::{BUSY, rperf_in};
+use crate::tidy::root;
 
 /// Without the build-id cache that the recording filled.
 fn elsewhere(scratch: &Scratch, words: &[&str]) -> Outcome {
@@ -67,4 +70,119 @@ fn a_program_that_was_replaced_is_said() {
     assert_eq!(kept.status, 0, "{kept:?}");
     let outcome = elsewhere(&scratch, &["report"]);
     assert!(!warned(&outcome), "the cache has it: {outcome:?}");
+}
+
+/// The address of a function in a listing of the kernel.
+fn listed(listing: &str, name: &str) -> Option<u64> {
+    let mut lines = listing.lines().map(str::split_whitespace);
+    let mut line = lines.find(|line| line.clone().nth(2) == Some(name))?;
+    u64::from_str_radix(line.next()?, 16)
+        .ok()
+        .filter(|at| *at != 0)
+}
+
+/// `/proc/kcore` with code from `start` to `end`: instructions of one byte, which tell their addresses.
+fn kcore(start: u64, end: u64) -> Vec<u8> {
+    const OPCODES: [u8; 8] = [0x90, 0xc3, 0xf4, 0xf8, 0xf9, 0xfc, 0xfd, 0xcc];
+    let len = end - start;
+    let header = Bytes::new().raw(b"\x7fELF\x02\x01\x01").raw([0; 9]);
+    let header = header.u16(4).u16(62).u32(1).u64(0).u64(64).u64(0).u32(0);
+    let header = header.u16(64).u16(56).u16(1).u16(0).u16(0).u16(0);
+    let header = header.u32(1).u32(5).u64(0x1000).u64(start).u64(0);
+    let mut file = header.u64(len).u64(len).u64(0x1000).done();
+    file.resize(0x1000, 0);
+    let code = (start..end).map(|address| OPCODES[(address >> 4) as usize % 8]);
+    file.extend(code);
+    file
+}
+
+#[test]
+fn the_kernels_code_is_in_a_copy_of_its_memory() {
+    let test = "commands::symbols::the_kernels_code_is_in_a_copy_of_its_memory";
+    let Some(beside) = Beside::find(test) else {
+        return;
+    };
+    let copy = ["if=/dev/zero", "of=/dev/null", "bs=4k", "count=100000"];
+    let words = ["-e", "cpu-clock:k", "-F", "999", "--", "dd"];
+    let Some(file) = beside.record(Tool::Rperf, "kernel", &[&words[..], &copy].concat()) else {
+        return;
+    };
+    let listing = fs::read_to_string("/proc/kallsyms").expect("the kernel's symbols");
+    let (Some(start), Some(end)) = (listed(&listing, "_stext"), listed(&listing, "_etext")) else {
+        return skip(test, "the kernel's addresses are hidden");
+    };
+    let script = ["script", "-i", &file, "-F", "ip,sym,symoff,dso,insn"];
+    let without = beside.outcome(Tool::Rperf, &script).stdout;
+    let id = beside.outcome(Tool::Rperf, &["buildid-list", "--kernel"]);
+    let copies = beside
+        .path()
+        .join(".debug/[kernel.kcore]")
+        .join(id.stdout.trim());
+    // Of another boot, when the kernel was elsewhere: of no use.
+    for (time, moved) in [("2026010100000000", 0), ("2026010200000000", 0x20_0000)] {
+        let copy = copies.join(time);
+        fs::create_dir_all(&copy).expect("a folder in the cache");
+        let of_then = listing.replace(
+            &format!("{start:x} T _"),
+            &format!("{:x} T _", start + moved),
+        );
+        fs::write(copy.join("kallsyms"), of_then).expect("a listing");
+        fs::write(copy.join("modules"), "").expect("no modules");
+        fs::write(copy.join("kcore"), kcore(start, end)).expect("the kernel's code");
+    }
+    let text = beside.assert_same(&script);
+    assert!(text.lines().all(|line| line.contains(" insn: ")), "{text}");
+    assert_eq!(
+        without.contains(" insn: "),
+        Path::new("/proc/kcore").exists()
+    );
+}
+
+#[test]
+fn the_vdso_of_32_bit_processes() {
+    let test = "commands::symbols::the_vdso_of_32_bit_processes";
+    if !cfg!(target_arch = "x86_64") {
+        return skip(test, "this machine is no x86-64");
+    }
+    let scratch = Scratch::new();
+    let program = scratch.path().join("vdso32");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-m32", "-O1", "-nostdlib", "-static", "-ffreestanding"]);
+    compiler
+        .args(["-fno-stack-protector", "-fno-pic", "-no-pie", "-o"])
+        .arg(&program);
+    compiler.arg(root().join("tests/workloads/vdso32.c"));
+    let built = compiler.status().expect("a C compiler");
+    assert!(built.success());
+    let words = [
+        "record",
+        "-q",
+        "-o",
+        "perf.data",
+        "-e",
+        "cpu-clock:u",
+        "-F",
+        "999",
+    ];
+    let options = [
+        "--call-graph",
+        "dwarf,1024",
+        "--",
+        program.to_str().expect("printable"),
+    ];
+    let recorded = rperf_in(&scratch, &[&words[..], &options].concat());
+    let recorded = recorded.finish().expect("rperf starts");
+    if recorded.status != 0 {
+        return skip(test, &recorded.stderr);
+    }
+    let script = rperf_in(&scratch, &["script", "-F", "ip,sym,dso"]);
+    let script = script.finish().expect("rperf starts").stdout;
+    let frames: Vec<&str> = script.lines().map(str::trim).collect();
+    let is_in = |frame: &str, name: &str| frame.split_whitespace().nth(1) == Some(name);
+    let gettime = "__vdso_clock_gettime";
+    let in_vdso = frames.iter().filter(|frame| frame.ends_with("([vdso32])"));
+    let called = |pair: &&[&str]| is_in(pair[0], gettime) && is_in(pair[1], "ask");
+    let (calls, all) = (frames.windows(2).filter(called).count(), in_vdso.count());
+    // Frame pointers lead out of it, but not in its first instructions; and it calls a function without a name.
+    assert!(calls > 0 && 10 * calls >= 8 * all, "{calls} of {all}");
 }

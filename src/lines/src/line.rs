@@ -1,6 +1,6 @@
 //! One sample as plain data.
 
-use rperf_replay::{CommId, DsoKind, Sample};
+use rperf_replay::{CommId, Sample};
 use rperf_resolve::{Frame, Place, Resolver, SourceLine};
 use rperf_wire::Misc;
 
@@ -197,9 +197,7 @@ impl<'r, 'w> Lines<'r, 'w> {
         let dso = frame.dso.map(|dso| self.resolver.world().dso(dso));
         let source = match (place, dso) {
             // The vdso is in no file, even where a copy of it is known.
-            (Some(line), dso) if dso.is_none_or(|dso| dso.kind != DsoKind::Vdso) => {
-                Source::Line(line)
-            }
+            (Some(line), dso) if dso.is_none_or(|dso| !dso.is_vdso()) => Source::Line(line),
             (_, Some(dso)) => Source::Address {
                 object: &dso.short_name,
                 address: frame.address,

@@ -12,6 +12,7 @@ mod frame;
 mod inline;
 mod jit;
 mod leaf;
+mod made;
 mod object;
 mod resolver;
 mod shown;

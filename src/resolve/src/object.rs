@@ -1,5 +1,6 @@
 //! The symbols of one object: where they are read, and the names that were shown so far.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -7,13 +8,14 @@ use rperf_replay::{Dso, DsoKind, Machine};
 use rperf_symbol::dwarf::FunctionId;
 use rperf_symbol::kallsyms::ModuleSymbols;
 use rperf_symbol::{
-    BuildId, DebugSource, FileBytes, Files, Finding, Images, ObjectKind, ObjectRequest,
+    BuildId, DebugSource, FileBytes, Files, Finding, Images, KernelCode, ObjectKind, ObjectRequest,
     SearchPaths, Symbol, SymbolIndex, SymbolTable, perf_map,
 };
 use rperf_unwind::Cause;
 
 use crate::inline::{Inlines, Reading};
 use crate::jit;
+use crate::made::Made;
 use crate::shown::ShownNames;
 
 /// A loaded object.
@@ -23,6 +25,8 @@ pub(crate) struct Object {
     pub(crate) findings: Vec<Finding>,
     modules: Vec<ModuleSymbols>,
     debug: Option<DebugSource>,
+    /// For code that a runtime dumped.
+    pub(crate) made: Option<Made>,
     /// Read when the first line or inlined function is asked for.
     inlines: OnceLock<Option<Box<Inlines>>>,
     names: ShownNames,
@@ -36,6 +40,7 @@ impl Object {
             findings,
             modules: Vec::new(),
             debug: None,
+            made: None,
             inlines: OnceLock::new(),
             names: ShownNames::default(),
         }
@@ -46,6 +51,11 @@ impl Object {
         let source = self.debug.as_ref()?;
         let read = || Inlines::open(reading, source).map(Box::new);
         self.inlines.get_or_init(read).as_deref()
+    }
+
+    /// The file that symbols and lines come from; `None` for a kernel's listing and other objects without any.
+    pub(crate) fn image(&self) -> Option<&DebugSource> {
+        self.debug.as_ref()
     }
 
     /// Whether there is a file that could have lines.
@@ -125,12 +135,13 @@ impl Sources<'_> {
     /// Reads the symbols of `dso`.
     pub(crate) fn load(&self, dso: &Dso) -> Object {
         let map;
+        let vdso = self.vdso_of(dso);
         let jit_dump = jit::dump_of(self.dsos, dso).map(|(_, path)| path);
         let (kind, path) = match dso.kind {
             DsoKind::Kernel => (ObjectKind::Kernel, Path::new(&dso.long_name)),
             DsoKind::KernelModule => (ObjectKind::KernelModule, Path::new(&dso.long_name)),
             DsoKind::User => (ObjectKind::User, Path::new(&dso.long_name)),
-            DsoKind::Vdso => (ObjectKind::Vdso, Path::new(&dso.long_name)),
+            DsoKind::Vdso | DsoKind::Vdso32 => (ObjectKind::Vdso, Path::new(&dso.long_name)),
             DsoKind::PerfMap(pid) => {
                 map = map_file(pid);
                 (ObjectKind::PerfMap, map.as_path())
@@ -142,7 +153,7 @@ impl Sources<'_> {
         let relocation = dso.relocation.as_ref();
         let request = ObjectRequest {
             build_id: build_id.as_ref(),
-            image: self.vdso.filter(|_| dso.kind == DsoKind::Vdso),
+            image: vdso.as_ref(),
             relocation: relocation.map(|(symbol, address)| (symbol.as_str(), *address)),
             map_start: dso.map_start,
             pid: pid(dso),
@@ -155,26 +166,58 @@ impl Sources<'_> {
         Object {
             modules: loaded.modules,
             debug: loaded.debug,
+            made: loaded.code.map(Made::new),
             ..Object::new(loaded.table, loaded.source, loaded.findings)
         }
+    }
+
+    /// The image of a `[vdso]`, as far as this machine's kernel is the recorded one or nothing is known of that.
+    fn vdso_of(&self, dso: &Dso) -> Option<FileBytes> {
+        match dso.kind {
+            DsoKind::Vdso => self.vdso.cloned(),
+            DsoKind::Vdso32 if self.vdso.is_some() && self.is_of_running_kernel() => {
+                self.files.vdso32()
+            }
+            _ => None,
+        }
+    }
+
+    fn is_of_running_kernel(&self) -> bool {
+        let is_kernel = |dso: &&Dso| dso.kind == DsoKind::Kernel && dso.machine == Machine::Host;
+        let kernel = self.dsos.iter().find(is_kernel);
+        let build_id = kernel.and_then(|kernel| BuildId::from_bytes(kernel.build_id.as_deref()?));
+        build_id.is_none_or(|id| rperf_symbol::is_running_kernel(self.files, self.paths, &id))
     }
 
     /// Finds the files of a user object; `None` for other objects.
     pub(crate) fn images(&self, dso: &Dso) -> Option<Images> {
         let kind = match dso.kind {
             DsoKind::User => ObjectKind::User,
-            DsoKind::Vdso => ObjectKind::Vdso,
+            DsoKind::Vdso | DsoKind::Vdso32 => ObjectKind::Vdso,
             _ => return None,
         };
+        let vdso = self.vdso_of(dso);
         let build_id = dso.build_id.as_deref().and_then(BuildId::from_bytes);
         let request = ObjectRequest {
             build_id: build_id.as_ref(),
-            image: self.vdso.filter(|_| dso.kind == DsoKind::Vdso),
+            image: vdso.as_ref(),
             pid: pid(dso),
             other_pids: other_pids(dso),
             ..ObjectRequest::new(Path::new(&dso.long_name), kind)
         };
         Some(rperf_symbol::images(self.files, self.paths, &request))
+    }
+
+    /// Reads code at run-time addresses out of the memory of `kernel`.
+    pub(crate) fn kernel_code(&self, kernel: &Dso, range: Range<u64>) -> Option<KernelCode> {
+        let build_id = kernel.build_id.as_deref().and_then(BuildId::from_bytes);
+        let relocation = kernel.relocation.as_ref();
+        let request = ObjectRequest {
+            build_id: build_id.as_ref(),
+            relocation: relocation.map(|(symbol, address)| (symbol.as_str(), *address)),
+            ..ObjectRequest::new(Path::new(&kernel.long_name), ObjectKind::Kernel)
+        };
+        rperf_symbol::kernel_code(self.files, self.paths, &request, range)
     }
 
     /// Reads how the frames of a user object's functions are laid out.

@@ -1,20 +1,26 @@
 //! The [`Resolver`]: looks addresses up, loads what it needs for it.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rperf_replay::{Dso, DsoId, DsoKind, Machine, MappingId, World};
-use rperf_symbol::{Budget, FileBytes, Files, SearchPaths, SourceFrame, Symbol, SymbolTable};
-use rperf_unwind::Cause;
+use rperf_symbol::{
+    Budget, FileBytes, Files, KernelCode, SearchPaths, SourceFrame, Symbol, SymbolTable,
+};
+use rperf_unwind::{Cause, ModuleId};
 use rperf_wire::{CpuMode, U64s};
 
 use crate::chain::{self, Split};
+use crate::code::CodeOf;
 use crate::frame::{Frame, Level, Place, SymbolId};
 use crate::inline::{Call, Inlines, Reading, SourceLine};
+use crate::made::Function;
 use crate::object::{Object, Sources};
 
 /// Addresses from here on are the kernel's, on every 64-bit machine that perf runs on.
 const KERNEL_START: u64 = 1 << 63;
+/// Objects go by their [`DsoId`] in stacks, functions that runtimes dumped by numbers from here on.
+const FIRST_MADE: u32 = 1 << 31;
 
 /// Something about an object's symbols that the user may want to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,8 +51,10 @@ pub struct Known {
     objects: Vec<OnceLock<Object>>,
     /// By [`DsoId`]: how the frames of its functions are laid out.
     frames: Vec<OnceLock<Result<rperf_unwind::Object, Cause>>>,
-    /// By [`DsoId`]: the files with the objects' code.
-    code: Vec<OnceLock<Option<FileBytes>>>,
+    /// By [`DsoId`]: where the objects' code is.
+    code: Vec<OnceLock<Option<CodeOf>>>,
+    /// The objects of the functions that runtimes dumped, by the functions' numbers.
+    made: Mutex<Vec<DsoId>>,
 }
 
 impl<'w> Resolver<'w> {
@@ -62,6 +70,7 @@ impl<'w> Resolver<'w> {
             objects: Vec::new(),
             frames: Vec::new(),
             code: Vec::new(),
+            made: Mutex::default(),
         };
         Self::resume(world, files, known)
     }
@@ -203,6 +212,12 @@ impl<'w> Resolver<'w> {
         let index = self
             .object(dso)
             .and_then(|object| object.find(address, mapped.function));
+        // Without a symbol, a place in a module is shown by its distance from the start.
+        let in_module = index.is_none() && self.world.dso(dso).kind == DsoKind::KernelModule;
+        let address = match in_module {
+            true => ip.wrapping_sub(mapped.start).wrapping_add(mapped.pgoff),
+            false => address,
+        };
         Frame {
             ip,
             address,
@@ -243,7 +258,10 @@ impl<'w> Resolver<'w> {
         let Some((inlines, symbol)) = self.look_inside(frame, &mut sources) else {
             calls.push(Call {
                 frame: *frame,
-                place: self.in_file(frame).then_some(SourceLine::UNKNOWN),
+                place: self.made_line(frame).or_else(|| {
+                    let in_file = self.in_file(frame);
+                    in_file.then_some(SourceLine::UNKNOWN)
+                }),
             });
             return;
         };
@@ -284,6 +302,9 @@ impl<'w> Resolver<'w> {
     /// code that is in no file.
     #[must_use]
     pub fn source_line(&self, frame: &Frame) -> Option<SourceLine<'_>> {
+        if let Some(line) = self.made_line(frame) {
+            return Some(line);
+        }
         let object = self.object(frame.dso?)?;
         let Some(inlines) = object.inlines(self.reading()) else {
             return object.has_file().then_some(SourceLine::UNKNOWN);
@@ -294,6 +315,40 @@ impl<'w> Resolver<'w> {
             .frames(self.files, frame.address, &mut sources);
         let innermost = sources.first().map(|source| inlines.place(*source));
         Some(innermost.unwrap_or(SourceLine::UNKNOWN))
+    }
+
+    /// The line of code that a runtime dumped; of functions without lines it is as of files without any.
+    fn made_line(&self, frame: &Frame) -> Option<SourceLine<'_>> {
+        let SymbolId { dso, index } = frame.symbol?;
+        let object = self.object(dso)?;
+        let made = object.made.as_ref()?;
+        let line = made.line(index, &object.symbol(index)?, frame.address);
+        Some(line.unwrap_or(SourceLine::UNKNOWN))
+    }
+
+    /// The function at `frame` if a runtime dumped it, and how far into it the frame is.
+    pub(crate) fn made_at(&self, frame: &Frame) -> Option<(&Function, u64)> {
+        let SymbolId { dso, index } = frame.symbol?;
+        let object = self.object(dso)?;
+        let function = object.made.as_ref()?.function(index, || {
+            let made = self.known.made.lock();
+            let mut made = made.unwrap_or_else(PoisonError::into_inner);
+            let number = u32::try_from(made.len()).unwrap_or_default();
+            made.push(dso);
+            ModuleId(FIRST_MADE | number)
+        })?;
+        let start = object.symbol(index)?.start;
+        Some((function, frame.address.checked_sub(start)?))
+    }
+
+    /// The object that stacks know by this number.
+    pub(crate) fn dso_of(&self, module: ModuleId) -> Option<DsoId> {
+        let Some(made) = module.0.checked_sub(FIRST_MADE) else {
+            return Some(DsoId(module.0));
+        };
+        let all = self.known.made.lock();
+        let all = all.unwrap_or_else(PoisonError::into_inner);
+        all.get(made as usize).copied()
     }
 
     fn in_file(&self, frame: &Frame) -> bool {
@@ -358,11 +413,32 @@ impl<'w> Resolver<'w> {
         loaded.as_ref().map_err(|cause| *cause)
     }
 
-    /// The file with the code of a user object.
-    pub(crate) fn code_file(&self, dso: DsoId) -> Option<&[u8]> {
-        let place = self.known.code.get(dso.0 as usize)?;
-        let open = || Some(self.sources().images(self.world.dso(dso))?.code?.1);
-        place.get_or_init(open).as_deref()
+    /// Where the code of the object at `frame` is.
+    pub(crate) fn code_of(&self, frame: &Frame) -> Option<&CodeOf> {
+        let place = self.known.code.get(frame.dso?.0 as usize)?;
+        place.get_or_init(|| self.find_code(frame)).as_ref()
+    }
+
+    fn find_code(&self, frame: &Frame) -> Option<CodeOf> {
+        let dso = self.world.dso(frame.dso?);
+        if !matches!(dso.kind, DsoKind::Kernel | DsoKind::KernelModule) {
+            let (_, file) = self.sources().images(dso)?.code?;
+            return Some(CodeOf::File(file));
+        }
+        if dso.machine != Machine::Host {
+            return None;
+        }
+        let kernel = self.kernel_of(dso.machine)?;
+        let image = self.object(kernel).and_then(Object::image);
+        if let Some(image) = image.filter(|_| dso.kind == DsoKind::Kernel) {
+            return KernelCode::of_image(image, frame.ip).map(CodeOf::Kernel);
+        }
+        let mapping = self.world.mapping(frame.mapping?);
+        let kernel = self.world.dso(kernel);
+        let code = self
+            .sources()
+            .kernel_code(kernel, mapping.start..mapping.end);
+        code.map(CodeOf::Kernel)
     }
 
     fn sources(&self) -> Sources<'_> {
@@ -386,10 +462,14 @@ impl<'w> Resolver<'w> {
 
     /// The symbols of a module in the kernel's own listing, which names those of all modules.
     fn listed_module(&self, module: &Dso) -> Option<SymbolTable> {
-        let is_kernel = |dso: &Dso| dso.kind == DsoKind::Kernel && dso.machine == module.machine;
-        let kernel = self.world.dsos().iter().position(is_kernel)?;
-        let kernel = self.object(DsoId(u32::try_from(kernel).ok()?))?;
+        let kernel = self.object(self.kernel_of(module.machine)?)?;
         kernel.module(&module.name)
+    }
+
+    fn kernel_of(&self, machine: Machine) -> Option<DsoId> {
+        let is_kernel = |dso: &Dso| dso.kind == DsoKind::Kernel && dso.machine == machine;
+        let kernel = self.world.dsos().iter().position(is_kernel)?;
+        Some(DsoId(u32::try_from(kernel).ok()?))
     }
 }
 

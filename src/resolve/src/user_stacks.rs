@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rperf_replay::{DsoId, Fold, Machine, Sample, World};
+use rperf_replay::{DsoKind, Fold, Machine, Sample, World};
 use rperf_unwind::{
     AddressSpace, Arch, Cause, Code, Ending, ModuleId, Outcome, Registers, Snapshot, Stack,
     Unwinder,
@@ -13,7 +13,7 @@ use rperf_wire::{CpuMode, Endian, PERF_CONTEXT_USER, RegsAbi, U64s};
 use rustc_hash::FxHashMap;
 
 use crate::chain;
-use crate::frame::Place;
+use crate::frame::{Level, Place};
 use crate::resolver::Resolver;
 
 /// `PROT_EXEC` of mmap(2).
@@ -143,7 +143,7 @@ impl<'r, 'w> UserStacks<'r, 'w> {
             let of_cause = counts.iter().filter(|((other, _), _)| *other == cause);
             let stacks = of_cause.clone().map(|(_, stacks)| stacks).sum();
             let objects = of_cause.filter_map(|((_, module), stacks)| {
-                let dso = DsoId((*module)?.0);
+                let dso = self.resolver.dso_of((*module)?)?;
                 Some((stacks, &self.resolver.world().dso(dso).name))
             });
             (stacks > 0).then_some(CutStacks {
@@ -296,9 +296,18 @@ impl AddressSpace for Space<'_, '_> {
             pid,
             order,
         } = self.at;
-        let mapping = world.lookup(machine, CpuMode::User, pid, order, address)?;
-        let mapping = world.mapping(mapping);
-        (mapping.prot & PROT_EXEC != 0).then(|| Code {
+        let id = world.lookup(machine, CpuMode::User, pid, order, address)?;
+        let mapping = world.mapping(id);
+        if mapping.prot & PROT_EXEC == 0 {
+            return None;
+        }
+        if matches!(world.dso(mapping.dso).kind, DsoKind::PerfMap(_)) {
+            let frame = self.resolver.in_mapping(id, address, Level::User);
+            if let Some((function, offset)) = self.resolver.made_at(&frame) {
+                return Some(function.frames(offset));
+            }
+        }
+        Some(Code {
             module: ModuleId(mapping.dso.0),
             offset: mapping.object_address(address),
             object: self.resolver.frames(mapping.dso),

@@ -28,6 +28,38 @@ pub trait Files: Send + Sync {
         Ok(Box::new(io::Cursor::new(self.read(path)?)))
     }
 
+    /// Fills `into` with what stands from `offset` on, for files that are too large to be read: returns how many bytes
+    /// there were.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Files::read`].
+    fn read_at(&self, path: &Path, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.read(path)?;
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        let rest = bytes.get(start..).unwrap_or_default();
+        let count = rest.len().min(into.len());
+        for (to, from) in into.iter_mut().zip(rest) {
+            *to = *from;
+        }
+        Ok(count)
+    }
+
+    /// What is in the folder at `path`, in no order.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the provider meets; providers of single files know no folders.
+    fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
+        let _ = path;
+        Err(io::ErrorKind::NotFound.into())
+    }
+
+    /// The vdso that this machine's kernel maps into processes of 32-bit x86, if it runs such.
+    fn vdso32(&self) -> Option<FileBytes> {
+        None
+    }
+
     /// Whether what `path` says may be believed. A perf map in `/tmp` could be anybody's: the provider
     /// on disk says `false` for one that belongs to neither root nor the current user.
     fn is_trusted(&self, path: &Path) -> bool {
@@ -124,5 +156,15 @@ impl Files for MemoryFiles {
             .get(path)
             .cloned()
             .ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
+        let below = self.files.keys().filter_map(|file| {
+            let name = file.strip_prefix(path).ok()?.components().next()?;
+            Some(path.join(name))
+        });
+        let mut found: Vec<PathBuf> = below.collect();
+        found.dedup();
+        Ok(found)
     }
 }

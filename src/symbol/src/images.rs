@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use object::elf::{SHF_EXECINSTR, SHT_NOBITS};
-
 use crate::build_id::build_id_of_image;
 use crate::candidates;
 use crate::elf::Image;
@@ -46,7 +44,7 @@ pub fn images(files: &dyn Files, paths: &SearchPaths, request: &ObjectRequest<'_
         let is_right = id.is_none_or(|wanted| {
             build_id_of_image(&image).is_some_and(|found| found.matches(wanted))
         });
-        let place = match has_code(&image) {
+        let place = match image.has_code() {
             true => &mut images.code,
             false => &mut images.debug,
         };
@@ -67,13 +65,6 @@ pub fn images(files: &dyn Files, paths: &SearchPaths, request: &ObjectRequest<'_
         images.code = paths.fetch(files, &wanted);
     }
     images
-}
-
-/// Files of debug information keep the headers of the sections of code, without their bytes.
-fn has_code(image: &Image<'_>) -> bool {
-    let is_code = |flags: u64| flags & u64::from(SHF_EXECINSTR) != 0;
-    let mut sections = image.sections.iter();
-    !sections.any(|section| section.kind == SHT_NOBITS && is_code(section.flags))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! `/proc/kallsyms`: `ADDRESS TYPE NAME`, and `[MODULE]` after a tab (proc(5), kernel/kallsyms.c).
 
 use std::io;
+use std::ops::ControlFlow;
 
 use crate::builder::{NewSymbol, TableBuilder};
 use crate::symbol::{Binding, NameForm};
@@ -141,6 +142,35 @@ const CHUNK: usize = 64 << 10;
 /// Those of `source`.
 pub fn read(source: &mut dyn io::Read, relocation: Option<(&str, u64)>) -> io::Result<Kallsyms> {
     let mut collector = Collector::new(relocation);
+    walk(source, |line| {
+        collector.line(line);
+        ControlFlow::Continue(())
+    })?;
+    Ok(collector.finish())
+}
+
+/// Where a listing has the function `name`; nothing behind it is read.
+///
+/// # Errors
+///
+/// Those of `source`.
+pub(crate) fn address_of(source: &mut dyn io::Read, name: &str) -> io::Result<Option<u64>> {
+    let mut address = None;
+    walk(source, |line| {
+        if line.text != name.as_bytes() || !line.as_symbol().is_function {
+            return ControlFlow::Continue(());
+        }
+        address = Some(line.address);
+        ControlFlow::Break(())
+    })?;
+    Ok(address)
+}
+
+/// Reads a listing piece by piece, as long as its lines are wanted.
+fn walk(
+    source: &mut dyn io::Read,
+    mut each: impl FnMut(&Line<'_>) -> ControlFlow<()>,
+) -> io::Result<()> {
     let mut buffer = vec![0; CHUNK];
     let mut filled = 0;
     loop {
@@ -157,13 +187,22 @@ pub fn read(source: &mut dyn io::Read, relocation: Option<(&str, u64)>) -> io::R
         let whole = last.map_or(0, |last| filled + last + 1);
         filled += count;
         if whole > 0 {
-            lines(buffer.get(..whole).unwrap_or_default()).for_each(|line| collector.line(&line));
+            if each_line(buffer.get(..whole), &mut each).is_break() {
+                return Ok(());
+            }
             buffer.copy_within(whole..filled, 0);
             filled -= whole;
         }
     }
-    lines(buffer.get(..filled).unwrap_or_default()).for_each(|line| collector.line(&line));
-    Ok(collector.finish())
+    let _ = each_line(buffer.get(..filled), &mut each);
+    Ok(())
+}
+
+fn each_line(
+    bytes: Option<&[u8]>,
+    mut each: impl FnMut(&Line<'_>) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    lines(bytes.unwrap_or_default()).try_for_each(|line| each(&line))
 }
 
 /// A listing in the making.

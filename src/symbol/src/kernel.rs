@@ -2,12 +2,11 @@
 
 use std::borrow::Cow;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use object::Endianness;
 use object::elf::ET_REL;
 
-use crate::build_id::{build_id_of_notes, image_with_build_id};
+use crate::build_id::image_with_build_id;
 use crate::builder::TableBuilder;
 use crate::candidates;
 use crate::dwarf::{AddressMap, DebugSource};
@@ -15,6 +14,7 @@ use crate::elf::{Adjust, SymbolSource, load_symbols};
 use crate::files::{FileBytes, Files, Part, Wanted};
 use crate::finding::Finding;
 use crate::kallsyms::{self, Kallsyms};
+use crate::listing;
 use crate::load::{Loaded, unreadable};
 use crate::request::{ObjectKind, ObjectRequest, SearchPaths};
 use crate::table::AddressSpace;
@@ -33,7 +33,7 @@ pub(crate) fn load_kernel(
     {
         return loaded;
     }
-    let Some(path) = find_kallsyms(files, paths, request) else {
+    let Some(path) = listing::find(files, paths, request) else {
         if let Some(loaded) = fetch_image(files, paths, request, &mut findings) {
             return loaded;
         }
@@ -49,6 +49,7 @@ pub(crate) fn load_kernel(
         findings,
         debug: None,
         modules: listing.modules,
+        code: None,
     }
 }
 
@@ -70,7 +71,7 @@ pub(crate) fn load_module(
         relocation: None,
         ..*request
     };
-    let Some(path) = find_kallsyms(files, paths, &kernel) else {
+    let Some(path) = listing::find(files, paths, &kernel) else {
         if let Some(loaded) = fetch_image(files, paths, request, &mut findings) {
             return loaded;
         }
@@ -91,6 +92,7 @@ pub(crate) fn load_module(
             findings,
             debug: None,
             modules: Vec::new(),
+            code: None,
         },
         None => {
             findings.push(Finding::NotFound {
@@ -257,49 +259,13 @@ fn read_kernel_image(
         findings: Vec::new(),
         debug,
         modules: Vec::new(),
+        code: None,
     })
 }
 
 fn no_kernel_symbols(request: &ObjectRequest<'_>) -> Option<Finding> {
     let build_id = *request.build_id?;
     Some(Finding::NoKernelSymbols { build_id })
-}
-
-/// The listing of the kernel with the build-id wanted; of the running one, if that isn't known.
-fn find_kallsyms(
-    files: &dyn Files,
-    paths: &SearchPaths,
-    request: &ObjectRequest<'_>,
-) -> Option<PathBuf> {
-    if let Some(path) = &paths.kallsyms_override {
-        return Some(path.clone());
-    }
-    let Some(wanted) = request.build_id else {
-        return Some(paths.kallsyms.clone());
-    };
-    let running = files.read(&paths.kernel_notes).ok();
-    let running = running.and_then(|notes| build_id_of_notes(&notes, native_endian()));
-    if running.is_some_and(|running| running.matches(wanted)) {
-        return Some(paths.kallsyms.clone());
-    }
-    let entry = paths
-        .build_id_cache
-        .as_ref()?
-        .join("[kernel.kallsyms]")
-        .join(wanted.to_string());
-    // Old caches kept the file itself under the id.
-    [entry.join("kallsyms"), entry]
-        .into_iter()
-        .find(|path| files.read(path).is_ok())
-}
-
-/// `/sys/kernel/notes` has the byte order of the machine that runs us.
-fn native_endian() -> Endianness {
-    if cfg!(target_endian = "big") {
-        Endianness::Big
-    } else {
-        Endianness::Little
-    }
 }
 
 fn read_kallsyms(

@@ -23,6 +23,7 @@ mod sysctl;
 mod sysfs;
 mod time_zone;
 mod tracefs;
+mod vdso32;
 mod whole_file;
 mod workload;
 
@@ -46,5 +47,6 @@ pub use sysctl::Sysctl;
 pub use sysfs::{CacheLevel, CpuGroups, CpuPlace, CpuState, Node, Sysfs};
 pub use time_zone::{local_digits, utc_offset};
 pub use tracefs::Tracefs;
+pub use vdso32::vdso32_image;
 pub use whole_file::{make_whole, write_whole};
 pub use workload::{Ended, Program, Workload};

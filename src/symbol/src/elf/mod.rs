@@ -6,7 +6,7 @@ mod symbols;
 pub(crate) mod tiny;
 
 use object::elf::{
-    FileHeader32, FileHeader64, PT_LOAD, PT_NOTE, SHT_DYNSYM, SHT_NOBITS, SHT_SYMTAB,
+    FileHeader32, FileHeader64, PT_LOAD, PT_NOTE, SHF_EXECINSTR, SHT_DYNSYM, SHT_NOBITS, SHT_SYMTAB,
 };
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::{Endianness, FileKind};
@@ -102,6 +102,13 @@ impl<'a> Image<'a> {
     }
 
     /// The first section called `name`, with its number.
+    /// Files of debug information keep the headers of the sections of code, without their bytes.
+    pub(crate) fn has_code(&self) -> bool {
+        let is_code = |flags: u64| flags & u64::from(SHF_EXECINSTR) != 0;
+        let mut sections = self.sections.iter();
+        !sections.any(|section| section.kind == SHT_NOBITS && is_code(section.flags))
+    }
+
     pub(crate) fn section_by_name(&self, name: &[u8]) -> Option<(usize, &Section<'a>)> {
         self.sections
             .iter()

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use crate::dwarf::DebugSource;
 use crate::files::Files;
 use crate::finding::Finding;
+use crate::jit_dump::JitCode;
 use crate::kallsyms::ModuleSymbols;
 use crate::kernel;
 use crate::request::{ObjectKind, ObjectRequest, SearchPaths};
@@ -29,6 +30,8 @@ pub struct Loaded {
     pub debug: Option<DebugSource>,
     /// With [`ObjectKind::Kernel`] out of kallsyms: the symbols of modules, which the same listing has.
     pub modules: Vec<ModuleSymbols>,
+    /// With [`ObjectKind::PerfMap`] out of a dump: what it has of its functions besides their names.
+    pub code: Option<JitCode>,
 }
 
 impl Loaded {
@@ -39,6 +42,7 @@ impl Loaded {
             findings,
             debug: None,
             modules: Vec::new(),
+            code: None,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{Loaded, unreadable};
 use crate::files::{FileBytes, Files};
 use crate::finding::Finding;
-use crate::jit_dump::{self, JitDump};
+use crate::jit_dump::{self, JitCode, JitDump};
 use crate::perf_map;
 use crate::request::{ObjectRequest, seen_by};
 use crate::table::{AddressSpace, SymbolTable};
@@ -22,11 +22,16 @@ pub(super) fn load(files: &dyn Files, request: &ObjectRequest<'_>) -> Loaded {
                 count: map.bad_lines,
             });
         }
-        return loaded(map.table, path, findings);
+        return loaded((map.table, None), path, findings);
     }
     match dump_of(files, request, &mut findings) {
-        Some((path, dump)) if request.by_number => loaded(dump.into_numbered(), path, findings),
-        Some((path, dump)) => loaded(dump.last_functions(), path, findings),
+        Some((path, dump)) => {
+            let (table, code) = match request.by_number {
+                true => dump.into_numbered(),
+                false => dump.last_functions(),
+            };
+            loaded((table, Some(code)), path, findings)
+        }
         None => Loaded::nothing(AddressSpace::Runtime, findings),
     }
 }
@@ -99,13 +104,16 @@ fn read(files: &dyn Files, path: &Path, findings: &mut Vec<Finding>) -> Option<F
     Some(bytes)
 }
 
-fn loaded(table: SymbolTable, source: PathBuf, findings: Vec<Finding>) -> Loaded {
+fn loaded(
+    (table, code): (SymbolTable, Option<JitCode>),
+    source: PathBuf,
+    findings: Vec<Finding>,
+) -> Loaded {
     Loaded {
         table,
         source,
-        findings,
-        debug: None,
-        modules: Vec::new(),
+        code,
+        ..Loaded::nothing(AddressSpace::Runtime, findings)
     }
 }
 

@@ -252,6 +252,7 @@ fn read_tables(
         findings,
         debug: Some(debug),
         modules: Vec::new(),
+        code: None,
     }
 }
 

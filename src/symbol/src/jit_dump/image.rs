@@ -1,0 +1,211 @@
+//! One dumped function as an ELF file in memory, for those who read code and frames out of ELF files.
+//!
+//! It is laid out like the files that `perf inject --jit` writes: runtimes compute the addresses in their frame tables for
+//! these distances.
+
+use std::ops::Range;
+
+use object::elf::{
+    ELFCLASS64, ELFDATA2LSB, ELFDATA2MSB, ELFMAG, ET_DYN, EV_CURRENT, PF_R, PF_X, PT_LOAD,
+    SHF_ALLOC, SHF_EXECINSTR, SHT_NULL, SHT_PROGBITS, SHT_STRTAB,
+};
+
+use crate::files::FileBytes;
+
+/// Where the code begins, in the file and in memory.
+const TEXT: usize = 0x80;
+const FILE_HEADER: u16 = 64;
+const PROGRAM_HEADER: u16 = 56;
+const SECTION_HEADER: u16 = 64;
+/// The names of the sections, and where each begins.
+const NAMES: &[u8] = b"\0.text\0.eh_frame\0.shstrtab\0";
+const TEXT_NAME: u32 = 1;
+const FRAMES_NAME: u32 = 7;
+const NAMES_NAME: u32 = 17;
+
+/// The ELF file of a function.
+#[derive(Debug, Clone)]
+pub struct JitImage {
+    /// All of it.
+    pub file: FileBytes,
+    /// Where the code is in it, which is also its address there.
+    pub text: Range<usize>,
+}
+
+/// What goes into it.
+pub(super) struct Parts<'a> {
+    pub(super) big: bool,
+    /// `EM_*`.
+    pub(super) machine: u16,
+    pub(super) code: &'a [u8],
+    /// `.eh_frame`; nothing where the runtime told nothing.
+    pub(super) frames: &'a [u8],
+}
+
+struct Section {
+    name: u32,
+    kind: u32,
+    flags: u32,
+    at: Range<usize>,
+}
+
+impl Parts<'_> {
+    pub(super) fn build(&self) -> JitImage {
+        let text = TEXT..TEXT + self.code.len();
+        let frames_start = text.end.next_multiple_of(8);
+        let frames = frames_start..frames_start + self.frames.len();
+        let names = frames.end..frames.end + NAMES.len();
+        let sections = [
+            Section::new(0, SHT_NULL, 0, 0..0),
+            Section::new(
+                TEXT_NAME,
+                SHT_PROGBITS,
+                SHF_ALLOC | SHF_EXECINSTR,
+                text.clone(),
+            ),
+            Section::new(FRAMES_NAME, SHT_PROGBITS, SHF_ALLOC, frames),
+            Section::new(NAMES_NAME, SHT_STRTAB, 0, names.clone()),
+        ];
+        let headers = names.end.next_multiple_of(8);
+        let mut out = Writer {
+            big: self.big,
+            bytes: Vec::with_capacity(headers + sections.len() * usize::from(SECTION_HEADER)),
+        };
+        out.file_header(self.machine, headers, sections.len());
+        out.program_header(&text);
+        out.part(text.start, self.code);
+        out.part(frames_start, self.frames);
+        out.part(names.start, NAMES);
+        out.part(headers, &[]);
+        for section in &sections {
+            out.section_header(section);
+        }
+        JitImage {
+            file: out.bytes.into(),
+            text,
+        }
+    }
+}
+
+impl Section {
+    fn new(name: u32, kind: u32, flags: u32, at: Range<usize>) -> Self {
+        Self {
+            name,
+            kind,
+            flags,
+            at,
+        }
+    }
+}
+
+/// Writes numbers in either byte order.
+struct Writer {
+    big: bool,
+    bytes: Vec<u8>,
+}
+
+impl Writer {
+    fn half(&mut self, number: u16) {
+        self.bytes.extend(match self.big {
+            true => number.to_be_bytes(),
+            false => number.to_le_bytes(),
+        });
+    }
+
+    fn word(&mut self, number: u32) {
+        self.bytes.extend(match self.big {
+            true => number.to_be_bytes(),
+            false => number.to_le_bytes(),
+        });
+    }
+
+    fn long(&mut self, number: usize) {
+        let number = number as u64;
+        self.bytes.extend(match self.big {
+            true => number.to_be_bytes(),
+            false => number.to_le_bytes(),
+        });
+    }
+
+    /// Bytes at an offset at or behind the end.
+    fn part(&mut self, offset: usize, bytes: &[u8]) {
+        self.bytes.resize(offset.max(self.bytes.len()), 0);
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// `Elf64_Ehdr` of elf(5).
+    fn file_header(&mut self, machine: u16, section_headers: usize, sections: usize) {
+        let order = if self.big { ELFDATA2MSB } else { ELFDATA2LSB };
+        self.bytes.extend(ELFMAG);
+        self.bytes.extend([ELFCLASS64, order, EV_CURRENT]);
+        self.bytes.extend([0; 9]);
+        self.half(ET_DYN);
+        self.half(machine);
+        self.word(u32::from(EV_CURRENT));
+        self.long(TEXT);
+        self.long(usize::from(FILE_HEADER));
+        self.long(section_headers);
+        self.word(0);
+        for number in [FILE_HEADER, PROGRAM_HEADER, 1, SECTION_HEADER] {
+            self.half(number);
+        }
+        // The names are the last section.
+        self.half(sections as u16);
+        self.half(sections as u16 - 1);
+    }
+
+    /// `Elf64_Phdr` of elf(5).
+    fn program_header(&mut self, text: &Range<usize>) {
+        self.word(PT_LOAD);
+        self.word(PF_R | PF_X);
+        let (start, size) = (text.start, text.len());
+        for number in [start, start, start, size, size, 1] {
+            self.long(number);
+        }
+    }
+
+    /// `Elf64_Shdr` of elf(5).
+    fn section_header(&mut self, section: &Section) {
+        self.word(section.name);
+        self.word(section.kind);
+        self.long(section.flags as usize);
+        self.long(section.at.start);
+        self.long(section.at.start);
+        self.long(section.at.len());
+        self.word(0);
+        self.word(0);
+        self.long(1);
+        self.long(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use object::{Architecture, Object as _, ObjectSection as _, ObjectSegment as _};
+
+    use super::*;
+
+    #[test]
+    fn an_elf_reader_finds_code_and_frames() {
+        for big in [false, true] {
+            let parts = Parts {
+                big,
+                machine: object::elf::EM_AARCH64,
+                code: &[1, 2, 3],
+                frames: &[4; 13],
+            };
+            let image = parts.build();
+            assert_eq!(&image.file[image.text.clone()], [1, 2, 3]);
+            let file = object::File::parse(&*image.file).unwrap();
+            assert_eq!(file.architecture(), Architecture::Aarch64);
+            assert_eq!(file.is_little_endian(), !big);
+            let frames = file.section_by_name(".eh_frame").unwrap();
+            assert_eq!(
+                (frames.address(), frames.data().unwrap()),
+                (0x88, &[4; 13][..])
+            );
+            let segment = file.segments().next().unwrap();
+            assert_eq!((segment.address(), segment.file_range()), (0x80, (0x80, 3)));
+        }
+    }
+}

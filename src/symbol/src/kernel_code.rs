@@ -1,0 +1,163 @@
+//! The code of a kernel: out of its memory (`/proc/kcore` and copies of it), or out of a vmlinux.
+
+use std::ops::Range;
+
+use crate::dwarf::{AddressMap, DebugSource};
+use crate::elf::{Image, Segment};
+use crate::files::{FileBytes, Files};
+use crate::listing;
+use crate::request::{ObjectRequest, SearchPaths};
+
+/// What is read of a kcore to get to its program headers.
+const HEADERS: usize = 64 << 10;
+/// More code than this no kernel has: a mapping that says so is a wrong one.
+const MAX_CODE: u64 = 256 << 20;
+
+/// Code of a kernel at run-time addresses.
+#[derive(Debug, Clone)]
+pub struct KernelCode {
+    /// An ELF file, or the start of one, that says which machine's code it is.
+    pub header: FileBytes,
+    start: u64,
+    bytes: FileBytes,
+    within: Range<usize>,
+}
+
+impl KernelCode {
+    /// The code from `address` on.
+    #[must_use]
+    pub fn at(&self, address: u64) -> Option<&[u8]> {
+        let code = self.bytes.get(self.within.clone())?;
+        code.get(usize::try_from(address.checked_sub(self.start)?).ok()?..)
+    }
+
+    /// The code of a vmlinux around `address`.
+    #[must_use]
+    pub fn of_image(image: &DebugSource, address: u64) -> Option<Self> {
+        let AddressMap::Shift(distance) = image.addresses else {
+            return None;
+        };
+        let parsed = Image::parse(&image.bytes).ok()?;
+        let segment = holder(&parsed, address.wrapping_sub(distance))?;
+        // Files of debug information keep the headers without the bytes.
+        if !parsed.has_code() {
+            return None;
+        }
+        let offset = usize::try_from(segment.offset).ok()?;
+        let end = offset.checked_add(usize::try_from(segment.memory_size).ok()?)?;
+        Some(Self {
+            header: image.bytes.clone(),
+            start: segment.address.wrapping_add(distance),
+            bytes: image.bytes.clone(),
+            within: offset..end.min(image.bytes.len()),
+        })
+    }
+}
+
+/// The code at the addresses `range`, out of the memory of the kernel that `kernel` asks for; `None` where that can't be
+/// read, or is of another boot.
+#[must_use]
+pub fn kernel_code(
+    files: &dyn Files,
+    paths: &SearchPaths,
+    kernel: &ObjectRequest<'_>,
+    range: Range<u64>,
+) -> Option<KernelCode> {
+    let listing = listing::find(files, paths, kernel)?;
+    let memory = listing::memory_of(files, &listing, kernel)?;
+    let mut header = vec![0; HEADERS];
+    let count = files.read_at(&memory, 0, &mut header).ok()?;
+    header.truncate(count);
+    let image = Image::parse(&header).ok()?;
+    let segment = holder(&image, range.start)?;
+    let inside = range.start - segment.address;
+    let wanted = range.end.checked_sub(range.start)?;
+    let len = wanted.min(segment.memory_size - inside).min(MAX_CODE);
+    let mut code = vec![0; usize::try_from(len).ok()?];
+    let offset = segment.offset.checked_add(inside)?;
+    let count = files.read_at(&memory, offset, &mut code).ok()?;
+    code.truncate(count);
+    drop(image);
+    Some(KernelCode {
+        header: header.into(),
+        start: range.start,
+        within: 0..code.len(),
+        bytes: code.into(),
+    })
+}
+
+fn holder(image: &Image<'_>, address: u64) -> Option<Segment> {
+    let mut segments = image.segments.iter();
+    let holds = |segment: &&Segment| {
+        let inside = address.checked_sub(segment.address);
+        inside.is_some_and(|inside| inside < segment.memory_size)
+    };
+    segments.find(holds).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::{MemoryFiles, ObjectKind};
+
+    const START: u64 = 0xffff_ffff_8100_0000;
+    const LISTING: &str = "ffffffff81000000 D _text\nffffffff81000000 T _text\n";
+
+    /// An ELF file with 16 bytes of code at `START`, and a hole behind them.
+    fn kcore() -> Vec<u8> {
+        let mut file = b"\x7fELF\x02\x01\x01".to_vec();
+        file.resize(16, 0);
+        let halves = |file: &mut Vec<u8>, numbers: &[u16]| {
+            file.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+        };
+        halves(&mut file, &[4, 62, 1, 0]);
+        let longs = |file: &mut Vec<u8>, numbers: &[u64]| {
+            file.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+        };
+        longs(&mut file, &[0, 64, 0]);
+        halves(&mut file, &[0, 0, 64, 56, 1, 0, 0, 0]);
+        halves(&mut file, &[1, 0, 5, 0]);
+        longs(&mut file, &[120, START, 0, 16, 16, 1]);
+        file.extend(0..16);
+        file
+    }
+
+    fn code(listings: &[(&str, &str)], moved: u64, range: Range<u64>) -> Option<Vec<u8>> {
+        let mut files = MemoryFiles::new();
+        for (folder, listing) in listings {
+            let folder = Path::new(folder);
+            files.insert(folder.join("kallsyms"), listing.as_bytes().to_vec());
+            files.insert(folder.join("kcore"), kcore());
+        }
+        let id = crate::BuildId::from_bytes(&[0xab; 20])?;
+        let paths = SearchPaths::new(Some("/cache".into()));
+        let mut kernel = ObjectRequest::new(Path::new("[kernel.kallsyms]"), ObjectKind::Kernel);
+        kernel.build_id = Some(&id);
+        kernel.relocation = Some(("_text", START + moved));
+        let found = kernel_code(&files, &paths, &kernel, range.clone())?;
+        assert!(found.header.starts_with(b"\x7fELF"));
+        assert!(found.at(range.start - 1).is_none());
+        Some(found.at(range.start)?.to_vec())
+    }
+
+    #[test]
+    fn code_comes_from_the_memory_of_the_recorded_boot() {
+        let copies = format!("/cache/[kernel.kcore]/{}", "ab".repeat(20));
+        let copies = [format!("{copies}/1"), format!("{copies}/2")];
+        let at = |range| code(&[(&copies[0], LISTING), (&copies[1], "")], 0, range);
+        assert_eq!(at(START..START + 4), Some(vec![0, 1, 2, 3]));
+        assert_eq!(at(START + 14..u64::MAX), Some(vec![14, 15]));
+        assert_eq!(at(START + 16..START + 20), None);
+        assert_eq!(at(START + 4..START), None);
+        let listed = [(copies[0].as_str(), LISTING)];
+        assert_eq!(
+            code(&listed, 0x20_0000, START..START + 4),
+            None,
+            "it was elsewhere"
+        );
+        // The running kernel isn't known to be the one that was recorded.
+        assert_eq!(code(&[("/proc", LISTING)], 0, START..START + 4), None);
+    }
+}

@@ -1,0 +1,145 @@
+//! The vdso of 32-bit x86 processes: the kernel of a 64-bit machine maps it into no process of 64 bits, and it is in no file.
+//! A program of a few instructions that writes out its own is run for it.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::fd::{AsRawFd as _, FromRawFd as _};
+use std::process::{Command, Stdio};
+
+/// More than any vdso has; what is not mapped behind it isn't written.
+const MAX_SIZE: u32 = 0x4000;
+/// Where programs of 32 bits are usually loaded to.
+const BASE: u32 = 0x0804_8000;
+const FILE_HEADER: u32 = 52;
+const PROGRAM_HEADER: u32 = 32;
+/// `MFD_EXEC` of linux/memfd.h, which Linux before 6.3 doesn't know.
+const MFD_EXEC: libc::c_uint = 0x10;
+
+/// Looks its vdso up in the auxiliary vector (getauxval(3)) and writes it to its standard output.
+const CODE: [u8; 50] = [
+    0x8b,
+    0x0c,
+    0x24, // mov (%esp),%ecx: the number of arguments
+    0x8d,
+    0x74,
+    0x8c,
+    0x08, // lea 8(%esp,%ecx,4),%esi: the environment
+    0xfc, // cld
+    0xad, // 1: lods
+    0x85,
+    0xc0, // test %eax,%eax
+    0x75,
+    0xfb, // jne 1b
+    0xad, // 2: lods: a key of the vector
+    0x91, // xchg %eax,%ecx
+    0xad, // lods: its value
+    0xe3,
+    0x17, // jecxz 3f
+    0x83,
+    0xf9,
+    0x21, // cmp $AT_SYSINFO_EHDR,%ecx
+    0x75,
+    0xf6, // jne 2b
+    0x91, // xchg %eax,%ecx
+    0xba,
+    MAX_SIZE as u8,
+    (MAX_SIZE >> 8) as u8,
+    0,
+    0, // mov $MAX_SIZE,%edx
+    0xbb,
+    1,
+    0,
+    0,
+    0, // mov $1,%ebx
+    0xb8,
+    4,
+    0,
+    0,
+    0, // mov $4,%eax: write(2)
+    0xcd,
+    0x80, // int $0x80
+    0xb8,
+    1,
+    0,
+    0,
+    0, // 3: mov $1,%eax: exit(2)
+    0x31,
+    0xdb, // xor %ebx,%ebx
+    0xcd,
+    0x80, // int $0x80
+];
+
+/// The pages of the vdso that this machine's kernel maps into 32-bit processes.
+///
+/// # Errors
+/// [`io::ErrorKind::Unsupported`] on other machines than x86-64; what starting a 32-bit program reports, which not every
+/// kernel runs; [`io::ErrorKind::NotFound`] if it has no vdso.
+pub fn vdso32_image() -> io::Result<Vec<u8>> {
+    if !cfg!(target_arch = "x86_64") {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    let mut file = memory_file()?;
+    file.write_all(&program())?;
+    let mut command = Command::new(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    command
+        .env_clear()
+        .stdin(Stdio::null())
+        .stderr(Stdio::null());
+    let image = command.output()?.stdout;
+    if !image.starts_with(b"\x7fELF") {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    Ok(image)
+}
+
+/// An ELF file with one segment: its headers and the code.
+fn program() -> Vec<u8> {
+    let size = FILE_HEADER + PROGRAM_HEADER + CODE.len() as u32;
+    let mut file = b"\x7fELF\x01\x01\x01".to_vec();
+    file.resize(16, 0);
+    let halves = |file: &mut Vec<u8>, numbers: &[u16]| {
+        file.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+    };
+    let words = |file: &mut Vec<u8>, numbers: &[u32]| {
+        file.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+    };
+    // `Elf32_Ehdr` of elf(5): an executable for EM_386.
+    halves(&mut file, &[2, 3]);
+    let entry = BASE + FILE_HEADER + PROGRAM_HEADER;
+    words(&mut file, &[1, entry, FILE_HEADER, 0, 0]);
+    let sizes = [FILE_HEADER as u16, PROGRAM_HEADER as u16, 1, 0, 0, 0];
+    halves(&mut file, &sizes);
+    // `Elf32_Phdr`: PT_LOAD, readable and executable.
+    words(&mut file, &[1, 0, BASE, BASE, size, size, 5, 0x1000]);
+    file.extend(CODE);
+    file
+}
+
+fn memory_file() -> io::Result<File> {
+    let make = |flags| {
+        // SAFETY: the name is a C string that outlives the call.
+        let descriptor = unsafe { libc::memfd_create(c"vdso32".as_ptr(), flags) };
+        if descriptor < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor was made just now and belongs to nobody else.
+        Ok(unsafe { File::from_raw_fd(descriptor) })
+    };
+    make(libc::MFD_CLOEXEC | MFD_EXEC).or_else(|_| make(libc::MFD_CLOEXEC))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_a_32_bit_image_where_such_programs_run() {
+        let Ok(image) = vdso32_image() else {
+            // This kernel runs no 32-bit programs.
+            return;
+        };
+        assert_eq!(image[4], 1, "ELFCLASS32");
+        assert_eq!(image[18], 3, "EM_386");
+        assert_eq!(image.len() % 4096, 0);
+    }
+}
