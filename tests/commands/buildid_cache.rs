@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use rperf_testkit::{Outcome, Scratch};
+use rperf_testkit::{Bytes, Outcome, Scratch};
 
 use super::beside::{BOTH, Beside, Tool};
 use super::rperf;
@@ -174,4 +174,97 @@ fn what_cannot_be_added_is_named_and_the_rest_is_done() {
     let none = none.finish().expect("rperf starts");
     assert_eq!((none.status, &*none.stdout), (255, ""));
     assert!(none.stderr.starts_with("there is no build-id cache\n"));
+}
+
+/// The copies of the kernel's memory in the cache: the time of each without its digits, mode, bytes.
+fn kernels(cache: &Path) -> Vec<(String, u32, Vec<u8>)> {
+    let is_time = |name: &str| name.len() == 16 && name.bytes().all(|byte| byte.is_ascii_digit());
+    let files = tree(cache)
+        .into_iter()
+        .filter(|(below, _)| cache.join(below).is_file());
+    files
+        .map(|(below, _)| {
+            let path = cache.join(&below);
+            let parts = below
+                .components()
+                .map(|part| part.as_os_str().to_string_lossy());
+            let parts = parts.map(|part| if is_time(&part) { "TIME".into() } else { part });
+            let name: Vec<_> = parts.collect();
+            let mode = fs::metadata(&path).expect("it is there").mode();
+            (
+                name.join("/"),
+                mode,
+                fs::read(&path).expect("it can be read"),
+            )
+        })
+        .collect()
+}
+
+/// A kernel of three pages, and a module of two behind a gap.
+fn kcore() -> Vec<u8> {
+    let header = Bytes::new().raw(b"\x7fELF\x02\x01\x01").raw([0; 9]);
+    let header = header.u16(4).u16(62).u32(1).u64(0).u64(64).u64(0).u32(0);
+    let header = header.u16(64).u16(56).u16(2).u16(0).u16(0).u16(0);
+    let segment = |header: Bytes, offset: u64, address: u64, size: u64| {
+        let header = header.u32(1).u32(7).u64(offset).u64(address).u64(0);
+        header.u64(size).u64(size).u64(0x1000)
+    };
+    let header = segment(header, 0x2000, 0xffff_ffff_c000_0000, 0x10000);
+    let header = segment(header, 0x20000, 0xffff_ffff_8100_0000, 0x3800);
+    let mut file = header.done();
+    file.extend((file.len()..0x23800).map(|at| (at >> 4) as u8));
+    file
+}
+
+#[test]
+fn the_kernels_memory_is_kept_as_perf_keeps_it() {
+    let Some(beside) = Beside::find("the_kernels_memory_is_kept_as_perf_keeps_it") else {
+        return;
+    };
+    let root = beside.path().join("root");
+    fs::create_dir_all(root.join("sys/kernel")).expect("a folder in scratch");
+    fs::create_dir_all(root.join("proc")).expect("a folder in scratch");
+    let notes = Bytes::new()
+        .u32(4)
+        .u32(20)
+        .u32(3)
+        .raw(b"GNU\0")
+        .raw([0xab; 20]);
+    let listing =
+        "ffffffff81000010 T _stext\nffffffff81002008 T _etext\nffffffffc0004000 t f\t[m]\n";
+    let modules = "m 8192 0 - Live 0xffffffffc0004000\n";
+    let write = |path: &str, bytes: &[u8]| fs::write(root.join(path), bytes).expect("a file");
+    write("sys/kernel/notes", &notes.done());
+    write("proc/kallsyms", listing.as_bytes());
+    write("proc/modules", modules.as_bytes());
+    write("proc/kcore", &kcore());
+    let cache = beside.path().join(".debug");
+    let add = ["buildid-cache", "-v", "-k", "root/proc/kcore"];
+    let kept = BOTH.map(|tool| {
+        let _ = fs::remove_dir_all(&cache);
+        for said in [
+            "kcore added to build-id cache directory ",
+            "same kcore found in ",
+        ] {
+            let outcome = beside.outcome(tool, &add);
+            assert_eq!(outcome.status, 0, "{tool:?}");
+            assert!(outcome.stderr.contains(said), "{tool:?} {}", outcome.stderr);
+        }
+        kernels(&cache)
+    });
+    let [perf, rperf] = &kept;
+    assert_eq!(perf.len(), 3);
+    for (theirs, ours) in perf.iter().zip(rperf) {
+        assert_eq!((&theirs.0, theirs.1), (&ours.0, ours.1));
+        assert!(theirs.2 == ours.2, "{} differs", ours.0);
+    }
+    let again = [&add[..], &["-f"]].concat();
+    assert_eq!(beside.outcome(Tool::Rperf, &again).status, 0);
+    assert_eq!(kernels(&cache).len(), 6);
+    let missing = beside.outcome(Tool::Rperf, &["buildid-cache", "-k", "gone/kcore"]);
+    assert_eq!(missing.status, 1, "{missing:?}");
+    assert!(
+        missing.stderr.contains("Couldn't add gone/kcore: "),
+        "{missing:?}"
+    );
 }

@@ -1,5 +1,6 @@
 //! `rperf buildid-cache`: the cache of objects by build-id that recordings are read with later.
 
+mod kernel;
 mod missing;
 mod present;
 
@@ -11,11 +12,12 @@ use rperf_debuginfod::Client;
 use rperf_session::{Cache, Cached, NewObject};
 use rperf_symbol::{Part, Wanted};
 
+use self::kernel::Kept;
 use self::present::{Namespace, Present};
 use crate::cli::context::Context;
 use crate::cli::debuginfod;
 use crate::cli::error::{CliError, Exit};
-use crate::cli::options::{counter, flag, list, not_yet, number, switch, value};
+use crate::cli::options::{counter, flag, list, number, switch, value};
 
 const ABOUT: &str = "\
 Keeps programs and libraries, by the build-ids in them, in a folder of their own (~/.debug, or where --buildid-dir and the \
@@ -51,11 +53,9 @@ pub(super) fn command() -> Command {
         .long_about(ABOUT)
         .arg(list("add", files).short('a').help("add these files"))
         .arg(
-            not_yet(
-                "kcore",
-                "'record' keeps the names of the kernel's functions",
-            )
-            .short('k'),
+            value("kcore", "file")
+                .short('k')
+                .help("add the kernel's code out of this file, /proc/kcore or a copy of it, with the kallsyms and modules beside it"),
         )
         .arg(
             list("remove", files)
@@ -81,7 +81,7 @@ pub(super) fn command() -> Command {
         .arg(
             switch("force")
                 .short('f')
-                .help("read the recording whoever owns it"),
+                .help("read the recording whoever owns it; with -k, add what is there already"),
         )
         .arg(
             list("update", files)
@@ -97,7 +97,7 @@ pub(super) fn command() -> Command {
         .arg(counter("verbose").short('v').help("say what is done"))
 }
 
-/// Does all that is asked for, in this order: list, add, remove, purge, missing, update.
+/// Does all that is asked for, in this order: list, add, remove, purge, missing, update, kcore.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
     let cache = Editor::new(matches, context)?;
     let on = |name| flag(matches, name) == Some(true);
@@ -122,6 +122,9 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     if let Some(recording) = matches.get_one::<String>("missing") {
         missing::print(Path::new(recording), on("force"), &cache.cache, context)?;
         done.push(true);
+    }
+    if let Some(memory) = matches.get_one::<String>("kcore") {
+        done.push(cache.keep_kernel(Path::new(memory), on("force")));
     }
     if done.is_empty() {
         let program = context.program;
@@ -284,6 +287,25 @@ impl<'c> Editor<'c> {
         self.put(&present)?;
         self.say("Updating", &present.id.to_string(), file);
         Ok(())
+    }
+
+    /// The kernel's code; says why it could not be kept.
+    fn keep_kernel(&self, memory: &Path, again: bool) -> bool {
+        let kept = kernel::keep(self.cache.root(), memory, again);
+        let said = match &kept {
+            Ok(Kept::New(folder)) => {
+                format!(
+                    "kcore added to build-id cache directory {}",
+                    folder.display()
+                )
+            }
+            Ok(Kept::Before(folder)) => format!("same kcore found in {}", folder.display()),
+            Err(why) => format!("Couldn't add {}: {why}", memory.display()),
+        };
+        if self.verbose || kept.is_err() {
+            self.context.note(said);
+        }
+        kept.is_ok()
     }
 
     /// Everything; says what could not be taken out and goes on.

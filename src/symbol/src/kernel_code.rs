@@ -1,6 +1,8 @@
 //! The code of a kernel: out of its memory (`/proc/kcore` and copies of it), or out of a vmlinux.
 
+use std::io;
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 use crate::dwarf::{AddressMap, DebugSource};
 use crate::elf::{Image, Segment};
@@ -38,7 +40,7 @@ impl KernelCode {
             return None;
         };
         let parsed = Image::parse(&image.bytes).ok()?;
-        let segment = holder(&parsed, address.wrapping_sub(distance))?;
+        let segment = holder(&parsed.segments, address.wrapping_sub(distance))?;
         // Files of debug information keep the headers without the bytes.
         if !parsed.has_code() {
             return None;
@@ -65,29 +67,76 @@ pub fn kernel_code(
 ) -> Option<KernelCode> {
     let listing = listing::find(files, paths, kernel)?;
     let memory = listing::memory_of(files, &listing, kernel)?;
-    let mut header = vec![0; HEADERS];
-    let count = files.read_at(&memory, 0, &mut header).ok()?;
-    header.truncate(count);
-    let image = Image::parse(&header).ok()?;
-    let segment = holder(&image, range.start)?;
-    let inside = range.start - segment.address;
-    let wanted = range.end.checked_sub(range.start)?;
-    let len = wanted.min(segment.memory_size - inside).min(MAX_CODE);
-    let mut code = vec![0; usize::try_from(len).ok()?];
-    let offset = segment.offset.checked_add(inside)?;
-    let count = files.read_at(&memory, offset, &mut code).ok()?;
+    let memory = KernelMemory::open(files, &memory).ok()?;
+    let end = range.end.min(range.start.saturating_add(MAX_CODE));
+    let range = memory.part(range.start..end)?;
+    let mut code = vec![0; usize::try_from(range.end - range.start).ok()?];
+    let count = memory.read(range.start, &mut code).ok()?;
     code.truncate(count);
-    drop(image);
     Some(KernelCode {
-        header: header.into(),
+        header: memory.header.into(),
         start: range.start,
         within: 0..code.len(),
         bytes: code.into(),
     })
 }
 
-fn holder(image: &Image<'_>, address: u64) -> Option<Segment> {
-    let mut segments = image.segments.iter();
+/// The memory of a kernel: `/proc/kcore`, or a copy of it.
+pub struct KernelMemory<'a> {
+    files: &'a dyn Files,
+    path: PathBuf,
+    header: Vec<u8>,
+    segments: Vec<Segment>,
+}
+
+impl<'a> KernelMemory<'a> {
+    /// Reads the headers of the file at `path`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Files::read_at`], and `InvalidData` for a file that is no ELF file.
+    pub fn open(files: &'a dyn Files, path: &Path) -> io::Result<Self> {
+        let mut header = vec![0; HEADERS];
+        let count = files.read_at(path, 0, &mut header)?;
+        header.truncate(count);
+        let invalid = |reason| io::Error::new(io::ErrorKind::InvalidData, reason);
+        let segments = Image::parse(&header).map_err(invalid)?.segments;
+        Ok(Self {
+            files,
+            path: path.to_owned(),
+            header,
+            segments,
+        })
+    }
+
+    /// The start of the file.
+    #[must_use]
+    pub fn header(&self) -> &[u8] {
+        &self.header
+    }
+
+    /// What there is of `range`, from its start on.
+    #[must_use]
+    pub fn part(&self, range: Range<u64>) -> Option<Range<u64>> {
+        let segment = holder(&self.segments, range.start)?;
+        let end = segment.address.saturating_add(segment.memory_size);
+        (range.start < range.end).then(|| range.start..range.end.min(end))
+    }
+
+    /// Fills `into` with what is at `address`, and returns how much there was.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Files::read_at`], and `NotFound` for addresses that it hasn't.
+    pub fn read(&self, address: u64, into: &mut [u8]) -> io::Result<usize> {
+        let segment = holder(&self.segments, address).ok_or(io::ErrorKind::NotFound)?;
+        let offset = segment.offset.saturating_add(address - segment.address);
+        self.files.read_at(&self.path, offset, into)
+    }
+}
+
+fn holder(segments: &[Segment], address: u64) -> Option<Segment> {
+    let mut segments = segments.iter();
     let holds = |segment: &&Segment| {
         let inside = address.checked_sub(segment.address);
         inside.is_some_and(|inside| inside < segment.memory_size)
@@ -97,8 +146,6 @@ fn holder(image: &Image<'_>, address: u64) -> Option<Segment> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
     use crate::{MemoryFiles, ObjectKind};
 
@@ -150,7 +197,8 @@ mod tests {
         assert_eq!(at(START..START + 4), Some(vec![0, 1, 2, 3]));
         assert_eq!(at(START + 14..u64::MAX), Some(vec![14, 15]));
         assert_eq!(at(START + 16..START + 20), None);
-        assert_eq!(at(START + 4..START), None);
+        let (first, before) = (START + 4, START);
+        assert_eq!(at(first..before), None);
         let listed = [(copies[0].as_str(), LISTING)];
         assert_eq!(
             code(&listed, 0x20_0000, START..START + 4),

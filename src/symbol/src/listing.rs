@@ -93,8 +93,9 @@ fn is_of_boot(files: &dyn Files, listing: &Path, request: &ObjectRequest<'_>) ->
     address.is_ok_and(|address| address == Some(recorded))
 }
 
-/// `/sys/kernel/notes` has the byte order of the machine that runs us.
-fn native_endian() -> Endianness {
+/// The byte order of the machine that runs us, which `/sys/kernel/notes` has.
+#[must_use]
+pub fn native_endian() -> Endianness {
     if cfg!(target_endian = "big") {
         Endianness::Big
     } else {
