@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use rperf_testkit::{Bytes, Outcome, Scratch};
 
 use super::beside::{BOTH, Beside, Tool};
+use super::handmade::kcore;
 use super::rperf;
 
 /// Everything below a folder: its path and, of links, where they lead.
@@ -200,22 +201,6 @@ fn kernels(cache: &Path) -> Vec<(String, u32, Vec<u8>)> {
         .collect()
 }
 
-/// A kernel of three pages, and a module of two behind a gap.
-fn kcore() -> Vec<u8> {
-    let header = Bytes::new().raw(b"\x7fELF\x02\x01\x01").raw([0; 9]);
-    let header = header.u16(4).u16(62).u32(1).u64(0).u64(64).u64(0).u32(0);
-    let header = header.u16(64).u16(56).u16(2).u16(0).u16(0).u16(0);
-    let segment = |header: Bytes, offset: u64, address: u64, size: u64| {
-        let header = header.u32(1).u32(7).u64(offset).u64(address).u64(0);
-        header.u64(size).u64(size).u64(0x1000)
-    };
-    let header = segment(header, 0x2000, 0xffff_ffff_c000_0000, 0x10000);
-    let header = segment(header, 0x20000, 0xffff_ffff_8100_0000, 0x3800);
-    let mut file = header.done();
-    file.extend((file.len()..0x23800).map(|at| (at >> 4) as u8));
-    file
-}
-
 #[test]
 fn the_kernels_memory_is_kept_as_perf_keeps_it() {
     let Some(beside) = Beside::find("the_kernels_memory_is_kept_as_perf_keeps_it") else {
@@ -231,13 +216,17 @@ fn the_kernels_memory_is_kept_as_perf_keeps_it() {
         .raw(b"GNU\0")
         .raw([0xab; 20]);
     let listing =
-        "ffffffff81000010 T _stext\nffffffff81002008 T _etext\nffffffffc0004000 t f\t[m]\n";
+        "ffffffff81000010 T _stext\nffffffff81002008 T _etext\nffffffffc0005000 t f\t[m]\n";
     let modules = "m 8192 0 - Live 0xffffffffc0004000\n";
     let write = |path: &str, bytes: &[u8]| fs::write(root.join(path), bytes).expect("a file");
     write("sys/kernel/notes", &notes.done());
     write("proc/kallsyms", listing.as_bytes());
     write("proc/modules", modules.as_bytes());
-    write("proc/kcore", &kcore());
+    // The module's two pages are inside of what there is for modules.
+    let bytes = |len: usize| (0..len).map(|at| (at >> 4) as u8).collect();
+    let modules = (0xffff_ffff_c000_0000, bytes(0x10000));
+    let kernel = (0xffff_ffff_8100_0000, bytes(0x3800));
+    write("proc/kcore", &kcore(&[kernel, modules]));
     let cache = beside.path().join(".debug");
     let add = ["buildid-cache", "-v", "-k", "root/proc/kcore"];
     let kept = BOTH.map(|tool| {

@@ -4,9 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use rperf_testkit::{Bytes, Outcome, Run, Scratch, skip};
+use rperf_testkit::{Outcome, Run, Scratch, skip};
 
 use super::beside::{Beside, Tool};
+use super::handmade::kcore;
 use crate::kernel::{BUSY, rperf_in};
 use crate::tidy::root;
 
@@ -81,19 +82,11 @@ fn listed(listing: &str, name: &str) -> Option<u64> {
         .filter(|at| *at != 0)
 }
 
-/// `/proc/kcore` with code from `start` to `end`: instructions of one byte, which tell their addresses.
-fn kcore(start: u64, end: u64) -> Vec<u8> {
+/// Instructions of one byte from `start` to `end`, which tell their addresses.
+fn code(start: u64, end: u64) -> Vec<u8> {
     const OPCODES: [u8; 8] = [0x90, 0xc3, 0xf4, 0xf8, 0xf9, 0xfc, 0xfd, 0xcc];
-    let len = end - start;
-    let header = Bytes::new().raw(b"\x7fELF\x02\x01\x01").raw([0; 9]);
-    let header = header.u16(4).u16(62).u32(1).u64(0).u64(64).u64(0).u32(0);
-    let header = header.u16(64).u16(56).u16(1).u16(0).u16(0).u16(0);
-    let header = header.u32(1).u32(5).u64(0x1000).u64(start).u64(0);
-    let mut file = header.u64(len).u64(len).u64(0x1000).done();
-    file.resize(0x1000, 0);
     let code = (start..end).map(|address| OPCODES[(address >> 4) as usize % 8]);
-    file.extend(code);
-    file
+    code.collect()
 }
 
 #[test]
@@ -128,7 +121,8 @@ fn the_kernels_code_is_in_a_copy_of_its_memory() {
         );
         fs::write(copy.join("kallsyms"), of_then).expect("a listing");
         fs::write(copy.join("modules"), "").expect("no modules");
-        fs::write(copy.join("kcore"), kcore(start, end)).expect("the kernel's code");
+        let memory = kcore(&[(start, code(start, end))]);
+        fs::write(copy.join("kcore"), memory).expect("the kernel's code");
     }
     let text = beside.assert_same(&script);
     assert!(text.lines().all(|line| line.contains(" insn: ")), "{text}");
