@@ -9,6 +9,7 @@ mod commands;
 mod config;
 mod context;
 mod debuginfod;
+mod diagnosis;
 mod dump;
 mod error;
 mod files;

@@ -20,6 +20,7 @@ mod evlist;
 mod flamegraph;
 mod handmade;
 mod heatmap;
+mod hints;
 mod jit;
 mod jobs;
 mod kallsyms;

@@ -27,6 +27,7 @@ use rperf_wire::RecordKind;
 
 use crate::cli::choice::Chosen;
 use crate::cli::context::Context;
+use crate::cli::diagnosis::diagnose;
 use crate::cli::dump;
 use crate::cli::error::{CliError, Exit};
 use crate::cli::filter::Wanted;
@@ -105,11 +106,13 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         inlines: flag(matches, "inline"),
         symbols: &settings.symbols,
         jobs: settings.jobs,
+        hints: is_read(context, &settings) && flag(matches, "hints") != Some(false),
     };
     let Counts {
         histograms,
         branches,
         stacks,
+        hints,
     } = count(context, &input.path, &replay, &question)?;
     if histograms.iter().all(is_empty) {
         conclude(&input.path, &diagnostics, context)?;
@@ -125,6 +128,9 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     print(context, &question, &histograms, lost, &settings)?;
     let out = &mut context.stdout();
     write_branch_counts(out, &branches)?;
+    for hint in hints {
+        writeln!(out, "# hint: {hint}")?;
+    }
     out.flush()?;
     warn_of_cut(context, &stacks, data.events());
     conclude(&input.path, &replay.diagnostics(), context)?;
@@ -217,6 +223,8 @@ struct Question<'q> {
     symbols: &'q Symbols,
     /// Threads to work with.
     jobs: NonZeroUsize,
+    /// Whether what would spoil the report is looked for.
+    hints: bool,
 }
 
 /// What was counted.
@@ -224,6 +232,8 @@ struct Counts {
     histograms: Vec<Histogram>,
     branches: BranchCounts,
     stacks: StackSummary,
+    /// What would spoil the truth of the report.
+    hints: Vec<String>,
 }
 
 /// Counts the samples of every event, and the user stacks that were unwound for it.
@@ -263,10 +273,15 @@ fn count(
     let branches = samples.branch_counts().clone();
     let histograms = samples.histograms(&options, &source, &resolver, threads);
     warn_of_symbols(context, &resolver);
+    let hints = match question.hints {
+        true => diagnose(replay, &resolver, question.select, threads)?,
+        false => Vec::new(),
+    };
     Ok(Counts {
         histograms,
         branches,
         stacks,
+        hints,
     })
 }
 
@@ -298,6 +313,11 @@ fn is_empty(histogram: &Histogram) -> bool {
     histogram.all.samples == 0 && histogram.whole().samples == 0
 }
 
+/// Whether a person reads the report. Advice is for readers: scripts get the same text every time.
+fn is_read(context: &Context, settings: &Settings) -> bool {
+    context.output.is_terminal() && !settings.quiet
+}
+
 /// Writes the reports of the events that have samples, in the order of the file.
 fn print(
     context: &Context,
@@ -326,8 +346,7 @@ fn print(
         };
         write_event(out, event, &question.plan.layout, settings.quiet)?;
     }
-    // Advice is for readers: scripts get the same text every time.
-    if context.output.is_terminal() && !settings.quiet {
+    if is_read(context, settings) {
         write_tip(out, settings.tip())?;
     }
     out.flush()

@@ -7,9 +7,9 @@ use rperf_events::tracepoint::Format;
 use rperf_events::{Catalogue, EventSpec, Filter, ParseError, parse};
 use rperf_sys::Tracefs;
 
-use crate::cli::pmus::MachinePmus;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
+use crate::cli::pmus::MachinePmus;
 use crate::cli::tracefs::MachineTracepoints;
 
 /// perf's exit status for a filter that the kernel refuses.

@@ -10,11 +10,11 @@ use rperf_sys::{CpuList, Program, Sysctl};
 
 use super::call_graph::Chains;
 use super::details::details;
-use crate::cli::pmus::MachinePmus;
 use super::{cgroups, events, explain, output, rate, ring_size, rotation, timing, user};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
+use crate::cli::pmus::MachinePmus;
 use crate::cli::tracefs::MachineTracepoints;
 
 /// Where the kernel's file systems are mounted.

@@ -48,6 +48,7 @@ fn input_and_layout() -> Vec<Arg> {
     vec![
         // Before what perf has: of the options that a prefix fits, the last two are named.
         debuginfod::option(),
+        switch("hints").help("on a terminal, end with what would spoil the report (the default)"),
         input::option(),
         not_yet("verbose", "").short('v'),
         switch("quiet")
