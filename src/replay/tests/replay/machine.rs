@@ -106,17 +106,28 @@ impl NaiveMachine {
         }
     }
 
-    /// A KSYMBOL record that announces code, in the place of what is there.
-    pub(crate) fn announce(&mut self, piece: Piece) {
-        self.retract(piece.start);
+    /// The kernel or a module, which stay where they are.
+    pub(crate) fn map_kernel(&mut self, piece: Piece) {
         punch(&mut self.kernel, piece.start, piece.end);
         self.kernel.push(piece);
     }
 
-    /// A KSYMBOL record that takes code away.
+    /// A KSYMBOL record that announces code, in the place of what was announced there, but not inside of kernel and modules.
+    pub(crate) fn announce(&mut self, piece: Piece) {
+        let here = find(&self.kernel, piece.start);
+        if here.is_some_and(|(name, _)| name.starts_with('[')) {
+            return;
+        }
+        self.retract(piece.start);
+        self.map_kernel(piece);
+    }
+
+    /// A KSYMBOL record that takes code away. The kernel stays.
     pub(crate) fn retract(&mut self, address: u64) {
-        self.kernel
-            .retain(|at| !(at.start <= address && address < at.end));
+        self.kernel.retain(|at| {
+            let is_kernel = at.name == "[kernel.kallsyms]";
+            is_kernel || !(at.start <= address && address < at.end)
+        });
     }
 
     pub(crate) fn user(&self, pid: u32, address: u64) -> Option<(String, u64)> {

@@ -35,6 +35,10 @@ pub(crate) enum Step {
         name: u8,
         exec: bool,
     },
+    /// The kernel or one of its modules.
+    Kernel {
+        place: u64,
+    },
     Announce {
         start: u64,
         len: u32,
@@ -87,14 +91,14 @@ fn step() -> impl Strategy<Value = Step> {
             name: name % 7,
             exec,
         });
-    // The kernel never gives out overlapping places.
+    // The kernel never gives out overlapping places. In the last of them are modules, and the kernel itself.
     let announce =
-        (0_u64..7, 1_u32..6, any::<u8>()).prop_map(|(place, len, name)| Step::Announce {
+        (0_u64..10, 1_u32..6, any::<u8>()).prop_map(|(place, len, name)| Step::Announce {
             start: place * 6,
             len,
             name,
         });
-    let sample = (child(), any::<bool>(), 0_u64..56).prop_map(|((pid, tid), kernel, address)| {
+    let sample = (child(), any::<bool>(), 0_u64..62).prop_map(|((pid, tid), kernel, address)| {
         Step::Sample {
             pid,
             tid,
@@ -108,7 +112,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => pid().prop_map(|pid| Step::Exit { pid }),
         2 => comm,
         1 => announce,
-        1 => (0_u64..40).prop_map(|start| Step::Retract { start }),
+        1 => (7_u64..10).prop_map(|place| Step::Kernel { place }),
+        1 => (0_u64..60).prop_map(|start| Step::Retract { start }),
         6 => sample,
     ]
 }
@@ -211,6 +216,18 @@ fn write(file: &mut FileBuilder, time: u64, step: &Step) -> u64 {
                 &id(pid, tid),
             )
         }
+        Step::Kernel { place } => {
+            let filename = kernel_name(place);
+            let mmap = Mmap {
+                pid: -1,
+                tid: 0,
+                start: place * 6,
+                len: 6,
+                pgoff: 0,
+                filename: filename.as_bytes(),
+            };
+            file.record(0, Misc(1), &Record::Mmap(mmap), &id(0, 0))
+        }
         Step::Announce { start, len, name } => {
             let name = format!("bpf_prog_{name}");
             let symbol = ksymbol(start, len, 0, name.as_bytes());
@@ -234,6 +251,14 @@ fn write(file: &mut FileBuilder, time: u64, step: &Step) -> u64 {
             };
             file.sample(0, Misc(if kernel { 1 } else { 2 }), &sample)
         }
+    }
+}
+
+/// What is mapped at a place: two modules, and behind them the kernel.
+fn kernel_name(place: u64) -> String {
+    match place {
+        9 => "[kernel.kallsyms]".to_owned(),
+        _ => format!("[module{place}]"),
     }
 }
 
@@ -274,6 +299,12 @@ fn apply(machine: &mut NaiveMachine, position: u64, step: &Step) -> Option<Seen>
         } => machine.fork(parent, child, exec),
         Step::Exit { .. } => {}
         Step::Comm { pid, tid, name, .. } => machine.comm(pid, tid, COMMS[usize::from(name)]),
+        Step::Kernel { place } => machine.map_kernel(Piece {
+            start: place * 6,
+            end: place * 6 + 6,
+            pgoff: place * 6,
+            name: kernel_name(place),
+        }),
         Step::Announce { start, len, name } => machine.announce(Piece {
             start,
             end: start + u64::from(len),
