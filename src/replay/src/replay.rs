@@ -124,9 +124,6 @@ impl<'a> Replay<'a> {
     /// The flush limit at a file offset.
     #[cold]
     pub(crate) fn limit(&self, position: u64) -> u64 {
-        let rounds = &self.scan.rounds;
-        let before = rounds.partition_point(|round| round.position < position);
-        let last = before.checked_sub(1).and_then(|last| rounds.get(last));
-        last.map_or(0, |round| round.limit)
+        self.scan.limit(position)
     }
 }

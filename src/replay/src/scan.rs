@@ -20,13 +20,21 @@ pub(crate) struct Slice {
     pub(crate) weight: u64,
 }
 
-/// A FINISHED_ROUND record and up to where it delivers.
+/// A FINISHED_ROUND record and up to where it delivers. A recorder may end a round after every few samples; where there
+/// are more than [`MANY_ROUNDS`], only one in [`ROUND_SPACING`] bytes is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Round {
     pub(crate) position: u64,
-    pub(crate) limit: u64,
+    limit: u64,
     /// Up to where nothing follows it: the limit, but where records come late.
     pub(crate) complete: u64,
+}
+
+/// A record without a time, and the flush limit that stands in for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Timeless {
+    position: u64,
+    limit: u64,
 }
 
 /// What pass 1 finds.
@@ -38,11 +46,29 @@ pub(crate) struct Scan {
     pub(crate) samples: Vec<u64>,
     pub(crate) slices: Vec<Slice>,
     pub(crate) rounds: Vec<Round>,
+    timeless: Vec<Timeless>,
     pub(crate) shares: Shares,
+}
+
+impl Scan {
+    /// The time of the record without one at a file offset.
+    pub(crate) fn limit(&self, position: u64) -> u64 {
+        let before = self
+            .timeless
+            .partition_point(|first| first.position <= position);
+        let last = before
+            .checked_sub(1)
+            .and_then(|last| self.timeless.get(last));
+        last.map_or(0, |first| first.limit)
+    }
 }
 
 /// Slices are cut when they have this many bytes.
 const SLICE_SIZE: u64 = 256 << 10;
+/// So many rounds are kept as they come.
+const MANY_ROUNDS: usize = 512;
+/// Bytes between those kept after them.
+const ROUND_SPACING: u64 = 32 << 10;
 
 struct Scanner<'e, 'a> {
     events: &'e EventTable,
@@ -55,8 +81,10 @@ struct Scanner<'e, 'a> {
     slices: Vec<Slice>,
     open: Slice,
     rounds: Vec<Round>,
-    /// Time of the earliest record since the last round.
+    /// Time of the earliest record since the last round that was kept.
     earliest: u64,
+    /// Records without a time that no other has preceded under the same limit.
+    timeless: Vec<Timeless>,
     /// Of the samples that hold some.
     values: Values,
 }
@@ -82,6 +110,7 @@ pub(crate) fn scan(data: &PerfData<'_>, events: &EventTable) -> Result<Scan, Err
         },
         rounds: Vec::new(),
         earliest: u64::MAX,
+        timeless: Vec::new(),
         values: Values::default(),
     };
     let mut records = data.records();
@@ -120,8 +149,7 @@ impl<'a> Scanner<'_, 'a> {
             self.tally.found.unknown_ids += 1;
             return;
         };
-        let order = self.order.order(glance.time, at.position);
-        self.earliest = self.earliest.min(order.time);
+        let order = self.place(glance.time, at.position);
         if self.events.holds_values(glance.event) && self.values(at, order) {
             return;
         }
@@ -146,13 +174,7 @@ impl<'a> Scanner<'_, 'a> {
         let raw = &at.raw;
         match raw.kind {
             RecordKind::FINISHED_ROUND => {
-                self.order.finish_round();
-                self.rounds.push(Round {
-                    position: at.position,
-                    limit: self.order.limit(),
-                    // Until all are known, the earliest record before it.
-                    complete: std::mem::replace(&mut self.earliest, u64::MAX),
-                });
+                self.round(at.position);
                 return Ok(());
             }
             RecordKind::COMPRESSED | RecordKind::COMPRESSED2 => {
@@ -160,18 +182,54 @@ impl<'a> Scanner<'_, 'a> {
                     offset: at.position,
                 });
             }
-            RecordKind(kind) if kind >= RecordKind::USER_TYPE_START => return Ok(()),
+            RecordKind(kind) if kind >= RecordKind::USER_TYPE_START => {
+                self.timeless(at.position);
+                return Ok(());
+            }
             _ => {}
         }
         let time = self.events.record_time(raw);
-        let order = self.order.order(time, at.position);
-        self.earliest = self.earliest.min(order.time);
+        let order = self.place(time, at.position);
         if WorldBuilder::wants(raw.kind) {
             self.state.push((order, *raw));
         } else if matches!(raw.kind, RecordKind::LOST | RecordKind::LOST_SAMPLES) {
             self.tally.lost(at, self.endian);
         }
         Ok(())
+    }
+
+    /// Place of a record that perf would put into its queue.
+    #[inline]
+    fn place(&mut self, time: Option<u64>, position: u64) -> Order {
+        if time.is_none() {
+            self.timeless(position);
+        }
+        let order = self.order.order(time, position);
+        self.earliest = self.earliest.min(order.time);
+        order
+    }
+
+    /// A record without a time: it is delivered as if it had that of the flush limit.
+    #[cold]
+    fn timeless(&mut self, position: u64) {
+        let limit = self.order.limit();
+        if self.timeless.last().map_or(0, |first| first.limit) != limit {
+            self.timeless.push(Timeless { position, limit });
+        }
+    }
+
+    fn round(&mut self, position: u64) {
+        self.order.finish_round();
+        let last = self.rounds.last().map_or(0, |round| round.position);
+        if self.rounds.len() >= MANY_ROUNDS && position - last < ROUND_SPACING {
+            return;
+        }
+        self.rounds.push(Round {
+            position,
+            limit: self.order.limit(),
+            // Until all are known, the earliest record before it.
+            complete: std::mem::replace(&mut self.earliest, u64::MAX),
+        });
     }
 
     fn cut(&mut self) {
@@ -217,6 +275,7 @@ impl<'a> Scanner<'_, 'a> {
             samples: self.samples,
             slices: self.slices,
             rounds: self.rounds,
+            timeless: self.timeless,
         }
     }
 }

@@ -1,9 +1,12 @@
 //! The order index: where the samples are, in order of time, a window at a time.
 
+use std::iter::Peekable;
+
 use rperf_perfdata::Records;
 use rperf_wire::RecordKind;
 
 use crate::ahead::Ahead;
+use crate::scan::Round;
 use crate::{Order, Replay};
 
 /// Walks the file and gives out blocks of samples in order. What a FINISHED_ROUND completes is
@@ -14,7 +17,7 @@ pub(crate) struct Timeline<'r, 'a> {
     wanted: &'r [RecordKind],
     records: Records<'a>,
     ahead: Ahead<'a>,
-    rounds: std::slice::Iter<'r, crate::scan::Round>,
+    rounds: Peekable<std::slice::Iter<'r, Round>>,
     /// Samples read and not given out; sorted up to `complete`.
     window: Vec<Order>,
     /// Samples at the front of the window that can be given out.
@@ -47,7 +50,7 @@ impl<'r, 'a> Timeline<'r, 'a> {
             wanted,
             records: data.records(),
             ahead: Ahead::new(data.data(), data.data_offset()),
-            rounds: replay.scan.rounds.iter(),
+            rounds: replay.scan.rounds.iter().peekable(),
             window: Vec::new(),
             complete: 0,
             given: 0,
@@ -80,8 +83,11 @@ impl<'r, 'a> Timeline<'r, 'a> {
                     self.window.push(Order { time, position });
                 }
             } else if record.raw.kind == RecordKind::FINISHED_ROUND {
-                let round = self.rounds.next();
-                complete = round.map_or(complete, |round| round.complete);
+                let here = |round: &&Round| round.position == record.position;
+                let Some(round) = self.rounds.next_if(here) else {
+                    continue;
+                };
+                complete = round.complete;
                 if self.window.len() >= enough {
                     break;
                 }

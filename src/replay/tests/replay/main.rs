@@ -10,5 +10,6 @@ mod mutation;
 mod namespaces;
 mod oracle;
 mod perf;
+mod rounds;
 mod side;
 mod stream;

@@ -1,0 +1,62 @@
+//! Recordings of so many rounds that not all are kept.
+
+use std::num::NonZeroUsize;
+
+use rperf_perfdata::PerfData;
+use rperf_replay::{Flow, Order, Replay, Rounds};
+use rperf_wire::{Endian, Misc, Sample, SampleType};
+
+use crate::file::{FileBuilder, attr};
+use crate::oracle::{Look, Seen};
+
+/// The time of a sample of `round`: one in twenty has none, every hundredth round begins with one that comes long after
+/// it, and the others are as unordered as rings are that are emptied one after the other.
+fn time(round: u64, sample: u64, count: u64) -> u64 {
+    match (count % 20, sample) {
+        (0, _) => 0,
+        (_, 0) if round.is_multiple_of(100) => round * 50,
+        _ => round * 100 + (sample * 37) % 90,
+    }
+}
+
+/// A recording of 3,000 rounds, and where its samples stand in order of time.
+fn busy() -> (Vec<u8>, Vec<Order>) {
+    let sample_type = SampleType::IP | SampleType::TID | SampleType::TIME;
+    let mut file = FileBuilder::new(Endian::Little, &[(attr(sample_type), vec![1])]);
+    let mut rounds = Rounds::new();
+    let mut expected = Vec::new();
+    for round in 1..3000 {
+        for sample in 0..2 + round % 7 {
+            let time = time(round, sample, expected.len() as u64);
+            let wire = Sample {
+                ip: Some(1),
+                pid_tid: Some((1, 1)),
+                time: Some(time),
+                ..Sample::default()
+            };
+            let position = file.sample(0, Misc(2), &wire);
+            expected.push(rounds.order((time > 0).then_some(time), position));
+        }
+        file.round();
+        rounds.finish_round();
+    }
+    assert!(rounds.late() > 0);
+    expected.sort();
+    (file.finish(), expected)
+}
+
+#[test]
+fn the_order_is_that_of_time_where_only_some_rounds_are_kept() {
+    let (file, expected) = busy();
+    let data = PerfData::parse(&file).expect("a sound file");
+    let replay = Replay::open(&data).expect("a sound recording");
+    let mut seen = Vec::new();
+    let mut take = |block: &mut Vec<Seen>| {
+        seen.extend(block.iter().map(|(position, ..)| *position));
+        Flow::Continue
+    };
+    let threads = NonZeroUsize::new(2).expect("not zero");
+    replay.ordered(threads, &Look, &mut take).expect("threads");
+    let expected: Vec<u64> = expected.iter().map(|order| order.position).collect();
+    assert_eq!(seen, expected);
+}
