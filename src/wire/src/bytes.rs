@@ -89,6 +89,7 @@ pub struct Cursor<'a> {
 impl<'a> Cursor<'a> {
     /// Starts at the first of `bytes`.
     #[must_use]
+    #[inline]
     pub fn new(bytes: &'a [u8], endian: Endian) -> Self {
         Self {
             bytes,
@@ -105,6 +106,7 @@ impl<'a> Cursor<'a> {
 
     /// Bytes not read yet.
     #[must_use]
+    #[inline]
     pub fn rest(&self) -> &'a [u8] {
         self.bytes.get(self.offset..).unwrap_or_default()
     }
@@ -113,6 +115,7 @@ impl<'a> Cursor<'a> {
     ///
     /// # Errors
     /// [`DecodeError::Short`] when fewer are left.
+    #[inline]
     pub fn take(&mut self, need: usize, field: &'static str) -> Result<&'a [u8], DecodeError> {
         let rest = self.rest();
         let taken = rest.get(..need).ok_or(DecodeError::Short {
@@ -129,6 +132,7 @@ impl<'a> Cursor<'a> {
     ///
     /// # Errors
     /// [`DecodeError::Short`] when fewer are left.
+    #[inline]
     pub fn array<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], DecodeError> {
         let rest = self.rest();
         let taken = rest.first_chunk::<N>().ok_or(DecodeError::Short {
@@ -161,6 +165,7 @@ impl<'a> Cursor<'a> {
     ///
     /// # Errors
     /// [`DecodeError::Short`] when fewer than four bytes are left.
+    #[inline]
     pub fn u32(&mut self, field: &'static str) -> Result<u32, DecodeError> {
         self.array(field).map(|bytes| self.endian.u32(bytes))
     }
@@ -169,6 +174,7 @@ impl<'a> Cursor<'a> {
     ///
     /// # Errors
     /// [`DecodeError::Short`] when fewer than eight bytes are left.
+    #[inline]
     pub fn u64(&mut self, field: &'static str) -> Result<u64, DecodeError> {
         self.array(field).map(|bytes| self.endian.u64(bytes))
     }
@@ -177,6 +183,7 @@ impl<'a> Cursor<'a> {
     ///
     /// # Errors
     /// [`DecodeError::TooLarge`] when the count exceeds what is left.
+    #[inline]
     pub fn u64s(&mut self, count: u64, field: &'static str) -> Result<U64s<'a>, DecodeError> {
         let too_large = DecodeError::TooLarge {
             field,

@@ -1,10 +1,13 @@
 //! `PERF_RECORD_SAMPLE`: the fields that the event's `sample_type` asks for, in the kernel's order.
 
+mod fixed;
+
 use crate::branch::encode_branches;
 use crate::{
     Attr, BranchSampleType, BranchStack, Cursor, DecodeError, Encoder, Endian, ReadFormat,
     ReadValues, Regs, SampleType, U64s, UserStack,
 };
+use fixed::FixedFields;
 
 /// One decoded sample; it borrows what is long from the file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -65,8 +68,7 @@ pub struct SampleLayout {
     branch: BranchSampleType,
     regs_user: u64,
     regs_intr: u64,
-    time: Option<usize>,
-    id: Option<usize>,
+    fixed: FixedFields,
     /// Whether there are fields behind those of fixed length.
     has_more: bool,
 }
@@ -86,23 +88,13 @@ impl SampleLayout {
     /// The layout of samples of an event with this attr.
     #[must_use]
     pub fn new(attr: &Attr) -> Self {
-        let has = |bit| attr.sample_type.contains(bit);
-        let offset = |before: &[SampleType]| before.iter().filter(|bit| has(**bit)).count() * 8;
-        let before_time = [SampleType::IDENTIFIER, SampleType::IP, SampleType::TID];
-        let before_id = [&before_time[..], &[SampleType::TIME, SampleType::ADDR]].concat();
-        let id = if has(SampleType::IDENTIFIER) {
-            Some(0)
-        } else {
-            has(SampleType::ID).then(|| offset(&before_id))
-        };
         Self {
             sample_type: attr.sample_type,
             read_format: attr.read_format,
             branch: attr.branch_sample_type,
             regs_user: attr.sample_regs_user,
             regs_intr: attr.sample_regs_intr,
-            time: has(SampleType::TIME).then(|| offset(&before_time)),
-            id,
+            fixed: FixedFields::new(attr.sample_type),
             has_more: attr.sample_type.0 & !FIXED != 0,
         }
     }
@@ -117,14 +109,14 @@ impl SampleLayout {
     #[inline]
     #[must_use]
     pub fn time(&self, body: &[u8], endian: Endian) -> Option<u64> {
-        endian.u64_at(body, self.time?)
+        endian.u64_at(body, self.fixed.time?)
     }
 
     /// The event id alone, without decoding the rest.
     #[inline]
     #[must_use]
     pub fn id(&self, body: &[u8], endian: Endian) -> Option<u64> {
-        endian.u64_at(body, self.id?)
+        endian.u64_at(body, self.fixed.id?)
     }
 
     /// Decodes a sample's body.
@@ -142,55 +134,20 @@ impl SampleLayout {
     ///
     /// # Errors
     /// Those of [`SampleLayout::decode`]; some fields may be new then.
+    #[inline]
     pub fn decode_into<'a>(
         &self,
         body: &'a [u8],
         endian: Endian,
         sample: &mut Sample<'a>,
     ) -> Result<(), DecodeError> {
-        let at = &mut Cursor::new(body, endian);
-        self.decode_fixed(at, sample)?;
+        self.fixed
+            .decode_into(self.sample_type, body, endian, sample)?;
         if self.has_more {
+            let at = &mut Cursor::new(body, endian);
+            at.take(self.fixed.size, "fixed fields")?;
             self.decode_variable(at, endian, sample)?;
             self.decode_tail(at, sample)?;
-        }
-        Ok(())
-    }
-
-    /// IDENTIFIER to PERIOD: eight bytes each.
-    fn decode_fixed(
-        &self,
-        at: &mut Cursor<'_>,
-        sample: &mut Sample<'_>,
-    ) -> Result<(), DecodeError> {
-        let has = |bit| self.sample_type.contains(bit);
-        if has(SampleType::IDENTIFIER) {
-            sample.id = Some(at.u64("identifier")?);
-        }
-        if has(SampleType::IP) {
-            sample.ip = Some(at.u64("ip")?);
-        }
-        if has(SampleType::TID) {
-            sample.pid_tid = Some((at.u32("pid")?, at.u32("tid")?));
-        }
-        if has(SampleType::TIME) {
-            sample.time = Some(at.u64("time")?);
-        }
-        if has(SampleType::ADDR) {
-            sample.addr = Some(at.u64("addr")?);
-        }
-        if has(SampleType::ID) {
-            sample.id = Some(at.u64("id")?);
-        }
-        if has(SampleType::STREAM_ID) {
-            sample.stream_id = Some(at.u64("stream_id")?);
-        }
-        if has(SampleType::CPU) {
-            sample.cpu = Some(at.u32("cpu")?);
-            at.u32("cpu reserved")?;
-        }
-        if has(SampleType::PERIOD) {
-            sample.period = Some(at.u64("period")?);
         }
         Ok(())
     }
