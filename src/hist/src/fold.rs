@@ -154,8 +154,14 @@ impl<'s> Samples<'s> {
             payload: payload.unwrap_or_default(),
             chain: chain.map_or(&[], |chain| chain.as_bytes()),
         };
-        self.scratch.clear();
-        key.write(&mut self.scratch);
+        let fixed = key.fixed();
+        let bytes = if key.payload.is_empty() && key.chain.is_empty() {
+            &fixed[..]
+        } else {
+            self.scratch.clear();
+            key.write(&mut self.scratch);
+            &self.scratch
+        };
         let weight = Weight {
             period: hit.period,
             samples: 1,
@@ -165,9 +171,8 @@ impl<'s> Samples<'s> {
                 tid: sample.tid,
             },
         };
-        let hash = hash(0, &self.scratch);
         let weights = &mut self.own.weights;
-        weights.upsert(hash, &self.scratch, weight, Weight::add);
+        weights.upsert(hash(0, bytes), bytes, weight, Weight::add);
     }
 
     fn head(&mut self, world: &World, sample: &Sample<'_>, branch: Option<BranchEntry>) -> u32 {
@@ -291,15 +296,20 @@ pub(crate) struct RawKey<'a> {
     pub(crate) chain: &'a [u8],
 }
 
+/// Where a key's payload begins.
+const FIXED: usize = 16;
+
 impl<'a> RawKey<'a> {
-    /// Where the payload begins.
-    const FIXED: usize = 16;
+    /// The part of fixed length: all of it, where neither a payload nor a callchain is wanted.
+    #[inline]
+    fn fixed(&self) -> [u8; FIXED] {
+        let payload = self.payload.len() as u128;
+        let words = u128::from(self.head) | payload << 32 | u128::from(self.ip) << 64;
+        words.to_le_bytes()
+    }
 
     fn write(&self, out: &mut Vec<u8>) {
-        let payload = self.payload.len() as u32;
-        out.extend_from_slice(&self.head.to_le_bytes());
-        out.extend_from_slice(&payload.to_le_bytes());
-        out.extend_from_slice(&self.ip.to_le_bytes());
+        out.extend_from_slice(&self.fixed());
         out.extend_from_slice(self.payload);
         out.extend_from_slice(self.chain);
     }
@@ -307,9 +317,7 @@ impl<'a> RawKey<'a> {
     /// Reads back what was written.
     fn read(bytes: &'a [u8]) -> Option<Self> {
         let payload = Endian::Little.u32_at(bytes, 4)?;
-        let (payload, chain) = bytes
-            .get(Self::FIXED..)?
-            .split_at_checked(payload as usize)?;
+        let (payload, chain) = bytes.get(FIXED..)?.split_at_checked(payload as usize)?;
         Some(Self {
             head: Endian::Little.u32_at(bytes, 0)?,
             ip: Endian::Little.u64_at(bytes, 8)?,
