@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::choice::keeps_first;
+use crate::choice::{are_variants, keeps_first};
 use crate::files::FileBytes;
 use crate::names::Names;
 use crate::overlaps::Overlaps;
@@ -142,9 +142,14 @@ impl TableBuilder {
         self.changes.push(TreeChange::Insert(new.clone()));
         self.live.extend(new);
         self.merged = self.symbols.len();
-        let symbols = &self.symbols;
+        let start = |&position: &u32| (self.symbols.start(position), position);
+        // The starts beside the positions: no comparison has to fetch them from afar.
+        let mut keyed: Vec<_> = self.live.iter().map(start).collect();
         // Stable, and quick on what is sorted already.
-        self.live.sort_by_key(|&position| symbols.start(position));
+        keyed.sort_by_key(|(start, _)| *start);
+        self.live.clear();
+        self.live
+            .extend(keyed.into_iter().map(|(_, position)| position));
     }
 
     fn prefers(&self, first: u32, second: u32) -> bool {
@@ -153,7 +158,13 @@ impl TableBuilder {
             return true;
         };
         keeps_first(&first, &second, || {
-            let shown = |s: &Symbol| shown_name(self.names.get(s.name), s.form, self.demangle);
+            let raw = |s: &Symbol| self.names.get(s.name);
+            let shown = |s: &Symbol| shown_name(raw(s), s.form, self.demangle);
+            // Thousands of pairs are alike; demangling would take most of the time. (A system call is none of them.)
+            let alike = first.form == second.form && are_variants(raw(&first), raw(&second));
+            if alike && !raw(&first).contains("SyS") {
+                return (raw(&first).into(), raw(&first).into());
+            }
             (shown(&first), shown(&second))
         })
     }

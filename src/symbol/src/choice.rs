@@ -32,6 +32,30 @@ fn rank(symbol: &Symbol) -> (bool, bool, bool) {
     )
 }
 
+/// Whether two mangled names are variants of one constructor or destructor (Itanium ABI: `C1`, `C2`, `D0`…): compilers
+/// emit these in pairs at one address, and source has one name for both.
+pub(crate) fn are_variants(first: &str, second: &str) -> bool {
+    let (first, second) = (first.as_bytes(), second.as_bytes());
+    let mut differing = (0..)
+        .zip(first.iter().zip(second))
+        .filter(|(_, (a, b))| a != b);
+    let (Some((at, (a, b))), None) = (differing.next(), differing.next()) else {
+        return false;
+    };
+    let around = |at: usize| first.get(at..at + 4);
+    let is_structor = |around: &[u8]| {
+        // Behind an S it would be the number of a substitution.
+        matches!(around, [before, b'C' | b'D', _, b'E' | b'B' | b'I'] if *before != b'S')
+    };
+    first.len() == second.len()
+        && first.starts_with(b"_Z")
+        && a.is_ascii_digit()
+        && b.is_ascii_digit()
+        && usize::checked_sub(at, 2)
+            .and_then(around)
+            .is_some_and(is_structor)
+}
+
 fn underscores(name: &str) -> usize {
     name.bytes().take_while(|&byte| byte == b'_').count()
 }
@@ -80,6 +104,30 @@ mod tests {
                 !keeps_first(&w, &b, || (worse.2, better.2)),
                 "{worse:?} {better:?}"
             );
+        }
+    }
+
+    #[test]
+    fn variants_of_a_constructor_have_one_name() {
+        let name = |mangled: &str| crate::demangle::demangle(mangled).expect("a mangled name");
+        for (first, second) in [
+            ("_ZN3FooC1Ev", "_ZN3FooC2Ev"),
+            ("_ZN3FooD0Ev", "_ZN3FooD2Ev"),
+            ("_ZN3FooIiEC1B5cxx11Ei", "_ZN3FooIiEC2B5cxx11Ei"),
+            ("_ZN3FooC1IiEET_", "_ZN3FooC2IiEET_"),
+        ] {
+            assert!(are_variants(first, second), "{first} {second}");
+            assert_eq!(name(first), name(second));
+        }
+        for (first, second) in [
+            ("_ZN3FooC1Ev", "_ZN3FooC1Ev"),
+            ("_ZN3FooC1Ev", "_ZN3FooD1Ev"),
+            ("_ZN3FooC1Ev", "_ZN3FooC2Evv"),
+            ("_ZN2C1C1Ev", "_ZN2C2C2Ev"),
+            ("C1E", "C2E"),
+            ("_Z3fooSC1_", "_Z3fooSC2_"),
+        ] {
+            assert!(!are_variants(first, second), "{first} {second}");
         }
     }
 
