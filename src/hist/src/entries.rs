@@ -5,8 +5,8 @@ use rperf_resolve::Level;
 use rustc_hash::FxHashMap;
 
 use crate::histogram::Weights;
-use crate::keys::{Context, Key, Part, Reads, Site, Subject, Thread};
-use crate::names::Names;
+use crate::keys::{Subject, Thread};
+use crate::ranks::Labels;
 use crate::stacks::{Layout, Stack, Weight};
 use crate::tree::Chain;
 
@@ -36,27 +36,18 @@ pub(crate) struct First {
 pub(crate) struct Entries<'a> {
     layout: &'a Layout,
     children: bool,
-    /// For each context and each site the number of what the keys see of it.
-    contexts: Vec<u32>,
-    sites: Vec<u32>,
+    labels: Labels,
     numbers: FxHashMap<u64, u32>,
     list: Vec<Entry>,
 }
 
 impl<'a> Entries<'a> {
-    /// The entries that `keys` tell apart, with `children` callers too.
-    pub(crate) fn count(
-        layout: &'a Layout,
-        keys: &[&Key],
-        names: &dyn Names,
-        children: bool,
-    ) -> Self {
-        let (contexts, sites) = labels(layout, keys, names);
+    /// The entries that `labels` tell apart, with `children` callers too.
+    pub(crate) fn count(layout: &'a Layout, labels: Labels, children: bool) -> Self {
         let mut entries = Self {
             layout,
             children,
-            contexts,
-            sites,
+            labels,
             numbers: FxHashMap::default(),
             list: Vec::new(),
         };
@@ -141,8 +132,8 @@ impl<'a> Entries<'a> {
     }
 
     fn label(&self, stack: &Stack, site: u32) -> u64 {
-        let context = self.contexts[stack.context as usize];
-        u64::from(context) << 32 | u64::from(self.sites[site as usize])
+        let context = self.labels.contexts[stack.context as usize];
+        u64::from(context) << 32 | u64::from(self.labels.sites[site as usize])
     }
 
     /// The number of the entry of `site` in `stack`, new if there is none yet.
@@ -211,43 +202,4 @@ impl Entry {
             samples: self.weights.samples,
         }
     }
-}
-
-/// Numbers the contexts and the sites by what `keys` see of them.
-fn labels(layout: &Layout, keys: &[&Key], names: &dyn Names) -> (Vec<u32>, Vec<u32>) {
-    let no_context = Context::default();
-    let no_site = Site::default();
-    let context_keys: Vec<&Key> = select(keys, |reads| reads != Reads::Site);
-    let site_keys: Vec<&Key> = select(keys, |reads| reads == Reads::Site);
-    let contexts = layout.contexts.iter().map(|context| (context, &no_site));
-    let sites = layout.sites.iter().map(|site| (&no_context, site));
-    (
-        number(contexts, &context_keys, names),
-        number(sites, &site_keys, names),
-    )
-}
-
-fn select<'k>(keys: &[&'k Key], wanted: impl Fn(Reads) -> bool) -> Vec<&'k Key> {
-    let keys = keys.iter().copied();
-    keys.filter(|key| wanted(key.reads)).collect()
-}
-
-fn number<'s>(
-    subjects: impl Iterator<Item = (&'s Context, &'s Site)>,
-    keys: &[&Key],
-    names: &dyn Names,
-) -> Vec<u32> {
-    let mut numbers: FxHashMap<Vec<Part<'_>>, u32> = FxHashMap::default();
-    let mut label = |(context, site)| {
-        let subject = Subject {
-            context,
-            site,
-            level: Level::User,
-            samples: 0,
-        };
-        let parts = keys.iter().map(|key| (key.identity)(&subject, names));
-        let next = numbers.len() as u32;
-        *numbers.entry(parts.collect()).or_insert(next)
-    };
-    subjects.map(&mut label).collect()
 }

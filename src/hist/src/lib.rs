@@ -11,6 +11,7 @@
 //! and the earliest sample, never by numbers given out on the way. Strings appear in [`Histogram`] alone.
 
 mod branch_counts;
+mod codes;
 mod entries;
 mod error;
 mod facts;
@@ -20,6 +21,7 @@ mod graphs;
 mod hierarchy;
 mod histogram;
 mod keys;
+mod lines;
 mod named;
 mod namer;
 mod names;
@@ -27,6 +29,7 @@ mod options;
 mod order;
 mod parallel;
 mod payloads;
+mod ranks;
 mod resolve;
 mod rows;
 mod select;

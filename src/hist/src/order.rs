@@ -5,66 +5,59 @@
 //! names, and three rows can form a circle. What comes out then depends on the tree's shape. [`by_insertion`] builds that
 //! tree, so that rows stand where perf's do.
 
-use std::cmp::Ordering;
-
 const NIL: u32 = u32::MAX;
 
-/// The positions `0..count` in the order in which a red-black tree holds them after inserting them one by one.
+/// The positions of `items` in the order in which a red-black tree holds them after inserting them one by one.
 /// `above(new, old)` says whether `new` goes before `old`; if not, it goes after.
-pub(crate) fn by_insertion(count: u32, above: impl Fn(u32, u32) -> bool) -> Vec<u32> {
-    let mut tree = Tree::with_capacity(count as usize);
-    for item in 0..count {
+pub(crate) fn by_insertion<T: Copy>(
+    items: impl ExactSizeIterator<Item = T>,
+    above: impl Fn(&T, &T) -> bool,
+) -> Vec<u32> {
+    let mut tree = Tree {
+        root: NIL,
+        nodes: Vec::with_capacity(items.len()),
+    };
+    for item in items {
         tree.insert(item, &above);
     }
     tree.into_order()
 }
 
-/// The positions `0..count`, sorted stably.
-pub(crate) fn by_sorting(count: u32, compare: impl Fn(u32, u32) -> Ordering) -> Vec<u32> {
-    let mut order: Vec<u32> = (0..count).collect();
-    order.sort_by(|left, right| compare(*left, *right));
-    order
-}
-
 #[derive(Clone, Copy)]
-struct Links {
+struct Node<T> {
     parent: u32,
     child: [u32; 2],
     red: bool,
+    item: T,
 }
 
 /// Nodes are numbered like the items they hold.
-struct Tree {
+struct Tree<T> {
     root: u32,
-    links: Vec<Links>,
+    nodes: Vec<Node<T>>,
 }
 
-impl Tree {
-    fn with_capacity(count: usize) -> Self {
-        Self {
-            root: NIL,
-            links: Vec::with_capacity(count),
-        }
-    }
-
-    fn insert(&mut self, item: u32, above: &impl Fn(u32, u32) -> bool) {
+impl<T: Copy> Tree<T> {
+    fn insert(&mut self, item: T, above: &impl Fn(&T, &T) -> bool) {
         let (mut parent, mut side, mut at) = (NIL, 0, self.root);
-        while at != NIL {
-            side = usize::from(!above(item, at));
+        while let Some(old) = self.nodes.get(at as usize) {
+            side = usize::from(!above(&item, &old.item));
             parent = at;
-            at = self.child(at, side);
+            at = old.child[side];
         }
-        self.links.push(Links {
+        let new = self.nodes.len() as u32;
+        self.nodes.push(Node {
             parent,
             child: [NIL; 2],
             red: true,
+            item,
         });
         if parent == NIL {
-            self.root = item;
+            self.root = new;
         } else {
-            self.links[parent as usize].child[side] = item;
+            self.nodes[parent as usize].child[side] = new;
         }
-        self.balance(item);
+        self.balance(new);
     }
 
     /// Restores the rules of colour after `node` was hung in red.
@@ -95,8 +88,8 @@ impl Tree {
 
     /// The parent of `node` and that one's parent, if the former is red: then it is not the root.
     fn red_parent(&self, node: u32) -> Option<(u32, u32)> {
-        let parent = self.links[node as usize].parent;
-        let grandparent = self.links.get(parent as usize)?.parent;
+        let parent = self.nodes[node as usize].parent;
+        let grandparent = self.nodes.get(parent as usize)?.parent;
         (self.is_red(parent) && grandparent != NIL).then_some((parent, grandparent))
     }
 
@@ -104,24 +97,24 @@ impl Tree {
     fn rotate(&mut self, node: u32, side: usize) {
         let risen = self.child(node, 1 - side);
         let inner = self.child(risen, side);
-        let parent = self.links[node as usize].parent;
-        self.links[node as usize].child[1 - side] = inner;
+        let parent = self.nodes[node as usize].parent;
+        self.nodes[node as usize].child[1 - side] = inner;
         if inner != NIL {
-            self.links[inner as usize].parent = node;
+            self.nodes[inner as usize].parent = node;
         }
-        self.links[risen as usize].parent = parent;
+        self.nodes[risen as usize].parent = parent;
         if parent == NIL {
             self.root = risen;
         } else {
             let place = self.side(parent, node);
-            self.links[parent as usize].child[place] = risen;
+            self.nodes[parent as usize].child[place] = risen;
         }
-        self.links[risen as usize].child[side] = node;
-        self.links[node as usize].parent = risen;
+        self.nodes[risen as usize].child[side] = node;
+        self.nodes[node as usize].parent = risen;
     }
 
     fn child(&self, node: u32, side: usize) -> u32 {
-        self.links[node as usize].child[side]
+        self.nodes[node as usize].child[side]
     }
 
     fn side(&self, parent: u32, child: u32) -> usize {
@@ -129,17 +122,17 @@ impl Tree {
     }
 
     fn is_red(&self, node: u32) -> bool {
-        self.links.get(node as usize).is_some_and(|links| links.red)
+        self.nodes.get(node as usize).is_some_and(|node| node.red)
     }
 
     fn paint(&mut self, node: u32, red: bool) {
-        if let Some(links) = self.links.get_mut(node as usize) {
-            links.red = red;
+        if let Some(node) = self.nodes.get_mut(node as usize) {
+            node.red = red;
         }
     }
 
     fn into_order(self) -> Vec<u32> {
-        let mut order = Vec::with_capacity(self.links.len());
+        let mut order = Vec::with_capacity(self.nodes.len());
         let mut path = Vec::new();
         let mut at = self.root;
         loop {
@@ -165,17 +158,16 @@ mod tests {
     proptest! {
         #[test]
         fn with_a_real_order_both_ways_agree(values in prop::collection::vec(0u8..20, 0..200)) {
-            let value = |item: u32| values[item as usize];
-            let count = u32::try_from(values.len()).expect("few");
-            let inserted = by_insertion(count, |new, old| value(new) < value(old));
-            let sorted = by_sorting(count, |left, right| value(left).cmp(&value(right)));
+            let inserted = by_insertion(values.iter(), |new, old| new < old);
+            let mut sorted: Vec<u32> = (0..).zip(&values).map(|(position, _)| position).collect();
+            sorted.sort_by_key(|position| values[*position as usize]);
             prop_assert_eq!(inserted, sorted);
         }
 
         #[test]
         fn every_row_comes_out_once_whatever_the_comparison(seed in any::<u64>(), count in 0u32..300) {
-            let above = |new: u32, old: u32| (u64::from(new * 31 + old) ^ seed).count_ones() % 2 == 0;
-            let mut order = by_insertion(count, above);
+            let above = |new: &u32, old: &u32| (u64::from(new * 31 + old) ^ seed).count_ones() % 2 == 0;
+            let mut order = by_insertion((0..count).collect::<Vec<u32>>().into_iter(), above);
             order.sort_unstable();
             prop_assert_eq!(order, (0..count).collect::<Vec<u32>>());
         }
@@ -183,7 +175,10 @@ mod tests {
 
     #[test]
     fn the_tree_stays_flat() {
-        let mut tree = Tree::with_capacity(1024);
+        let mut tree = Tree {
+            root: NIL,
+            nodes: Vec::new(),
+        };
         for item in 0..1024 {
             tree.insert(item, &|new, old| new < old);
         }
@@ -191,7 +186,7 @@ mod tests {
             let mut depth = 0;
             while node != NIL {
                 depth += 1;
-                node = tree.links[node as usize].parent;
+                node = tree.nodes[node as usize].parent;
             }
             depth
         };

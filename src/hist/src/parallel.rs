@@ -18,6 +18,7 @@ pub(crate) fn map<T: Send, R: Send>(
         return items.into_iter().map(each).collect();
     }
     let batch = (items.len() / (4 * threads.get())).clamp(1, BATCH);
+    let count = items.len();
     let queue = Mutex::new(items.into_iter().enumerate());
     let worker = || {
         let mut done = Vec::new();
@@ -26,21 +27,27 @@ pub(crate) fn map<T: Send, R: Send>(
                 let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
                 queue.by_ref().take(batch).collect()
             };
-            if taken.is_empty() {
+            let Some((first, _)) = taken.first() else {
                 return done;
-            }
-            done.extend(taken.into_iter().map(|(index, item)| (index, each(item))));
+            };
+            let first = *first;
+            let results: Vec<R> = taken.into_iter().map(|(_, item)| each(item)).collect();
+            done.push((first, results));
         }
     };
-    let mut results: Vec<(usize, R)> = thread::scope(|scope| {
+    let mut batches: Vec<(usize, Vec<R>)> = thread::scope(|scope| {
         let workers: Vec<_> = (0..threads.get()).map(|_| scope.spawn(worker)).collect();
         let joined = workers.into_iter().map(thread::ScopedJoinHandle::join);
         let list =
             joined.map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         list.flatten().collect()
     });
-    results.sort_unstable_by_key(|(index, _)| *index);
-    results.into_iter().map(|(_, result)| result).collect()
+    batches.sort_unstable_by_key(|(first, _)| *first);
+    let mut results = Vec::with_capacity(count);
+    batches
+        .into_iter()
+        .for_each(|(_, batch)| results.extend(batch));
+    results
 }
 
 #[cfg(test)]

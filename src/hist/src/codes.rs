@@ -1,0 +1,111 @@
+//! Things in an order of several columns, as one number each: what is compared millions of times is looked at once.
+
+use std::hash::Hash;
+
+use crate::stacks::Interner;
+
+/// What stands in one column: for each thing its place among the different ones, from 0.
+pub(crate) struct Column {
+    pub(crate) ranks: Vec<u32>,
+    /// How many different ones there are.
+    pub(crate) count: u32,
+}
+
+impl Column {
+    pub(crate) fn new<T: Copy + Ord + Hash>(things: impl Iterator<Item = T>) -> Self {
+        let mut different = Interner::default();
+        let mut ranks: Vec<u32> = things.map(|thing| different.number(thing)).collect();
+        let mut sorted: Vec<(T, u32)> = different.into_items().into_iter().zip(0..).collect();
+        sorted.sort_unstable();
+        let mut places = vec![0; sorted.len()];
+        for ((_, number), place) in sorted.iter().zip(0..) {
+            places[*number as usize] = place;
+        }
+        for rank in &mut ranks {
+            *rank = places[*rank as usize];
+        }
+        Self {
+            ranks,
+            count: places.len() as u32,
+        }
+    }
+}
+
+/// Columns put side by side: codes compare as the columns do from the first to the last.
+pub(crate) struct Codes {
+    codes: Vec<u64>,
+    /// Bits of a code that are taken.
+    bits: u32,
+}
+
+impl Codes {
+    /// Without a column, `count` things are all alike.
+    pub(crate) fn new(count: usize) -> Self {
+        Self {
+            codes: vec![0; count],
+            bits: 0,
+        }
+    }
+
+    /// Appends a column, in which `count` different ranks are.
+    pub(crate) fn push(&mut self, ranks: impl Iterator<Item = u32>, count: u32) {
+        let bits = u32::BITS - count.saturating_sub(1).leading_zeros();
+        if self.bits + bits > u64::BITS {
+            let column = Column::new(self.codes.iter().copied());
+            self.bits = u32::BITS - column.count.leading_zeros();
+            self.codes = column.ranks.into_iter().map(u64::from).collect();
+        }
+        for (code, rank) in self.codes.iter_mut().zip(ranks) {
+            *code = *code << bits | u64::from(rank);
+        }
+        self.bits += bits;
+    }
+
+    /// One column that says the same.
+    pub(crate) fn dense(self) -> Column {
+        if self.bits == 0 {
+            return Column {
+                count: u32::from(!self.codes.is_empty()),
+                ranks: vec![0; self.codes.len()],
+            };
+        }
+        Column::new(self.codes.into_iter())
+    }
+
+    /// The things' positions with their codes, in order; those that are alike as they stand.
+    pub(crate) fn sorted(self) -> Vec<(u64, u32)> {
+        let mut sorted: Vec<(u64, u32)> = self.codes.into_iter().zip(0..).collect();
+        sorted.sort_unstable();
+        sorted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn codes_compare_as_the_columns_do(
+            rows in prop::collection::vec(prop::collection::vec(0u32..1000, 9), 0..60),
+            columns in 0usize..9,
+            wide: bool,
+        ) {
+            // With counts that say far more than there are, columns don't fit into one word.
+            let mut codes = Codes::new(rows.len());
+            for at in 0..columns {
+                let column = Column::new(rows.iter().map(|row| row[at] / 200));
+                prop_assert!(column.count <= 5);
+                let count = if wide { 1 << 20 } else { column.count };
+                codes.push(column.ranks.into_iter(), count);
+            }
+            let key = |row: &[u32]| -> Vec<u32> { row[..columns].iter().map(|part| part / 200).collect() };
+            let mut expected: Vec<u32> = (0..rows.len() as u32).collect();
+            expected.sort_by_key(|row| key(&rows[*row as usize]));
+            let sorted: Vec<u32> = codes.sorted().into_iter().map(|(_, row)| row).collect();
+            prop_assert_eq!(sorted, expected);
+        }
+    }
+}
