@@ -1,11 +1,14 @@
 //! From stacks to entries: every stack counts for what it fell on, and with children for each of its callers.
 
+use std::num::NonZeroUsize;
+
 use rperf_replay::Order;
 use rperf_resolve::Level;
 use rustc_hash::FxHashMap;
 
 use crate::histogram::Weights;
 use crate::keys::{Subject, Thread};
+use crate::parallel;
 use crate::ranks::Labels;
 use crate::stacks::{Layout, Stack, Weight};
 use crate::tree::Chain;
@@ -34,26 +37,44 @@ pub(crate) struct First {
 
 /// How stacks become entries.
 pub(crate) struct Entries<'a> {
-    layout: &'a Layout,
-    children: bool,
-    labels: Labels,
-    numbers: FxHashMap<u64, u32>,
+    ways: Ways<'a>,
+    /// The numbers of entries by their labels; each label falls to one of these.
+    shards: Vec<FxHashMap<u64, u32>>,
     list: Vec<Entry>,
 }
 
 impl<'a> Entries<'a> {
-    /// The entries that `labels` tell apart, with `children` callers too.
-    pub(crate) fn count(layout: &'a Layout, labels: Labels, children: bool) -> Self {
-        let mut entries = Self {
+    /// The entries that `labels` tell apart, with `children` callers too. Each thread counts those that fall to it.
+    pub(crate) fn count(
+        layout: &'a Layout,
+        labels: Labels,
+        children: bool,
+        threads: NonZeroUsize,
+    ) -> Self {
+        let ways = Ways {
             layout,
             children,
             labels,
-            numbers: FxHashMap::default(),
+            shards: threads.get() as u64,
+        };
+        let counted = parallel::map((0..ways.shards).collect(), threads, |shard| {
+            let mut counts = Counts::default();
+            let mut seen = Vec::new();
+            for stack in &layout.stacks {
+                counts.visit(&ways, shard, stack, &mut seen);
+            }
+            counts
+        });
+        let mut entries = Self {
+            ways,
+            shards: Vec::new(),
             list: Vec::new(),
         };
-        let mut seen = Vec::new();
-        for stack in &layout.stacks {
-            entries.visit(stack, &mut seen);
+        for Counts { mut numbers, list } in counted {
+            let before = entries.list.len() as u32;
+            numbers.values_mut().for_each(|number| *number += before);
+            entries.shards.push(numbers);
+            entries.list.extend(list);
         }
         entries
     }
@@ -64,98 +85,133 @@ impl<'a> Entries<'a> {
     }
 
     /// For each entry heavier than `least` the chains of its call graph, the others without.
-    pub(crate) fn chains(&self, least: u64) -> Vec<Vec<Chain>> {
-        let mut chains = vec![Vec::new(); self.list.len()];
+    pub(crate) fn chains(&self, least: u64, threads: NonZeroUsize) -> Vec<Vec<Chain>> {
+        let shards = self.shards.iter().zip(0..).collect();
+        let chains = parallel::map(shards, threads, |(numbers, shard)| {
+            self.chains_of(numbers, shard, least)
+        });
+        chains.into_iter().flatten().collect()
+    }
+
+    /// The chains of the entries of one shard, which follow each other.
+    fn chains_of(&self, numbers: &FxHashMap<u64, u32>, shard: u64, least: u64) -> Vec<Vec<Chain>> {
+        let first = numbers.values().min().copied().unwrap_or_default();
+        let mut chains = vec![Vec::new(); numbers.len()];
         let mut seen = Vec::new();
-        for (number, stack) in (0u32..).zip(&self.layout.stacks) {
-            self.walk(stack, &mut seen, |entry, from| {
-                let chain = Chain {
-                    stack: number,
-                    from: from.unwrap_or_default(),
+        for (stack, at) in (0u32..).zip(&self.ways.layout.stacks) {
+            self.ways.walk(shard, at, &mut seen, |label, from| {
+                let Some(entry) = numbers.get(&label) else {
+                    return;
                 };
-                if self.list[entry as usize].weights.total >= least {
-                    chains[entry as usize].push(chain);
+                if self.list[*entry as usize].weights.total >= least {
+                    chains[(entry - first) as usize].push(Chain {
+                        stack,
+                        from: from.unwrap_or_default(),
+                    });
                 }
             });
         }
         chains
     }
+}
 
-    /// Counts one stack.
-    fn visit(&mut self, stack: &Stack, seen: &mut Vec<u32>) {
-        let layout = self.layout;
-        let frames = layout.frames(stack);
-        let depth = frames.len() as u32;
-        let weight = &stack.weight;
-        let leaf = self.entry(stack, stack.leaf, stack.level);
-        let entry = &mut self.list[leaf as usize];
-        entry.hit(weight, stack.level);
-        entry.add(weight, depth);
-        if !self.children {
-            return;
-        }
-        seen.clear();
-        seen.push(leaf);
-        let mut level = stack.level;
-        for (from, site) in (0..).zip(frames) {
-            // Where nothing is mapped, perf shows the level of the frame it looked at before.
-            level = layout.sites[*site as usize].level.unwrap_or(level);
-            let entry = self.entry(stack, *site, level);
-            if !seen.contains(&entry) {
-                seen.push(entry);
-                self.list[entry as usize].add(weight, depth - from);
-            }
-        }
-    }
+/// Which labels the stacks have, and to which shard a label falls.
+struct Ways<'a> {
+    layout: &'a Layout,
+    children: bool,
+    labels: Labels,
+    shards: u64,
+}
 
-    /// Calls `each(entry, from)` for the entries of one stack that was counted: `from` is the frame that an entry's
-    /// chain begins with, `None` for what the sample fell on, which has the whole chain.
-    fn walk(&self, stack: &Stack, seen: &mut Vec<u32>, mut each: impl FnMut(u32, Option<u32>)) {
-        let number = |site| self.numbers.get(&self.label(stack, site)).copied();
-        let Some(leaf) = number(stack.leaf) else {
-            return;
-        };
-        each(leaf, None);
-        if !self.children {
-            return;
-        }
-        seen.clear();
-        seen.push(leaf);
-        for (from, site) in (0..).zip(self.layout.frames(stack)) {
-            if let Some(entry) = number(*site)
-                && !seen.contains(&entry)
-            {
-                seen.push(entry);
-                each(entry, Some(from));
-            }
-        }
-    }
-
+impl Ways<'_> {
     fn label(&self, stack: &Stack, site: u32) -> u64 {
         let context = self.labels.contexts[stack.context as usize];
         u64::from(context) << 32 | u64::from(self.labels.sites[site as usize])
     }
 
-    /// The number of the entry of `site` in `stack`, new if there is none yet.
-    fn entry(&mut self, stack: &Stack, site: u32, level: Level) -> u32 {
-        let first = First {
+    #[inline]
+    fn is_of(&self, shard: u64, label: u64) -> bool {
+        self.shards == 1 || (label.wrapping_mul(SPREAD) >> 32) % self.shards == shard
+    }
+
+    /// Calls `each(label, from)` once for each entry of a stack that falls to `shard`: `from` is the frame that an entry's
+    /// chain begins with, `None` for what the sample fell on, which has the whole chain.
+    #[inline]
+    fn walk(
+        &self,
+        shard: u64,
+        stack: &Stack,
+        seen: &mut Vec<u64>,
+        mut each: impl FnMut(u64, Option<u32>),
+    ) {
+        let leaf = self.label(stack, stack.leaf);
+        seen.clear();
+        if self.is_of(shard, leaf) {
+            seen.push(leaf);
+            each(leaf, None);
+        }
+        if !self.children {
+            return;
+        }
+        for (from, site) in (0..).zip(self.layout.frames(stack)) {
+            let label = self.label(stack, *site);
+            if self.is_of(shard, label) && !seen.contains(&label) {
+                seen.push(label);
+                each(label, Some(from));
+            }
+        }
+    }
+}
+
+/// An odd number that spreads labels over shards (2^64 divided by the golden ratio).
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The entries of one shard.
+#[derive(Default)]
+struct Counts {
+    numbers: FxHashMap<u64, u32>,
+    list: Vec<Entry>,
+}
+
+impl Counts {
+    /// Counts one stack.
+    fn visit(&mut self, ways: &Ways<'_>, shard: u64, stack: &Stack, seen: &mut Vec<u64>) {
+        let layout = ways.layout;
+        let depth = layout.frames(stack).len() as u32;
+        ways.walk(shard, stack, seen, |label, from| {
+            let first = || First::of(layout, stack, from);
+            let next = self.list.len() as u32;
+            let number = *self.numbers.entry(label).or_insert(next);
+            if number == next {
+                self.list.push(Entry::new(first()));
+            }
+            let entry = &mut self.list[number as usize];
+            if stack.weight.first < entry.first.order {
+                entry.first = first();
+            }
+            if from.is_none() {
+                entry.hit(&stack.weight, stack.level);
+            }
+            entry.add(&stack.weight, depth - from.unwrap_or_default());
+        });
+    }
+}
+
+impl First {
+    /// What the frame `from` of a stack is, or what its sample fell on.
+    fn of(layout: &Layout, stack: &Stack, from: Option<u32>) -> Self {
+        let frames = layout.frames(stack);
+        let frames = from.map_or(&[][..], |from| &frames[..=from as usize]);
+        // Where nothing is mapped, perf shows the level of the frame it looked at before.
+        let level = |site: &u32| layout.sites[*site as usize].level;
+        let level = frames.iter().rev().find_map(level);
+        Self {
             order: stack.weight.first,
             thread: stack.weight.thread,
             context: stack.context,
-            site,
-            level,
-        };
-        let label = self.label(stack, site);
-        let number = *self.numbers.entry(label).or_insert_with(|| {
-            let number = self.list.len() as u32;
-            self.list.push(Entry::new(first));
-            number
-        });
-        let known = &mut self.list[number as usize].first;
-        if first.order < known.order {
-            *known = first;
+            site: frames.last().copied().unwrap_or(stack.leaf),
+            level: level.unwrap_or(stack.level),
         }
-        number
     }
 }
 

@@ -35,7 +35,12 @@ pub(crate) fn histogram(
     let numbered = layouts.iter().copied().enumerate();
     let entries: Vec<Entries<'_>> = numbered
         .map(|(index, layout)| {
-            Entries::count(layout, identity.labels(index, layout), options.children)
+            Entries::count(
+                layout,
+                identity.labels(index, layout),
+                options.children,
+                threads,
+            )
         })
         .collect();
     let all: Vec<Sum> = events.iter().map(whole).collect();
@@ -48,7 +53,7 @@ pub(crate) fn histogram(
     let mut graphs = match (leader, &options.graph) {
         (Some(((event, entries), whole)), Some(graph)) if event.callchains => {
             let graphs = Graphs::new(event.layout, names, graph, whole.period);
-            let chains = entries.chains(graphs.least_row());
+            let chains = entries.chains(graphs.least_row(), threads);
             parallel::map(chains, threads, |chains| graphs.make(chains))
         }
         _ => Vec::new(),
