@@ -165,7 +165,7 @@ impl Layout {
         self.ids(line, out);
         match has(Field::Cpu) {
             true if self.style.brief => {
-                number::right(out, number::signed(line.cpu).as_ref(), 3);
+                number::signed(out, line.cpu, 3);
                 out.push(b' ');
             }
             true => cpu(line.cpu, out),
@@ -211,15 +211,14 @@ impl Layout {
 
     /// `%5d/%-5d ` of both ids, or one of them.
     fn ids(&self, line: &Line<'_>, out: &mut Vec<u8>) {
-        let (pid, tid) = (number::signed(line.pid), number::signed(line.tid));
         match (self.fields.has(Field::Pid), self.fields.has(Field::Tid)) {
             (true, true) => {
-                number::right(out, pid.as_ref(), ID_COLUMNS);
+                number::signed(out, line.pid, ID_COLUMNS);
                 out.push(b'/');
-                number::left(out, tid.as_ref(), ID_COLUMNS);
+                number::signed_left(out, line.tid, ID_COLUMNS);
             }
-            (true, false) => number::right(out, pid.as_ref(), ID_COLUMNS),
-            (false, true) => number::right(out, tid.as_ref(), ID_COLUMNS),
+            (true, false) => number::signed(out, line.pid, ID_COLUMNS),
+            (false, true) => number::signed(out, line.tid, ID_COLUMNS),
             (false, false) => return,
         }
         out.push(b' ');

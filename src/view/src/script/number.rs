@@ -7,18 +7,26 @@ const PAIRS: &[u8; 200] = b"0001020304050607080910111213141516171819\
 6061626364656667686970717273747576777879\
 8081828384858687888990919293949596979899";
 
-/// Digits of one number, filled from the end.
+/// Most digits of a number.
+const MOST: usize = 20;
+/// Bytes that are copied at once: a number of known length needs no call of memcpy, and few numbers are longer.
+const CHUNK: usize = 16;
+
+/// Digits of one number, filled from the end at [`MOST`]; what comes behind is copied and cut off again.
 struct Digits {
-    bytes: [u8; 20],
+    bytes: [u8; MOST + CHUNK],
     start: usize,
+    /// What is before them.
+    fill: u8,
 }
 
 impl Digits {
     #[inline]
-    fn decimal(mut value: u64) -> Self {
+    fn decimal(mut value: u64, fill: u8) -> Self {
         let mut digits = Self {
-            bytes: [b'0'; 20],
-            start: 20,
+            bytes: [fill; MOST + CHUNK],
+            start: MOST,
+            fill,
         };
         while value >= 10 {
             let pair = (value % 100) as usize * 2;
@@ -27,7 +35,7 @@ impl Digits {
             digits.bytes[digits.start] = PAIRS[pair];
             digits.bytes[digits.start + 1] = PAIRS[pair + 1];
         }
-        if value > 0 || digits.start == 20 {
+        if value > 0 || digits.start == MOST {
             digits.start -= 1;
             digits.bytes[digits.start] = b'0' + value as u8;
         }
@@ -35,10 +43,11 @@ impl Digits {
     }
 
     #[inline]
-    fn hexadecimal(mut value: u64) -> Self {
+    fn hexadecimal(mut value: u64, fill: u8) -> Self {
         let mut digits = Self {
-            bytes: [b'0'; 20],
-            start: 20,
+            bytes: [fill; MOST + CHUNK],
+            start: MOST,
+            fill,
         };
         loop {
             digits.start -= 1;
@@ -50,9 +59,31 @@ impl Digits {
         }
     }
 
+    /// Appends them in at least `width` columns.
     #[inline]
-    fn as_bytes(&self) -> &[u8] {
-        &self.bytes[self.start..]
+    fn put(&self, out: &mut Vec<u8>, width: usize) {
+        let length = (MOST - self.start).max(width);
+        match MOST
+            .checked_sub(length)
+            .and_then(|from| self.bytes.get(from..))
+        {
+            Some(text) if length <= CHUNK => put_start(out, text, length),
+            Some(text) => out.extend_from_slice(text.get(..length).unwrap_or(text)),
+            None => {
+                out.resize(out.len() + length - MOST, self.fill);
+                out.extend_from_slice(&self.bytes[..MOST]);
+            }
+        }
+    }
+}
+
+/// Appends the first `length` of `text`, which has more than a chunk.
+#[inline]
+fn put_start(out: &mut Vec<u8>, text: &[u8], length: usize) {
+    let end = out.len() + length;
+    if let Some(chunk) = text.first_chunk::<CHUNK>() {
+        out.extend_from_slice(chunk);
+        out.truncate(end);
     }
 }
 
@@ -69,57 +100,53 @@ pub(super) fn right(out: &mut Vec<u8>, text: &[u8], width: usize) {
     out.extend_from_slice(text);
 }
 
-/// Appends `text` and blanks up to `width` columns.
-pub(super) fn left(out: &mut Vec<u8>, text: &[u8], width: usize) {
-    out.extend_from_slice(text);
-    blanks(out, width.saturating_sub(text.len()));
-}
-
 /// `%*llu`.
 #[inline]
 pub(super) fn decimal(out: &mut Vec<u8>, value: u64, width: usize) {
-    right(out, Digits::decimal(value).as_bytes(), width);
+    Digits::decimal(value, b' ').put(out, width);
 }
 
 /// `%0*llx`.
 #[inline]
 pub(super) fn hexadecimal_zeros(out: &mut Vec<u8>, value: u64, width: usize) {
-    let digits = Digits::hexadecimal(value);
-    let digits = digits.as_bytes();
-    out.resize(out.len() + width.saturating_sub(digits.len()), b'0');
-    out.extend_from_slice(digits);
+    Digits::hexadecimal(value, b'0').put(out, width);
 }
 
 /// `%0*llu`.
 #[inline]
 pub(super) fn decimal_zeros(out: &mut Vec<u8>, value: u64, width: usize) {
-    let digits = Digits::decimal(value);
-    let digits = digits.as_bytes();
-    out.resize(out.len() + width.saturating_sub(digits.len()), b'0');
-    out.extend_from_slice(digits);
+    Digits::decimal(value, b'0').put(out, width);
 }
 
-/// `%d` of a 32-bit number, as text of its own.
-pub(super) fn signed(value: u32) -> impl AsRef<[u8]> {
-    struct Text([u8; 11], usize);
-    impl AsRef<[u8]> for Text {
-        fn as_ref(&self) -> &[u8] {
-            &self.0[self.1..]
-        }
-    }
+/// `%*d` of a 32-bit number.
+#[inline]
+pub(super) fn signed(out: &mut Vec<u8>, value: u32, width: usize) {
+    signed_digits(value).put(out, width);
+}
+
+/// `%-*d` of a 32-bit number.
+#[inline]
+pub(super) fn signed_left(out: &mut Vec<u8>, value: u32, width: usize) {
+    let digits = signed_digits(value);
+    digits.put(out, 0);
+    blanks(out, width.saturating_sub(MOST - digits.start));
+}
+
+#[inline]
+fn signed_digits(value: u32) -> Digits {
     let value = value.cast_signed();
-    let digits = Digits::decimal(u64::from(value.unsigned_abs()));
-    let digits = digits.as_bytes();
-    let mut text = Text([b'-'; 11], 11 - digits.len());
-    text.0[text.1..].copy_from_slice(digits);
-    text.1 -= usize::from(value < 0);
-    text
+    let mut digits = Digits::decimal(u64::from(value.unsigned_abs()), b' ');
+    if value < 0 {
+        digits.start -= 1;
+        digits.bytes[digits.start] = b'-';
+    }
+    digits
 }
 
 /// `%*llx`.
 #[inline]
 pub(super) fn hexadecimal(out: &mut Vec<u8>, value: u64, width: usize) {
-    right(out, Digits::hexadecimal(value).as_bytes(), width);
+    Digits::hexadecimal(value, b' ').put(out, width);
 }
 
 #[cfg(test)]
@@ -166,11 +193,19 @@ mod tests {
             );
             let low = value as u32;
             assert_eq!(
-                made(|out| right(out, signed(low).as_ref(), 5)),
+                made(|out| signed(out, low, 5)),
                 format!("{:>5}", low as i32)
             );
+            assert_eq!(
+                made(|out| signed_left(out, low, 5)),
+                format!("{:<5}", low as i32)
+            );
+            assert_eq!(made(|out| decimal(out, value, 25)), format!("{value:>25}"));
+            assert_eq!(
+                made(|out| hexadecimal_zeros(out, value, 25)),
+                format!("{value:025x}")
+            );
         }
-        assert_eq!(made(|out| left(out, b"ab", 5)), "ab   ");
         assert_eq!(made(|out| right(out, b"abcdef", 5)), "abcdef");
     }
 }
