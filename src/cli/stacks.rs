@@ -3,7 +3,7 @@
 use std::mem;
 use std::num::NonZeroUsize;
 
-use rperf_hist::{NoPayloads, Options, Samples, Select, Source};
+use rperf_hist::{Folded, Naming, NoPayloads, Options, Select, Source};
 use rperf_perfdata::{Described, EventDesc};
 use rperf_replay::Replay;
 use rperf_resolve::{LEAF_REGISTERS, Resolver, StackOptions, StackSummary, UserStacks};
@@ -39,33 +39,27 @@ pub(crate) fn stack_options(recording: Described<'_>, limit: Option<usize>) -> S
     }
 }
 
-/// Samples folded by what they hold, and the user stacks that were unwound on the way.
-pub(crate) struct Folded<'s> {
-    pub(crate) samples: Samples<'s>,
-    pub(crate) stacks: StackSummary,
+/// How many frames of user stacks are kept, and of the kernel's, where they are unwound; `None` where they aren't, or no
+/// callchains are wanted. What is unwound comes cut to the limit of `options`, so that they need none any more.
+pub(crate) fn unwinding_limit(recording: Described<'_>, options: &mut Options) -> Option<usize> {
+    let wants_chains = options.children || options.graph.is_some();
+    let unwinds = wants_chains && has_copies(recording.events);
+    unwinds.then(|| mem::replace(&mut options.max_stack, usize::MAX))
 }
 
-impl<'s> Folded<'s> {
-    /// Folds all samples that `select` lets pass. Where stacks are unwound, the limit of `options` is spent on them: kernel
-    /// and user frames come cut to it each.
-    pub(crate) fn new(
-        replay: &Replay<'_>,
-        resolver: &Resolver<'_>,
-        options: &mut Options,
-        select: Option<&'s dyn Select>,
-        jobs: NonZeroUsize,
-    ) -> Result<Self, rperf_replay::Error> {
-        let recording = replay.data().described();
-        let wants_chains = options.children || options.graph.is_some();
-        let unwinds = wants_chains && has_copies(recording.events);
-        let limit = unwinds.then(|| mem::replace(&mut options.max_stack, usize::MAX));
-        let stacks = UserStacks::new(resolver, stack_options(recording, limit));
-        let samples = replay.fold(jobs, || stacks.fold(Samples::new(options, select)))?;
-        Ok(Self {
-            samples: samples.into_inner(),
-            stacks: stacks.summary(),
-        })
-    }
+/// Folds all samples that `select` lets pass, and says what became of the user stacks that were unwound on the way; `limit`
+/// is that of [`unwinding_limit`].
+pub(crate) fn fold(
+    replay: &Replay<'_>,
+    (naming, resolver): (&Naming<'_, '_>, &Resolver<'_>),
+    limit: Option<usize>,
+    select: Option<&dyn Select>,
+    jobs: NonZeroUsize,
+) -> Result<(Folded, StackSummary), rperf_replay::Error> {
+    let options = stack_options(replay.data().described(), limit);
+    let stacks = UserStacks::new(resolver, options);
+    let samples = replay.fold(jobs, || stacks.fold(naming.samples(select)))?;
+    Ok((samples.into_inner().finish(jobs), stacks.summary()))
 }
 
 /// What histograms ask of a recording, for one without groups, sockets and texts of tracepoints. `inlines` is `--inline` or

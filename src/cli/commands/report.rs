@@ -13,7 +13,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use clap::ArgMatches;
-use rperf_hist::{BranchCounts, Histogram, PayloadText, Select, Source};
+use rperf_hist::{BranchCounts, Histogram, Naming, PayloadText, Select, Source};
 use rperf_lines::Payloads;
 use rperf_perfdata::{Described, Finding, PerfData};
 use rperf_replay::{EventIndex, Replay};
@@ -36,7 +36,7 @@ use crate::cli::header::print_header;
 use crate::cli::input::Input;
 use crate::cli::options::flag;
 use crate::cli::payloads::payloads;
-use crate::cli::stacks::{Folded, source, warn_of_cut};
+use crate::cli::stacks::{fold, source, unwinding_limit, warn_of_cut};
 use crate::cli::symbol_options::Symbols;
 use crate::cli::symbols::replay;
 
@@ -249,8 +249,7 @@ fn count(
     let resolver = question
         .symbols
         .resolver(context, replay.world(), data.features());
-    let Folded { samples, stacks } =
-        Folded::new(replay, &resolver, &mut options, question.select, threads)?;
+    let limit = unwinding_limit(data.described(), &mut options);
     let mut keys = options.order_by.iter().filter_map(|field| field.key());
     let told = keys.any(|key| key.shows_payload());
     let payloads = match told {
@@ -270,8 +269,11 @@ fn count(
         },
         ..source(data.described(), question.inlines)
     };
-    let branches = samples.branch_counts().clone();
-    let histograms = samples.histograms(&options, &source, &resolver, threads);
+    let naming = Naming::new(&options, &source, &resolver, threads);
+    let select = question.select;
+    let (folded, stacks) = fold(replay, (&naming, &resolver), limit, select, threads)?;
+    let branches = folded.branch_counts.clone();
+    let histograms = naming.histograms(folded);
     warn_of_symbols(context, &resolver);
     let hints = match question.hints {
         true => diagnose(replay, &resolver, question.select, threads)?,

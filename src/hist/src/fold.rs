@@ -1,5 +1,7 @@
 //! The fold over all samples: equal stacks become one before anything is looked up.
 
+use std::num::NonZeroUsize;
+
 use rperf_replay::{CommId, Epoch, Fold, Recent, Sample, World, hash};
 use rperf_wire::{BranchEntry, Endian, Misc};
 
@@ -7,30 +9,64 @@ use crate::branch_counts::BranchCounts;
 use crate::facts::{self, RawFacts};
 use crate::histogram::Sum;
 use crate::keys::{Key, Reads, Thread};
+use crate::namer::Namer;
 use crate::options::{Counted, Options};
+use crate::parallel;
 use crate::select::{Choice, Select};
 use crate::slices::SliceMap;
-use crate::stacks::{Interner, Weight};
+use crate::stacks::{Interner, Stacks, Weight};
 
-/// Samples folded by what they hold. Made for each worker of [`rperf_replay::Replay::fold`].
+/// Samples folded by what they hold. Made for each worker of [`rperf_replay::Replay::fold`] by [`Naming::samples`].
 ///
-/// What several workers have folded stays apart until their stacks have names: these are fewer, and each worker can
-/// name its own.
-pub struct Samples<'s> {
+/// Now and then a worker gives its unique stacks names: these are fewer, and equal names of different processes are one
+/// stack, so that memory does not grow with the recording. What several workers have folded stays apart until it has
+/// names.
+///
+/// [`Naming::samples`]: crate::Naming::samples
+pub struct Samples<'n, 'w> {
     wanted: Wanted,
     counted: Counted,
     facts: facts::Wanted,
     branch_counts: BranchCounts,
-    pub(crate) select: Option<&'s dyn Select>,
+    select: Option<&'n dyn Select>,
     /// By event, the samples that belong to no row but to what shares are of.
-    pub(crate) filtered: Vec<Sum>,
+    filtered: Vec<Sum>,
     recent: Recent,
     /// The head of the last sample, and its number.
     last: Option<(Head, u32)>,
     scratch: Vec<u8>,
-    own: RawStacks,
+    own: Part<'n, 'w>,
+    /// Bytes of raw stacks that wait for names.
+    room: usize,
     /// What other workers have folded.
-    later: Vec<RawStacks>,
+    later: Vec<Part<'n, 'w>>,
+}
+
+/// What one worker has folded.
+struct Part<'n, 'w> {
+    raw: RawStacks,
+    namer: Namer<'n, 'w>,
+}
+
+impl Part<'_, '_> {
+    /// Names what has none yet.
+    fn name(&mut self) {
+        for (head, key, weight) in self.raw.iter() {
+            self.namer.add(head, self.raw.facts(head), &key, weight);
+        }
+        self.raw.clear();
+        self.namer.trim();
+    }
+}
+
+/// Samples whose stacks have names.
+pub struct Folded {
+    /// The branches by kind, where branches are counted.
+    pub branch_counts: BranchCounts,
+    /// By event, the samples that belong to no row but to what shares are of.
+    pub(crate) filtered: Vec<Sum>,
+    /// By worker and event.
+    pub(crate) parts: Vec<Vec<Stacks>>,
 }
 
 /// Unique stacks as they stand in the file.
@@ -67,10 +103,15 @@ impl Wanted {
     }
 }
 
-impl<'s> Samples<'s> {
-    /// Nothing yet, for a report with these options of the samples that `select` chooses, or of all.
-    #[must_use]
-    pub fn new(options: &Options, select: Option<&'s dyn Select>) -> Self {
+impl<'n, 'w> Samples<'n, 'w> {
+    /// Nothing yet, for a report with these options of the samples that `select` chooses, or of all. With more than `room`
+    /// bytes of unique stacks, these get names.
+    pub(crate) fn new(
+        options: &Options,
+        namer: Namer<'n, 'w>,
+        select: Option<&'n dyn Select>,
+        room: usize,
+    ) -> Self {
         Self {
             wanted: Wanted::new(options),
             counted: options.counted,
@@ -81,22 +122,29 @@ impl<'s> Samples<'s> {
             recent: Recent::default(),
             last: None,
             scratch: Vec::new(),
-            own: RawStacks::default(),
+            own: Part {
+                raw: RawStacks::default(),
+                namer,
+            },
+            room,
             later: Vec::new(),
         }
     }
 
-    /// The branches by kind, where branches are counted.
+    /// All samples, when there will be no more.
     #[must_use]
-    pub fn branch_counts(&self) -> &BranchCounts {
-        &self.branch_counts
-    }
-
-    /// What each worker has folded.
-    pub(crate) fn into_parts(self) -> Vec<RawStacks> {
+    pub fn finish(self, threads: NonZeroUsize) -> Folded {
         let mut parts = self.later;
         parts.insert(0, self.own);
-        parts
+        let parts = parallel::map(parts, threads, |mut part| {
+            part.name();
+            part.namer.events
+        });
+        Folded {
+            branch_counts: self.branch_counts,
+            filtered: self.filtered,
+            parts,
+        }
     }
 
     fn filter(&mut self, sample: &Sample<'_>) {
@@ -171,20 +219,29 @@ impl<'s> Samples<'s> {
                 tid: sample.tid,
             },
         };
-        let weights = &mut self.own.weights;
+        let weights = &mut self.own.raw.weights;
         weights.upsert(hash(0, bytes), bytes, weight, Weight::add);
+        if weights.size() > self.room {
+            self.name();
+        }
+    }
+
+    #[cold]
+    fn name(&mut self) {
+        self.own.name();
+        self.last = None;
     }
 
     fn head(&mut self, world: &World, sample: &Sample<'_>, branch: Option<BranchEntry>) -> u32 {
         let mut head = Head::new(self.wanted, &mut self.recent, world, sample);
         if self.facts.any() {
             let facts = self.facts.facts(world, sample, branch);
-            head.facts = Some(self.own.facts.number(facts));
+            head.facts = Some(self.own.raw.facts.number(facts));
         }
         match self.last {
             Some((last, number)) if last == head => number,
             _ => {
-                let number = self.own.heads.number(head);
+                let number = self.own.raw.heads.number(head);
                 self.last = Some((head, number));
                 number
             }
@@ -199,7 +256,7 @@ struct Hit {
     branch: Option<BranchEntry>,
 }
 
-impl Fold for Samples<'_> {
+impl Fold for Samples<'_, '_> {
     fn sample(&mut self, world: &World, sample: &Sample<'_>) {
         if let Some(select) = self.select {
             match select.sample(world, sample) {
@@ -226,7 +283,8 @@ impl Fold for Samples<'_> {
             sum.add(*more);
         }
         self.branch_counts.merge(&later.branch_counts);
-        self.later.extend(later.into_parts());
+        self.later.push(later.own);
+        self.later.extend(later.later);
     }
 }
 
@@ -237,6 +295,13 @@ impl RawStacks {
             let key = RawKey::read(key)?;
             Some((self.heads.get(key.head)?, key, weight))
         })
+    }
+
+    /// Leaves none, and keeps the room.
+    fn clear(&mut self) {
+        self.heads.clear();
+        self.facts.clear();
+        self.weights.clear();
     }
 
     /// What keys read besides of samples with that head.

@@ -1,17 +1,13 @@
 //! Unique stacks with the names of their frames, for flame graphs and folded text.
 
-use std::num::NonZeroUsize;
 use std::ops::Range;
 
 use rperf_replay::{DsoKind, World};
-use rperf_resolve::{Level, Resolver};
+use rperf_resolve::Level;
 
-use crate::fold::Samples;
 use crate::histogram::Sum;
 use crate::keys::Site;
 use crate::names::Names;
-use crate::options::Options;
-use crate::resolve::Source;
 use crate::stacks::Layout;
 
 /// The unique stacks of one event.
@@ -83,7 +79,7 @@ impl NamedStacks {
         })
     }
 
-    fn new(layout: &Layout, callchains: bool, world: &World, names: &dyn Names) -> Self {
+    pub(crate) fn new(layout: &Layout, callchains: bool, world: &World, names: &dyn Names) -> Self {
         let place = |site: &Site| NamedPlace {
             name: name(site, names),
             origin: origin(site, world, names),
@@ -129,24 +125,5 @@ fn origin(site: &Site, world: &World, names: &dyn Names) -> Origin {
         (Some(Level::Kernel | Level::GuestKernel), _) => Origin::Kernel,
         (_, Some(DsoKind::PerfMap(_))) => Origin::Jit,
         _ => Origin::User,
-    }
-}
-
-impl Samples<'_> {
-    /// The unique stacks, by event.
-    #[must_use]
-    pub fn named_stacks(
-        self,
-        options: &Options,
-        source: &Source<'_>,
-        resolver: &Resolver<'_>,
-        threads: NonZeroUsize,
-    ) -> Vec<NamedStacks> {
-        let (layouts, names) = self.layouts(options, source, resolver, threads);
-        let callchains = source.callchains.iter().chain(std::iter::repeat(&false));
-        let named = layouts.iter().zip(callchains).map(|(layout, callchains)| {
-            NamedStacks::new(layout, *callchains, resolver.world(), &names)
-        });
-        named.collect()
     }
 }

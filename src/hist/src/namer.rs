@@ -145,6 +145,11 @@ impl<'a, 'w> Namer<'a, 'w> {
         stacks.add(&key, weight);
     }
 
+    /// Forgets addresses that were looked up, if they are many.
+    pub(crate) fn trim(&mut self) {
+        self.known.iter_mut().for_each(KnownSites::trim);
+    }
+
     fn payload(&mut self, event: u32, raw: &[u8]) -> Option<PayloadId> {
         let event = EventIndex(event);
         if raw.is_empty() || !self.payload_text.has(event) {

@@ -7,15 +7,16 @@ use rperf_resolve::{Resolver, SymbolId};
 use rperf_wire::Endian;
 
 use crate::facts::{Facts, Pool};
-use crate::fold::Samples;
+use crate::fold::{Folded, Samples};
 use crate::histogram::Histogram;
 use crate::keys::{Subject, Thread};
+use crate::named::NamedStacks;
 use crate::namer::Namer;
 use crate::names::Names;
 use crate::options::Options;
-use crate::parallel;
 use crate::payloads::{PayloadId, PayloadText, Payloads, Texts};
 use crate::rows::{self, Event};
+use crate::select::Select;
 use crate::sites::Sites;
 use crate::stacks::Layout;
 
@@ -36,17 +37,59 @@ pub struct Source<'a> {
     pub payloads: &'a dyn PayloadText,
 }
 
-impl Samples<'_> {
-    /// The reports, one for each group of `source`.
+/// How samples become stacks of names, and these reports: what all workers share.
+pub struct Naming<'r, 'w> {
+    options: &'r Options,
+    source: &'r Source<'r>,
+    resolver: &'r Resolver<'w>,
+    threads: NonZeroUsize,
+    /// Bytes of unique stacks that a worker keeps without names.
+    pub(crate) room: usize,
+    payloads: Payloads,
+    lines: Payloads,
+    facts: Pool,
+}
+
+/// Bytes of unique stacks that wait for names, of all workers together.
+const ROOM: usize = 64 << 20;
+/// The least of one worker.
+const LEAST_ROOM: usize = 4 << 20;
+
+impl<'r, 'w> Naming<'r, 'w> {
+    /// With nothing named yet. `threads` are those that samples are folded on.
     #[must_use]
-    pub fn histograms(
-        self,
-        options: &Options,
-        source: &Source<'_>,
-        resolver: &Resolver<'_>,
+    pub fn new(
+        options: &'r Options,
+        source: &'r Source<'r>,
+        resolver: &'r Resolver<'w>,
         threads: NonZeroUsize,
-    ) -> Vec<Histogram> {
-        let (layouts, names) = self.layouts(options, source, resolver, threads);
+    ) -> Self {
+        Self {
+            options,
+            source,
+            resolver,
+            threads,
+            room: (ROOM / threads).max(LEAST_ROOM),
+            payloads: Payloads::default(),
+            lines: Payloads::default(),
+            facts: Pool::default(),
+        }
+    }
+
+    /// A worker's samples: those that `select` chooses, or all.
+    #[must_use]
+    pub fn samples<'n>(&'n self, select: Option<&'n dyn Select>) -> Samples<'n, 'w> {
+        let sites = Sites::new(self.resolver, self.options, &self.lines).choosing(select);
+        let pools = (&self.payloads, &self.facts);
+        let namer = Namer::new(sites, self.options, self.source, pools);
+        Samples::new(self.options, namer, select, self.room)
+    }
+
+    /// The reports of what was folded, one for each group of the source.
+    #[must_use]
+    pub fn histograms(self, folded: Folded) -> Vec<Histogram> {
+        let (options, source, threads) = (self.options, self.source, self.threads);
+        let (layouts, names) = self.layouts(folded);
         let mut events: Vec<Option<Layout>> = layouts.into_iter().map(Some).collect();
         let reports = source.groups.iter().map(|group| {
             let taken = group
@@ -59,32 +102,24 @@ impl Samples<'_> {
         reports.collect()
     }
 
-    /// The unique stacks of every event, whose addresses got names.
-    pub(crate) fn layouts<'r, 'w>(
-        self,
-        options: &Options,
-        source: &'r Source<'_>,
-        resolver: &'r Resolver<'w>,
-        threads: NonZeroUsize,
-    ) -> (Vec<Layout>, Recording<'r, 'w>) {
-        let payloads = Payloads::default();
-        let lines = Payloads::default();
-        let facts = Pool::default();
-        let select = self.select;
-        let make = || {
-            let sites = Sites::new(resolver, options, &lines).choosing(select);
-            Namer::new(sites, options, source, (&payloads, &facts))
-        };
-        let filtered = self.filtered.clone();
-        let parts = parallel::map(self.into_parts(), threads, |part| {
-            let mut namer = make();
-            for (head, key, weight) in part.iter() {
-                namer.add(head, part.facts(head), &key, weight);
-            }
-            namer.events
-        });
-        let mut parts: Vec<_> = parts.into_iter().map(Vec::into_iter).collect();
-        let mut layouts: Vec<Layout> = source
+    /// The unique stacks of what was folded, by event.
+    #[must_use]
+    pub fn named_stacks(self, folded: Folded) -> Vec<NamedStacks> {
+        let (source, world) = (self.source, self.resolver.world());
+        let (layouts, names) = self.layouts(folded);
+        let callchains = source.callchains.iter().chain(std::iter::repeat(&false));
+        let named = layouts
+            .iter()
+            .zip(callchains)
+            .map(|(layout, callchains)| NamedStacks::new(layout, *callchains, world, &names));
+        named.collect()
+    }
+
+    /// The unique stacks of every event.
+    fn layouts(self, folded: Folded) -> (Vec<Layout>, Recording<'r, 'w>) {
+        let mut parts: Vec<_> = folded.parts.into_iter().map(Vec::into_iter).collect();
+        let mut layouts: Vec<Layout> = self
+            .source
             .callchains
             .iter()
             .map(|_| {
@@ -92,17 +127,17 @@ impl Samples<'_> {
                 Layout::new(stacks.collect())
             })
             .collect();
-        for (layout, sum) in layouts.iter_mut().zip(filtered) {
+        for (layout, sum) in layouts.iter_mut().zip(folded.filtered) {
             layout.filtered.add(sum);
         }
         let names = Recording {
-            resolver,
-            payloads: payloads.finish(),
-            lines: lines.finish(),
-            facts: facts.finish(),
+            resolver: self.resolver,
+            payloads: self.payloads.finish(),
+            lines: self.lines.finish(),
+            facts: self.facts.finish(),
             no_facts: Facts::default(),
-            sockets: &source.sockets,
-            nanoseconds: options.nanoseconds,
+            sockets: &self.source.sockets,
+            nanoseconds: self.options.nanoseconds,
         };
         (layouts, names)
     }

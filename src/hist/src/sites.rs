@@ -169,15 +169,23 @@ pub(crate) struct KnownSites {
     inlined: Vec<u32>,
 }
 
-/// Numbers of sites.
+/// Addresses of an event that are known at most when a batch of stacks has its names.
+const MOST_KNOWN: usize = 1 << 20;
+
+impl KnownSites {
+    /// Forgets them if they are many: address spaces come and go, and most won't be seen again.
+    pub(crate) fn trim(&mut self) {
+        if self.leaves.len() + self.found.len() > MOST_KNOWN {
+            *self = Self::default();
+        }
+    }
+}
+
+/// Numbers of sites: the one, or that many from there on in [`KnownSites::inlined`].
 #[derive(Clone, Copy)]
-enum Found {
-    One(u32),
-    /// That many from there on, in [`KnownSites::inlined`].
-    More {
-        start: usize,
-        len: usize,
-    },
+struct Found {
+    start: u32,
+    len: u32,
 }
 
 /// Finds the sites of one sample.
@@ -215,9 +223,11 @@ impl Finder<'_, '_, '_> {
     pub(crate) fn append(&mut self, mode: CpuMode, ip: u64, frames: &mut Vec<u32>) {
         let lookup = self.lookup(mode, ip);
         match self.known.found.get(&lookup) {
-            Some(&Found::One(number)) => return frames.push(number),
-            Some(&Found::More { start, len }) => {
-                return frames.extend_from_slice(&self.known.inlined[start..start + len]);
+            Some(found) if found.len == 1 => return frames.push(found.start),
+            Some(found) => {
+                let start = found.start as usize;
+                let sites = &self.known.inlined[start..start + found.len as usize];
+                return frames.extend_from_slice(sites);
             }
             None => {}
         }
@@ -230,12 +240,12 @@ impl Finder<'_, '_, '_> {
             });
         }
         let found = match frames[from..] {
-            [number] => Found::One(number),
+            [start] => Found { start, len: 1 },
             ref more => {
-                let start = self.known.inlined.len();
+                let start = self.known.inlined.len() as u32;
                 self.known.inlined.extend_from_slice(more);
-                let len = more.len();
-                Found::More { start, len }
+                let len = more.len() as u32;
+                Found { start, len }
             }
         };
         self.known.found.insert(lookup, found);

@@ -68,6 +68,19 @@ impl<T: Copy + Eq, V> SliceMap<T, V> {
         self.slots[at] = Slot { hash, number };
     }
 
+    /// Bytes that the map takes, about.
+    #[inline]
+    pub(crate) fn size(&self) -> usize {
+        size_of_val(&*self.keys) + size_of_val(&*self.entries) + size_of_val(&*self.slots)
+    }
+
+    /// Leaves none, and keeps the room.
+    pub(crate) fn clear(&mut self) {
+        self.keys.clear();
+        self.entries.clear();
+        self.slots.fill(Slot::default());
+    }
+
     /// Keys and values, in the order in which they came.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = (&[T], &V)> {
         let entries = self.entries.iter().enumerate();

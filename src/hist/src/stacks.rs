@@ -71,6 +71,12 @@ impl<T: Copy + Eq + Hash> Interner<T> {
         })
     }
 
+    /// Forgets all numbers.
+    pub(crate) fn clear(&mut self) {
+        self.items.clear();
+        self.numbers.clear();
+    }
+
     /// All items, by number.
     pub(crate) fn into_items(self) -> Vec<T> {
         self.items

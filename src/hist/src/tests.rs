@@ -1,5 +1,6 @@
 //! The fast path against a naive one: each sample on its own, every chain into a tree, pruned at the end.
 
+mod batches;
 mod fake;
 mod oracle;
 mod property;

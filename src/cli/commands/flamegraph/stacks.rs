@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use clap::ArgMatches;
 use rperf_flame::{Kind, Stacks, is_idle, read_folded};
 use rperf_hist::{
-    Choice, Direction, GraphForm, GraphOptions, NamedStacks, Options, Origin, Select, StackView,
-    parse_fields,
+    Choice, Direction, GraphForm, GraphOptions, NamedStacks, Naming, Options, Origin, Select,
+    StackView, parse_fields,
 };
 use rperf_perfdata::{Error, FileHeader};
 use rperf_replay::{EventIndex, Replay, Sample, World};
@@ -24,7 +24,7 @@ use crate::cli::input::{Input, Opened};
 use crate::cli::jobs::jobs;
 use crate::cli::options::flag;
 use crate::cli::sampled::find_event;
-use crate::cli::stacks::{Folded, source, warn_of_cut};
+use crate::cli::stacks::{fold, source, unwinding_limit, warn_of_cut};
 use crate::cli::symbol_options::Symbols;
 use crate::cli::symbols::replay;
 
@@ -157,13 +157,14 @@ impl Question {
         let resolver = self
             .symbols
             .resolver(context, replay.world(), data.features());
-        let folded = Folded::new(replay, &resolver, &mut options, Some(&chosen), self.jobs)?;
+        let limit = unwinding_limit(data.described(), &mut options);
         let source = source(data.described(), self.inlines);
-        let named = folded
-            .samples
-            .named_stacks(&options, &source, &resolver, self.jobs);
+        let naming = Naming::new(&options, &source, &resolver, self.jobs);
+        let select = Some(&chosen as &dyn Select);
+        let (folded, cut) = fold(replay, (&naming, &resolver), limit, select, self.jobs)?;
+        let named = naming.named_stacks(folded);
         warn_of_symbols(context, &resolver);
-        warn_of_cut(context, &folded.stacks, data.events());
+        warn_of_cut(context, &cut, data.events());
         let mut stacks = Stacks::default();
         for event in &named {
             self.add(event, &mut stacks);

@@ -1,0 +1,77 @@
+//! Whole recordings, with names given to the stacks of each sample as it comes and to those of all samples at the end.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use rperf_perfdata::PerfData;
+use rperf_replay::Replay;
+use rperf_resolve::Resolver;
+use rperf_symbol::{MemoryFiles, SearchPaths};
+use rperf_wire::SampleType;
+
+use crate::{
+    Direction, GraphForm, GraphOptions, Histogram, Naming, NoPayloads, Options, Source,
+    parse_fields,
+};
+
+/// Reports of every event of a recording; workers name their stacks when these take more than `room` bytes.
+fn histograms(data: &PerfData<'_>, options: &Options, room: usize) -> Vec<Histogram> {
+    let replay = Replay::open(data).expect("a sound recording");
+    let files = MemoryFiles::default();
+    let resolver = Resolver::new(replay.world(), &files, SearchPaths::new(None));
+    let events = data.events();
+    let chains = |bit| {
+        events
+            .iter()
+            .map(|event| event.attr.sample_type.contains(bit))
+            .collect()
+    };
+    let source = Source {
+        endian: data.endian(),
+        callchains: chains(SampleType::CALLCHAIN),
+        inlines: events.iter().map(|_| false).collect(),
+        groups: (0..events.len()).map(|event| vec![event]).collect(),
+        sockets: Vec::new(),
+        payloads: &NoPayloads,
+    };
+    let threads = NonZeroUsize::new(2).expect("not zero");
+    let mut naming = Naming::new(options, &source, &resolver, threads);
+    naming.room = room;
+    let samples = replay
+        .fold(threads, || naming.samples(None))
+        .expect("threads");
+    let folded = samples.finish(threads);
+    naming.histograms(folded)
+}
+
+#[test]
+fn when_stacks_are_named_makes_no_difference() {
+    let columns = parse_fields("overhead_children,overhead,comm,dso,symbol").expect("known words");
+    let options = Options {
+        order_by: columns.clone(),
+        columns,
+        children: true,
+        order: Direction::Caller,
+        graph: Some(GraphOptions {
+            form: GraphForm::Graph,
+            min_percent: 0.5,
+            by_address: false,
+            by_line: false,
+        }),
+        max_stack: 127,
+        ..Options::default()
+    };
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/x86_64");
+    let mut compared = 0;
+    for name in ["cycles.data", "dwarf.data", "group.data", "branches.data"] {
+        let bytes = std::fs::read(fixtures.join(name)).expect("a fixture");
+        let data = PerfData::parse(&bytes).expect("a sound file");
+        let at_the_end = histograms(&data, &options, usize::MAX);
+        let at_once = histograms(&data, &options, 0);
+        for (one, other) in at_the_end.iter().zip(&at_once) {
+            assert_eq!((one.all, &one.rows), (other.all, &other.rows), "{name}");
+            compared += one.rows.len();
+        }
+    }
+    assert!(compared > 50, "{compared} rows");
+}
