@@ -107,7 +107,7 @@ pub(crate) const RECORDINGS: &[Recording] = &[
     Recording {
         name: "a running process",
         options: &["-g", "-F", "999"],
-        target: Joins(&["frames", "2000"]),
+        target: Joins(&["frames", "60000"]),
     },
     Recording {
         name: "one CPU",
