@@ -8,8 +8,8 @@ use rperf_testkit::skip;
 use crate::tidy::root;
 
 use super::programs::{
-    Bench, DEBUG_FRAME, FRAME_POINTERS, IA32, OPTIMISED, PANICS, PANICS_MUSL, PANICS_STATIC, PLAIN,
-    Program, STATIC,
+    APART, Bench, DEBUG_FRAME, FRAME_POINTERS, IA32, OPTIMISED, PANICS, PANICS_MUSL, PANICS_STATIC,
+    PLAIN, Program, STATIC,
 };
 use super::stacks::{read, symbol};
 
@@ -72,7 +72,14 @@ fn holds(program: &Program, names: &[&str]) -> Option<bool> {
 
 #[test]
 fn known_functions_have_known_callers() {
-    for program in [&OPTIMISED, &PLAIN, &STATIC, &DEBUG_FRAME, &FRAME_POINTERS] {
+    for program in [
+        &OPTIMISED,
+        &PLAIN,
+        &STATIC,
+        &APART,
+        &DEBUG_FRAME,
+        &FRAME_POINTERS,
+    ] {
         let bench = Bench::new();
         let file = match bench.record(program) {
             Ok(file) => file,
@@ -90,6 +97,51 @@ fn known_functions_have_known_callers() {
         }
         // Each was on for thousands of rounds of every loop.
         assert_eq!(seen.len(), CALLERS.len() + 2, "{}: {seen:?}", program.name);
+    }
+}
+
+/// The number before `cause` in what is said of stacks.
+fn counted(said: &str, cause: &str) -> usize {
+    let before = said.split(cause).next().map(str::split_whitespace);
+    let number = before.and_then(|mut words| words.next_back());
+    number
+        .and_then(|number| number.parse().ok())
+        .unwrap_or_else(|| panic!("{cause}: {said}"))
+}
+
+#[test]
+fn stacks_that_were_cut_are_counted_by_cause() {
+    let bench = Bench::new();
+    for (kind, function, cause) in [
+        // Thirty frames of 16 bytes and more, and what lies above them.
+        ("dwarf,512", "burn_deep", " at the end of what was copied"),
+        (
+            "dwarf,16384",
+            "burn_handler_elsewhere",
+            " on another stack than the one that was copied",
+        ),
+    ] {
+        let file = match bench.record_as(&OPTIMISED, kind) {
+            Ok(file) => file,
+            Err(reason) => return skip("stacks_that_were_cut_are_counted_by_cause", &reason),
+        };
+        let script = bench.rperf(&["script", "--no-inline", "-i", &file]);
+        let samples = read(&script.stdout);
+        let is_in = |frames: &[&str]| frames.first().map(|frame| symbol(frame)) == Some(function);
+        let expected = samples.iter().filter(|sample| is_in(&sample.frames));
+        let expected = expected.count();
+        let found = counted(&script.stderr, cause);
+        assert!(
+            expected > 0 && found >= expected,
+            "{kind} {expected}: {}",
+            script.stderr
+        );
+        let all = counted(&script.stderr, " of ");
+        assert!(all >= found, "{}", script.stderr);
+        let hints = script
+            .stderr
+            .contains("record with --call-graph dwarf,1024");
+        assert_eq!(hints, kind == "dwarf,512", "{}", script.stderr);
     }
 }
 

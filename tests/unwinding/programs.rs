@@ -34,6 +34,8 @@ pub(super) const OPTIMISED: Program = stacks("optimised", &["-O2", "-g", "-pthre
 pub(super) const PLAIN: Program = stacks("plain", &["-O0", "-g", "-pthread"]);
 pub(super) const STATIC: Program = stacks("static", &["-O2", "-static", "-pthread"]);
 pub(super) const STRIPPED: Program = stacks("stripped", &["-O2", "-s", "-pthread"]);
+/// Stripped, with its symbols in a file of their own, to which a link leads.
+pub(super) const APART: Program = stacks("apart", &["-O2", "-g", "-pthread"]);
 /// Its frame information is in `.debug_frame` alone.
 pub(super) const DEBUG_FRAME: Program = stacks(
     "debug-frame",
@@ -159,6 +161,28 @@ impl Bench {
             return Err(said.into_owned());
         }
         assert!(compiled.status.success(), "{}: {said}", program.source);
+        if program.name == APART.name {
+            self.take_apart(program.name)?;
+        }
+        Ok(())
+    }
+
+    /// Moves the symbols of `name` into a file of their own.
+    fn take_apart(&self, name: &str) -> Result<(), String> {
+        let debug = format!("{name}.debug");
+        let link = format!("--add-gnu-debuglink={debug}");
+        for words in [
+            &["objcopy", "--only-keep-debug", name, &debug][..],
+            &["strip", name],
+            &["objcopy", &link, name],
+        ] {
+            let mut command = Command::new(words[0]);
+            let done = command.args(&words[1..]).current_dir(self.scratch.path());
+            let done = done
+                .status()
+                .map_err(|error| format!("{}: {error}", words[0]))?;
+            assert!(done.success(), "{words:?}");
+        }
         Ok(())
     }
 

@@ -11,9 +11,10 @@
 //! step; [`Object`]s never change and are shared by all workers. The answer is a function of the sample and the objects
 //! alone, never of the cache, so that it doesn't depend on the number of threads.
 //!
-//! **Facts before guesses.** Call frame information (`.eh_frame`, `.debug_frame`) is followed with all registers; then
-//! come stretches of code whose effect on the stack is known from their instructions (procedure linkage, signal
-//! returns); a frame-pointer chain is the last resort, is believed only where it leads to code, and is counted.
+//! **Facts before guesses.** Call frame information (`.eh_frame`, `.debug_frame`, the exception tables of 32-bit Arm) is
+//! followed with all registers; then come stretches of code whose effect on the stack is known from their instructions
+//! (procedure linkage, signal returns); a frame-pointer chain is the last resort, is believed only where it leads to code,
+//! and is counted.
 //!
 //! **Your duties:** an [`AddressSpace`] whose answers are those of the moment of the sample. **Not for:** callchains that
 //! the kernel took, and code of the kernel.

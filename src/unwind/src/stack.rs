@@ -15,6 +15,10 @@ pub struct Stack<'a> {
     pub endian: Endian,
 }
 
+/// Frames are smaller: what lies further behind the copy is on another stack, such as the one that a signal's handler
+/// returns to.
+const LARGEST_FRAME: u64 = 1 << 20;
+
 /// Why a word can't be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unreadable {
@@ -45,7 +49,9 @@ impl Stack<'_> {
                 (_, Endian::Big) => fold(bytes.iter()),
             })
         });
-        word.ok_or(if address >= self.start && self.is_full {
+        let end = self.start.saturating_add(self.bytes.len() as u64);
+        let reach = self.start..end.saturating_add(LARGEST_FRAME);
+        word.ok_or(if reach.contains(&address) && self.is_full {
             Unreadable::Behind
         } else {
             Unreadable::Elsewhere
@@ -78,7 +84,9 @@ mod tests {
         };
         assert_eq!(big.read(0x1001, 2), Ok(0x0203));
         assert_eq!(stack.read(0x1002, 8), Err(Unreadable::Behind));
-        assert_eq!(stack.read(u64::MAX, 8), Err(Unreadable::Behind));
+        assert_eq!(stack.read(0x10_1008, 8), Err(Unreadable::Behind));
+        assert_eq!(stack.read(0x10_1009, 8), Err(Unreadable::Elsewhere));
+        assert_eq!(stack.read(u64::MAX, 8), Err(Unreadable::Elsewhere));
         assert_eq!(stack.read(0xfff, 8), Err(Unreadable::Elsewhere));
         let short = Stack {
             is_full: false,
