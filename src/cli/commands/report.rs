@@ -71,26 +71,10 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         return Ok(Exit::Ok);
     }
     let replay = replay(&data)?;
+    if print_records(matches, context, &input, &replay)? {
+        return Ok(exit_of(&data));
+    }
     let diagnostics = replay.diagnostics();
-    let dumps = dump::is_wanted(matches);
-    if dumps || flag(matches, "stats") == Some(true) {
-        context.paginate("report")?;
-        if dumps {
-            print_dump(matches, context, &input, &replay)?;
-        }
-        print_stats(context, &replay)?;
-        conclude(&input.path, &diagnostics, context)?;
-        return Ok(exit_of(&data));
-    }
-    let with_memory = flag(matches, "mmaps") == Some(true);
-    if with_memory || flag(matches, "tasks") == Some(true) {
-        context.paginate("report")?;
-        let tasks = Tasks::read(&replay, &data, with_memory);
-        write_tasks(&mut context.stdout(), &tasks.list())?;
-        context.stdout().flush()?;
-        conclude(&input.path, &diagnostics, context)?;
-        return Ok(exit_of(&data));
-    }
     if replay.sample_counts().iter().sum::<u64>() == 0 {
         conclude(&input.path, &diagnostics, context)?;
         return Err(no_samples(&input, &data));
@@ -135,6 +119,36 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     warn_of_cut(context, &stacks, data.events());
     conclude(&input.path, &replay.diagnostics(), context)?;
     Ok(exit_of(&data))
+}
+
+/// Prints what is asked of the records rather than of the samples; whether anything was.
+fn print_records(
+    matches: &ArgMatches,
+    context: &Context,
+    input: &Input,
+    replay: &Replay<'_>,
+) -> Result<bool, CliError> {
+    let diagnostics = replay.diagnostics();
+    let dumps = dump::is_wanted(matches);
+    if dumps || flag(matches, "stats") == Some(true) {
+        context.paginate("report")?;
+        if dumps {
+            print_dump(matches, context, input, replay)?;
+        }
+        print_stats(context, replay)?;
+        conclude(&input.path, &diagnostics, context)?;
+        return Ok(true);
+    }
+    let with_memory = flag(matches, "mmaps") == Some(true);
+    if with_memory || flag(matches, "tasks") == Some(true) {
+        context.paginate("report")?;
+        let tasks = Tasks::read(replay, replay.data(), with_memory);
+        write_tasks(&mut context.stdout(), &tasks.list())?;
+        context.stdout().flush()?;
+        conclude(&input.path, &diagnostics, context)?;
+        return Ok(true);
+    }
+    Ok(false)
 }
 
 /// What is missing was named when the file was opened; a report of a part is not a success.
