@@ -12,7 +12,7 @@ use rperf_events::Catalogue;
 use rperf_events::list::{Kind, Listing, Row, Sources, Wanted};
 use rperf_session::{Cache, Cached};
 use rperf_symbol::{Files as _, build_id_of_elf};
-use rperf_sys::{Counter, Observed, write_whole};
+use rperf_sys::{Counter, Observed};
 use rperf_view::list::{Told, write_json, write_names, write_text};
 use rperf_wire::{Attr, AttrFlags};
 
@@ -22,6 +22,7 @@ use crate::cli::error::{CliError, Exit};
 use crate::cli::files::DiskFiles;
 use crate::cli::options::{flag, not_yet, switch, value};
 use crate::cli::pmus::MachinePmus;
+use crate::cli::product::write_to;
 use crate::cli::tracefs::MachineTracepoints;
 
 const ABOUT: &str = "\
@@ -95,8 +96,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         _ => write_text(out, &events),
     };
     match matches.get_one::<String>("output") {
-        Some(path) => write_whole(Path::new(path), |out| write(out))
-            .map_err(|error| CliError::message(255, format!("failed to write {path}: {error}")))?,
+        Some(path) => write_to(Path::new(path), context, write)?,
         None => print(context, on("json") || on("raw-dump"), write)?,
     }
     Ok(match missed {
