@@ -14,6 +14,7 @@ mod branches;
 mod hex;
 mod kernel;
 mod sample;
+mod simpleperf;
 mod user;
 
 use std::fmt;

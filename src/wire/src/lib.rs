@@ -45,10 +45,10 @@ pub use regs::{Regs, RegsAbi};
 pub use sample::{Sample, SampleLayout};
 pub use sample_id::{SampleId, SampleIdLayout};
 pub use user::{
-    AuxTrace, AuxTraceError, AuxTraceInfo, BpfMetadata, CpuCounters, CpuMap, DomainCounters,
-    EventTypeName, FeatureData, IdIndex, IdIndexEntry, Imbalance, LoadBalance, Moves, Schedstat,
-    SchedstatCpu, SchedstatDomain, ShortClock, Stat, StatConfig, StatRound, ThreadMap,
-    ThreadMapEntry, TimeConv, UserRecord,
+    AuxTrace, AuxTraceError, AuxTraceInfo, BpfMetadata, Chain, CpuCounters, CpuMap, DomainCounters,
+    EventTypeName, FeatureData, IdIndex, IdIndexEntry, Imbalance, Input, LoadBalance, Moves,
+    Schedstat, SchedstatCpu, SchedstatDomain, ShortClock, Simpleperf, Stat, StatConfig, StatRound,
+    ThreadMap, ThreadMapEntry, TimeConv, Unwound, UserRecord,
 };
 pub use user_stack::UserStack;
 

@@ -146,7 +146,7 @@ impl SampleLayout {
         if self.has_more {
             let at = &mut Cursor::new(body, endian);
             at.take(self.fixed.size, "fixed fields")?;
-            self.decode_variable(at, endian, sample)?;
+            self.decode_variable(at, sample)?;
             self.decode_tail(at, sample)?;
         }
         Ok(())
@@ -156,7 +156,6 @@ impl SampleLayout {
     fn decode_variable<'a>(
         &self,
         at: &mut Cursor<'a>,
-        endian: Endian,
         sample: &mut Sample<'a>,
     ) -> Result<(), DecodeError> {
         let has = |bit| self.sample_type.contains(bit);
@@ -178,7 +177,7 @@ impl SampleLayout {
             sample.regs_user = Some(Regs::decode(at, self.regs_user, "user registers")?);
         }
         if has(SampleType::STACK_USER) {
-            sample.stack_user = Some(UserStack::decode(at, endian)?);
+            sample.stack_user = Some(UserStack::decode(at)?);
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ mod bpf;
 mod header;
 mod map;
 mod schedstat;
+mod simpleperf;
 mod stat;
 
 pub use auxtrace::{AuxTrace, AuxTraceError, AuxTraceInfo};
@@ -17,6 +18,7 @@ pub use schedstat::{
     CpuCounters, DomainCounters, Imbalance, LoadBalance, Moves, Schedstat, SchedstatCpu,
     SchedstatDomain,
 };
+pub use simpleperf::{Chain, Input, Simpleperf, Unwound};
 pub use stat::{Stat, StatConfig, StatRound};
 
 use crate::{Cursor, DecodeError, Encoder, Endian, RawRecord, RecordKind};
@@ -62,6 +64,8 @@ pub enum UserRecord<'a> {
     SchedstatCpu(SchedstatCpu<'a>),
     /// What it counted for a domain of a CPU.
     SchedstatDomain(SchedstatDomain<'a>),
+    /// One of simpleperf's.
+    Simpleperf(Simpleperf<'a>),
     /// Any other type: not decoded here.
     Other(RecordKind),
 }
@@ -92,7 +96,10 @@ impl<'a> UserRecord<'a> {
             RecordKind::BPF_METADATA => Self::BpfMetadata(BpfMetadata::decode(at)?),
             RecordKind::SCHEDSTAT_CPU => Self::SchedstatCpu(SchedstatCpu::decode(at)?),
             RecordKind::SCHEDSTAT_DOMAIN => Self::SchedstatDomain(SchedstatDomain::decode(at)?),
-            other => Self::Other(other),
+            other => match Simpleperf::decode(other, at)? {
+                Some(record) => Self::Simpleperf(record),
+                None => Self::Other(other),
+            },
         })
     }
 
@@ -118,6 +125,7 @@ impl<'a> UserRecord<'a> {
             Self::BpfMetadata(_) => RecordKind::BPF_METADATA,
             Self::SchedstatCpu(_) => RecordKind::SCHEDSTAT_CPU,
             Self::SchedstatDomain(_) => RecordKind::SCHEDSTAT_DOMAIN,
+            Self::Simpleperf(record) => record.kind(),
             Self::Other(kind) => *kind,
         }
     }
@@ -142,6 +150,7 @@ impl<'a> UserRecord<'a> {
             Self::BpfMetadata(metadata) => metadata.encode(to),
             Self::SchedstatCpu(counted) => counted.encode(to),
             Self::SchedstatDomain(counted) => counted.encode(to),
+            Self::Simpleperf(record) => record.encode(to),
         }
     }
 }

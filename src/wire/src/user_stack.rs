@@ -1,6 +1,6 @@
 //! `PERF_SAMPLE_STACK_USER`: the copy of a user stack.
 
-use crate::{Cursor, DecodeError, Encoder, Endian};
+use crate::{Cursor, DecodeError, Encoder};
 
 /// The top of the user stack at the sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct UserStack<'a> {
 }
 
 impl<'a> UserStack<'a> {
-    pub(crate) fn decode(at: &mut Cursor<'a>, endian: Endian) -> Result<Self, DecodeError> {
+    pub(crate) fn decode(at: &mut Cursor<'a>) -> Result<Self, DecodeError> {
         let size = at.u64("user stack size")?;
         if size == 0 {
             return Ok(Self {
@@ -22,7 +22,7 @@ impl<'a> UserStack<'a> {
         }
         let reserved = usize::try_from(size).unwrap_or(usize::MAX);
         let whole = at.take(reserved, "user stack")?;
-        let copied = endian.u64(at.array("user stack dyn_size")?);
+        let copied = at.u64("user stack dyn_size")?;
         let copied = usize::try_from(copied).unwrap_or(usize::MAX).min(reserved);
         Ok(Self {
             bytes: whole.get(..copied).unwrap_or(whole),

@@ -8,7 +8,7 @@ use rperf_wire::{
     SchedstatCpu, SchedstatDomain, ThreadMap, TimeConv, UserRecord,
 };
 
-use super::Alternate;
+use super::{Alternate, simpleperf};
 
 /// What perf says of kinds that `script` does nothing with.
 pub(super) const UNHANDLED: &str = ": unhandled!\n";
@@ -79,6 +79,7 @@ fn text(record: &RecordAt<'_>, endian: Endian) -> Result<Vec<u8>, DecodeError> {
         UserRecord::AuxTraceError(error) => return Ok(auxtrace_error(&error)),
         UserRecord::SchedstatCpu(counted) => schedstat_cpu(&counted),
         UserRecord::SchedstatDomain(counted) => schedstat_domain(&counted),
+        UserRecord::Simpleperf(record) => simpleperf::text(&record),
         UserRecord::Feature(_)
         | UserRecord::TracingData(_)
         | UserRecord::StatConfig(_)

@@ -7,12 +7,19 @@ use rperf_wire::{
     Encoder, Endian, Misc, RawRecord, Record, RecordKind, SampleIdLayout, SampleType, UserRecord,
 };
 
+const FIRST_OF_SIMPLEPERF: u32 = 240;
+
 fuzz_target!(|input: (u8, u16, bool, u64, &[u8])| {
     let (kind, misc, big, sample_type, body) = input;
     let endian = if big { Endian::Big } else { Endian::Little };
     let (own, _id) = SampleIdLayout::new(SampleType(sample_type)).split(body, endian);
+    // The last numbers stand for simpleperf's.
+    let kind = match u32::from(kind) {
+        own @ FIRST_OF_SIMPLEPERF.. => own - FIRST_OF_SIMPLEPERF + RecordKind::SIMPLEPERF_START,
+        kind => kind,
+    };
     let raw = RawRecord {
-        kind: RecordKind(u32::from(kind)),
+        kind: RecordKind(kind),
         misc: Misc(misc),
         body: own,
     };

@@ -1,0 +1,77 @@
+//! The fields of simpleperf's records; perf knows none of them.
+
+use std::fmt::Write as _;
+
+use rperf_wire::{Chain, Simpleperf, Unwound};
+
+/// What follows the name of a record.
+pub(super) fn text(record: &Simpleperf<'_>) -> String {
+    match record {
+        Simpleperf::KernelSymbols { kallsyms: bytes }
+        | Simpleperf::Split(bytes)
+        | Simpleperf::TracingData(bytes) => format!(" {} bytes\n", bytes.len()),
+        Simpleperf::Dso {
+            kind,
+            id,
+            min_vaddr,
+            name,
+        } => {
+            let name = String::from_utf8_lossy(name);
+            format!(" id: {id}  type: {kind}  min_vaddr: {min_vaddr:#x}: {name}\n")
+        }
+        Simpleperf::Symbol {
+            address,
+            len,
+            dso,
+            name,
+        } => {
+            let name = String::from_utf8_lossy(name);
+            format!(" dso: {dso}  addr: {address:#x}  len: {len:#x}: {name}\n")
+        }
+        Simpleperf::EventIds(ids) => {
+            let mut text = format!(" nr: {}\n", ids.len());
+            for (attr, id) in ids {
+                // A String takes every write.
+                let _ = writeln!(text, " ... attr: {attr}  id: {id}");
+            }
+            text
+        }
+        Simpleperf::Callchain {
+            pid,
+            tid,
+            kind,
+            time,
+            chain,
+        } => {
+            let frames = frames(chain);
+            format!(" {pid}/{tid}: time: {time}  type: {kind}{frames}")
+        }
+        Simpleperf::Unwound(unwound) => self::unwound(unwound),
+        Simpleperf::Debug { time, text } => {
+            let text = String::from_utf8_lossy(text);
+            format!(" time: {time}: {text}\n")
+        }
+        Simpleperf::SplitEnd => "\n".to_owned(),
+    }
+}
+
+fn unwound(unwound: &Unwound<'_>) -> String {
+    let (time, took) = (unwound.time, unwound.used_time);
+    let (code, at) = (unwound.error_code, unwound.error_addr);
+    let (start, end) = (unwound.stack_start, unwound.stack_end);
+    let head = format!(
+        " time: {time}  took: {took}  error: {code} at {at:#x}  stack: {start:#x}-{end:#x}"
+    );
+    let chain = unwound.input.and_then(|input| input.chain);
+    head + &chain.map_or("\n".to_owned(), |chain| frames(&chain))
+}
+
+/// As callchains are dumped, with the stack pointer of each frame behind its address.
+fn frames(chain: &Chain<'_>) -> String {
+    let mut text = format!("  nr: {}\n", chain.ips.len());
+    for (number, (ip, sp)) in chain.ips.iter().zip(chain.sps.iter()).enumerate() {
+        // A String takes every write.
+        let _ = writeln!(text, "..... {number:2}: {ip:016x} sp {sp:016x}");
+    }
+    text
+}

@@ -1,0 +1,308 @@
+//! Records of Android's simpleperf.
+//!
+//! Source of the layouts: `simpleperf/record.h` and `record.cpp` of Android's `platform/system/extras`.
+
+use crate::{Cursor, DecodeError, Encoder, RecordKind, Regs, RegsAbi, U64s, UserStack};
+
+/// Names and lists of symbols are padded to so many bytes, descriptions of tracepoints to [`TRACING_ALIGN`].
+const ALIGN: usize = 8;
+const TRACING_ALIGN: usize = 64;
+
+/// A record of one of simpleperf's own types.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Simpleperf<'a> {
+    /// The kernel's symbols.
+    KernelSymbols {
+        /// Text as in `/proc/kallsyms`.
+        kallsyms: &'a [u8],
+    },
+    /// A file.
+    Dso {
+        /// What it is: 0 the kernel, 1 a module of it, 2 an ELF file, 3 a dex file, 4 a symbol map, 5 unknown.
+        kind: u64,
+        /// Its number.
+        id: u64,
+        /// The least address of its code.
+        min_vaddr: u64,
+        /// Its path.
+        name: &'a [u8],
+    },
+    /// A function.
+    Symbol {
+        /// Address in its file.
+        address: u64,
+        /// Bytes of code.
+        len: u64,
+        /// Number of the file.
+        dso: u64,
+        /// Its name.
+        name: &'a [u8],
+    },
+    /// Part of a record that is longer than others can be.
+    Split(&'a [u8]),
+    /// The parts so far make up a record.
+    SplitEnd,
+    /// Ids of events: the place of the event in the file, and one of its ids.
+    EventIds(Vec<(u64, u64)>),
+    /// A callchain that was unwound or joined later.
+    Callchain {
+        /// Process.
+        pid: u32,
+        /// Thread.
+        tid: u32,
+        /// 0 unwound later, 1 unwound in another process, 2 and 3 the same joined with others.
+        kind: u64,
+        /// Time of its sample in nanoseconds.
+        time: u64,
+        /// Addresses and stack pointers, innermost first.
+        chain: Chain<'a>,
+    },
+    /// How the unwinding of a stack ended.
+    Unwound(Unwound<'a>),
+    /// Descriptions of tracepoints.
+    TracingData(&'a [u8]),
+    /// A remark.
+    Debug {
+        /// Time in nanoseconds.
+        time: u64,
+        /// What is remarked.
+        text: &'a [u8],
+    },
+}
+
+/// Frames with their stack pointers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chain<'a> {
+    /// Addresses of code.
+    pub ips: U64s<'a>,
+    /// The stack pointer of each.
+    pub sps: U64s<'a>,
+}
+
+/// `SIMPLE_PERF_RECORD_UNWINDING_RESULT`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unwound<'a> {
+    /// Time of the sample in nanoseconds.
+    pub time: u64,
+    /// Nanoseconds that it took.
+    pub used_time: u64,
+    /// Why it ended; 0 for its regular end.
+    pub error_code: u64,
+    /// Where.
+    pub error_addr: u64,
+    /// The stretch of the stack that was known.
+    pub stack_start: u64,
+    /// Its end.
+    pub stack_end: u64,
+    /// What was unwound, in newer files.
+    pub input: Option<Input<'a>>,
+}
+
+/// What a stack was unwound from, and to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Input<'a> {
+    /// Registers.
+    pub regs: Regs<'a>,
+    /// The copy of the stack.
+    pub stack: UserStack<'a>,
+    /// The frames, in the newest files.
+    pub chain: Option<Chain<'a>>,
+}
+
+impl<'a> Simpleperf<'a> {
+    /// Decodes the body; `None` for a type that is not known.
+    pub(super) fn decode(
+        kind: RecordKind,
+        at: &mut Cursor<'a>,
+    ) -> Result<Option<Self>, DecodeError> {
+        Ok(Some(match kind {
+            RecordKind::SIMPLEPERF_KERNEL_SYMBOL => {
+                let size = at.u32("kallsyms size")?;
+                let kallsyms = at.take(size as usize, "kallsyms")?;
+                Self::KernelSymbols { kallsyms }
+            }
+            RecordKind::SIMPLEPERF_DSO => Self::Dso {
+                kind: at.u64("dso type")?,
+                id: at.u64("dso id")?,
+                min_vaddr: at.u64("dso min_vaddr")?,
+                name: crate::until_nul(at.rest()),
+            },
+            RecordKind::SIMPLEPERF_SYMBOL => Self::Symbol {
+                address: at.u64("symbol addr")?,
+                len: at.u64("symbol len")?,
+                dso: at.u64("symbol dso id")?,
+                name: crate::until_nul(at.rest()),
+            },
+            RecordKind::SIMPLEPERF_SPLIT => Self::Split(at.rest()),
+            RecordKind::SIMPLEPERF_SPLIT_END => Self::SplitEnd,
+            RecordKind::SIMPLEPERF_EVENT_ID => {
+                let count = at.u64("event id count")?;
+                let ids = (0..count).map(|_| Ok((at.u64("attr id")?, at.u64("event id")?)));
+                Self::EventIds(ids.collect::<Result<_, _>>()?)
+            }
+            RecordKind::SIMPLEPERF_CALLCHAIN => Self::Callchain {
+                pid: at.u32("callchain pid")?,
+                tid: at.u32("callchain tid")?,
+                kind: at.u64("callchain type")?,
+                time: at.u64("callchain time")?,
+                chain: Chain::decode(at)?,
+            },
+            RecordKind::SIMPLEPERF_UNWINDING_RESULT => Self::Unwound(Unwound::decode(at)?),
+            RecordKind::SIMPLEPERF_TRACING_DATA => {
+                let size = at.u32("tracing data size")?;
+                Self::TracingData(at.take(size as usize, "tracing data")?)
+            }
+            RecordKind::SIMPLEPERF_DEBUG => Self::Debug {
+                time: at.u64("debug time")?,
+                text: crate::until_nul(at.rest()),
+            },
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Type of the record.
+    #[must_use]
+    pub fn kind(&self) -> RecordKind {
+        match self {
+            Self::KernelSymbols { .. } => RecordKind::SIMPLEPERF_KERNEL_SYMBOL,
+            Self::Dso { .. } => RecordKind::SIMPLEPERF_DSO,
+            Self::Symbol { .. } => RecordKind::SIMPLEPERF_SYMBOL,
+            Self::Split(_) => RecordKind::SIMPLEPERF_SPLIT,
+            Self::SplitEnd => RecordKind::SIMPLEPERF_SPLIT_END,
+            Self::EventIds(_) => RecordKind::SIMPLEPERF_EVENT_ID,
+            Self::Callchain { .. } => RecordKind::SIMPLEPERF_CALLCHAIN,
+            Self::Unwound(_) => RecordKind::SIMPLEPERF_UNWINDING_RESULT,
+            Self::TracingData(_) => RecordKind::SIMPLEPERF_TRACING_DATA,
+            Self::Debug { .. } => RecordKind::SIMPLEPERF_DEBUG,
+        }
+    }
+
+    pub(super) fn encode(&self, to: &mut Encoder<'_>) {
+        match self {
+            Self::KernelSymbols { kallsyms } => put_sized(kallsyms, ALIGN, to),
+            Self::Dso {
+                kind: a,
+                id: b,
+                min_vaddr: c,
+                name,
+            }
+            | Self::Symbol {
+                address: a,
+                len: b,
+                dso: c,
+                name,
+            } => {
+                [a, b, c].into_iter().for_each(|word| to.u64(*word));
+                to.padded_str(name, ALIGN);
+            }
+            Self::Split(part) => to.bytes(part),
+            Self::SplitEnd => {}
+            Self::EventIds(ids) => {
+                to.u64(ids.len() as u64);
+                let words = ids.iter().flat_map(|(place, id)| [*place, *id]);
+                words.for_each(|word| to.u64(word));
+            }
+            Self::Callchain {
+                pid,
+                tid,
+                kind,
+                time,
+                chain,
+            } => {
+                to.u32(*pid);
+                to.u32(*tid);
+                to.u64(*kind);
+                to.u64(*time);
+                chain.encode(to);
+            }
+            Self::Unwound(unwound) => unwound.encode(to),
+            Self::TracingData(data) => put_sized(data, TRACING_ALIGN, to),
+            Self::Debug { time, text } => {
+                to.u64(*time);
+                to.padded_str(text, ALIGN);
+            }
+        }
+    }
+}
+
+impl<'a> Chain<'a> {
+    fn decode(at: &mut Cursor<'a>) -> Result<Self, DecodeError> {
+        let count = at.u64("ip count")?;
+        Ok(Self {
+            ips: at.u64s(count, "ips")?,
+            sps: at.u64s(count, "sps")?,
+        })
+    }
+
+    fn encode(&self, to: &mut Encoder<'_>) {
+        to.u64(self.ips.len() as u64);
+        let words = self.ips.iter().chain(self.sps.iter());
+        words.for_each(|word| to.u64(word));
+    }
+}
+
+impl<'a> Unwound<'a> {
+    fn decode(at: &mut Cursor<'a>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            time: at.u64("unwinding time")?,
+            used_time: at.u64("unwinding used_time")?,
+            error_code: at.u64("unwinding error_code")?,
+            error_addr: at.u64("unwinding error_addr")?,
+            stack_start: at.u64("unwinding stack_start")?,
+            stack_end: at.u64("unwinding stack_end")?,
+            input: match at.rest() {
+                [] => None,
+                _ => Some(Input::decode(at)?),
+            },
+        })
+    }
+
+    fn encode(&self, to: &mut Encoder<'_>) {
+        let words = [
+            self.time,
+            self.used_time,
+            self.error_code,
+            self.error_addr,
+            self.stack_start,
+            self.stack_end,
+        ];
+        words.iter().for_each(|word| to.u64(*word));
+        if let Some(input) = &self.input {
+            input.encode(to);
+        }
+    }
+}
+
+impl<'a> Input<'a> {
+    fn decode(at: &mut Cursor<'a>) -> Result<Self, DecodeError> {
+        let abi = RegsAbi::from_raw(at.u64("unwinding abi")?);
+        let mask = at.u64("unwinding reg_mask")?;
+        // Unlike in samples there are as many as the mask says whatever the width.
+        let values = at.u64s(mask.count_ones().into(), "unwinding regs")?;
+        Ok(Self {
+            regs: Regs { abi, mask, values },
+            stack: UserStack::decode(at)?,
+            chain: match at.rest() {
+                [] => None,
+                _ => Some(Chain::decode(at)?),
+            },
+        })
+    }
+
+    fn encode(&self, to: &mut Encoder<'_>) {
+        to.u64(self.regs.abi.raw());
+        to.u64(self.regs.mask);
+        self.regs.values.iter().for_each(|word| to.u64(word));
+        UserStack::encode(Some(self.stack), to);
+        if let Some(chain) = &self.chain {
+            chain.encode(to);
+        }
+    }
+}
+
+/// Appends a 32-bit size, the bytes, and zeros up to a multiple of `align`.
+fn put_sized(bytes: &[u8], align: usize, to: &mut Encoder<'_>) {
+    to.u32(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
+    to.bytes(bytes);
+    to.zeros(bytes.len().next_multiple_of(align) - bytes.len());
+}

@@ -1,0 +1,126 @@
+//! Records of simpleperf: what is encoded is decoded again, and no cut body panics.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use rperf_wire::{
+    Chain, Encoder, Endian, Input, Misc, RawRecord, RecordKind, Regs, RegsAbi, Simpleperf, U64s,
+    Unwound, UserRecord, UserStack,
+};
+
+fn body(record: &UserRecord<'_>, endian: Endian) -> Vec<u8> {
+    let mut body = Vec::new();
+    record.encode_body(&mut Encoder::new(&mut body, endian));
+    body
+}
+
+fn decode<'a>(kind: RecordKind, body: &'a [u8], endian: Endian) -> Option<UserRecord<'a>> {
+    let misc = Misc(0);
+    UserRecord::decode(&RawRecord { kind, misc, body }, endian).ok()
+}
+
+/// Every type, out of the same words and bytes; `known` is how much an unwinding result tells.
+fn records<'a>(
+    n: [u64; 6],
+    chain: Chain<'a>,
+    name: &'a [u8],
+    (stack, known): (&'a [u8], u8),
+) -> Vec<Simpleperf<'a>> {
+    let [a, b, c, d, e, f] = n;
+    let count = chain.ips.len();
+    let regs = Regs {
+        abi: RegsAbi::Bits64,
+        mask: (1 << count) - 1,
+        values: chain.sps,
+    };
+    let reserved = stack.len().next_multiple_of(8);
+    let input = Input {
+        regs,
+        stack: UserStack {
+            bytes: stack,
+            reserved,
+        },
+        chain: (known > 1).then_some(chain),
+    };
+    vec![
+        Simpleperf::KernelSymbols { kallsyms: name },
+        Simpleperf::Dso {
+            kind: a,
+            id: b,
+            min_vaddr: c,
+            name,
+        },
+        Simpleperf::Symbol {
+            address: a,
+            len: b,
+            dso: c,
+            name,
+        },
+        Simpleperf::Split(name),
+        Simpleperf::SplitEnd,
+        Simpleperf::EventIds((0..a % 4).map(|place| (place, b)).collect()),
+        Simpleperf::Callchain {
+            pid: 7,
+            tid: 8,
+            kind: a,
+            time: b,
+            chain,
+        },
+        Simpleperf::Unwound(Unwound {
+            time: a,
+            used_time: b,
+            error_code: c,
+            error_addr: d,
+            stack_start: e,
+            stack_end: f,
+            input: (known > 0).then_some(input),
+        }),
+        Simpleperf::TracingData(name),
+        Simpleperf::Debug {
+            time: a,
+            text: name,
+        },
+    ]
+}
+
+proptest! {
+    #[test]
+    fn records_come_back(
+        n in any::<[u64; 6]>(), words in vec(any::<[u8; 8]>(), 0..6), name in vec(1_u8.., 0..70),
+        stack in vec(any::<u8>(), 0..40), known in 0_u8..3, big in any::<bool>(),
+    ) {
+        let endian = if big { Endian::Big } else { Endian::Little };
+        let words = words.concat();
+        let half = words.len() / 16 * 8;
+        let chain = Chain {
+            ips: U64s::new(&words[..half], endian),
+            sps: U64s::new(&words[half..half * 2], endian),
+        };
+        for record in records(n, chain, &name, (&stack, known)) {
+            let kind = record.kind();
+            let record = UserRecord::Simpleperf(record);
+            let bytes = body(&record, endian);
+            prop_assert_eq!(decode(kind, &bytes, endian), Some(record));
+            for end in 0..bytes.len() {
+                drop(decode(kind, &bytes[..end], endian));
+            }
+        }
+    }
+}
+
+/// Bytes as simpleperf writes them.
+#[test]
+fn a_file_with_its_number() {
+    let bytes = b"\x02\0\0\0\0\0\0\0\x05\0\0\0\0\0\0\0\0\x10\0\0\0\0\0\0/a/b.so\0";
+    let dso = UserRecord::Simpleperf(Simpleperf::Dso {
+        kind: 2,
+        id: 5,
+        min_vaddr: 0x1000,
+        name: b"/a/b.so",
+    });
+    let found = decode(RecordKind::SIMPLEPERF_DSO, bytes, Endian::Little);
+    assert_eq!(found.as_ref(), Some(&dso));
+    assert_eq!(body(&dso, Endian::Little), bytes);
+    let unknown = RecordKind(RecordKind::SIMPLEPERF_START + 99);
+    let found = decode(unknown, bytes, Endian::Little);
+    assert_eq!(found, Some(UserRecord::Other(unknown)));
+}
