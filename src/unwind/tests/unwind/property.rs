@@ -6,17 +6,25 @@ use rperf_unwind::{Arch, Ending};
 use super::elf::Section;
 use super::program::{Program, Shape};
 
-pub(crate) fn shape() -> impl Strategy<Value = Shape> {
+/// Shapes that every kind of frame information has words for.
+fn common_shape() -> impl Strategy<Value = Shape> {
     let words = 2..15_u8;
     prop_oneof![
         (1..15_u8).prop_map(|words| Shape::Moves { words }),
         words.clone().prop_map(|words| Shape::Frames { words }),
-        words.clone().prop_map(|words| Shape::Saves { words }),
-        words.prop_map(|words| Shape::Unsaid { words }),
-        Just(Shape::Realigns),
+        words.prop_map(|words| Shape::Saves { words }),
     ]
 }
 
+fn shape() -> impl Strategy<Value = Shape> {
+    prop_oneof![
+        3 => common_shape(),
+        1 => (2..15_u8).prop_map(|words| Shape::Unsaid { words }),
+        1 => Just(Shape::Realigns),
+    ]
+}
+
+/// A program, and the functions that call each other.
 pub(crate) fn program() -> impl Strategy<Value = (Program, Vec<usize>)> {
     let arch = prop_oneof![Just(Arch::X86_64), Just(Arch::X86), Just(Arch::Aarch64)];
     let section = prop_oneof![
@@ -25,9 +33,20 @@ pub(crate) fn program() -> impl Strategy<Value = (Program, Vec<usize>)> {
         Just(Section::Headless),
         Just(Section::Debug),
     ];
-    let shapes = prop::collection::vec(shape(), 1..20);
+    let exceptions = Just((Arch::Arm, Section::Exceptions));
+    prop_oneof![
+        4 => of_functions((arch, section), shape()),
+        1 => of_functions(exceptions, common_shape()),
+    ]
+}
+
+fn of_functions(
+    kind: impl Strategy<Value = (Arch, Section)>,
+    shape: impl Strategy<Value = Shape>,
+) -> impl Strategy<Value = (Program, Vec<usize>)> {
+    let shapes = prop::collection::vec(shape, 1..20);
     let calls = prop::collection::vec(any::<prop::sample::Index>(), 0..60);
-    (arch, section, shapes, calls).prop_map(|(arch, section, shapes, calls)| {
+    (kind, shapes, calls).prop_map(|((arch, section), shapes, calls)| {
         let calls = calls.iter().map(|call| call.index(shapes.len())).collect();
         (Program::new(arch, section, &shapes), calls)
     })
