@@ -430,8 +430,10 @@ impl<'w> Resolver<'w> {
         }
         let kernel = self.kernel_of(dso.machine)?;
         let image = self.object(kernel).and_then(Object::image);
-        if let Some(image) = image.filter(|_| dso.kind == DsoKind::Kernel) {
-            return KernelCode::of_image(image, frame.ip).map(CodeOf::Kernel);
+        let image = image.filter(|_| dso.kind == DsoKind::Kernel);
+        // One with nothing but debug information has no code.
+        if let Some(code) = image.and_then(|image| KernelCode::of_image(image, frame.ip)) {
+            return Some(CodeOf::Kernel(code));
         }
         let mapping = self.world.mapping(frame.mapping?);
         let kernel = self.world.dso(kernel);

@@ -190,6 +190,24 @@ mod tests {
     }
 
     #[test]
+    fn a_vmlinux_has_the_code_of_a_kernel_that_was_moved() {
+        let moved = 0x20_0000;
+        let image = DebugSource {
+            object: "[kernel.kallsyms]".into(),
+            kind: ObjectKind::Kernel,
+            build_id: None,
+            path: "/boot/vmlinux".into(),
+            bytes: kcore().into(),
+            addresses: AddressMap::Shift(moved),
+        };
+        let start = START + moved;
+        let code = KernelCode::of_image(&image, start + 2).unwrap();
+        assert_eq!(code.at(start + 14), Some(&[14, 15][..]));
+        assert_eq!(code.at(start - 1), None);
+        assert!(KernelCode::of_image(&image, START).is_none());
+    }
+
+    #[test]
     fn code_comes_from_the_memory_of_the_recorded_boot() {
         let copies = format!("/cache/[kernel.kcore]/{}", "ab".repeat(20));
         let copies = [format!("{copies}/1"), format!("{copies}/2")];
