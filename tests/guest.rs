@@ -132,7 +132,7 @@ fn text(path: &Path) -> String {
 }
 
 /// What is wrong with one case, recorded by `recorder`.
-fn faults(out: &Path, case: &str, recorder: &str) -> Vec<String> {
+fn faults(machine: &str, out: &Path, case: &str, recorder: &str) -> Vec<String> {
     let name = format!("{case}.{recorder}");
     let file = |suffix: &str| text(&out.join(format!("{name}{suffix}")));
     if file(".status").trim() != "0" {
@@ -153,6 +153,11 @@ fn faults(out: &Path, case: &str, recorder: &str) -> Vec<String> {
     faults.extend(script.map(|found| format!("{name}: script\n{found}")));
     let report = compare_texts(&file(".report.perf"), &file(".report.rperf"));
     faults.extend(report.map(|found| format!("{name}: report\n{found}")));
+    // perf shows instructions of x86 alone.
+    if machine == "x86_64" {
+        let insn = difference(&file(".insn.perf"), &file(".insn.rperf"));
+        faults.extend(insn.map(|found| format!("{name}: instructions\n{found}")));
+    }
     faults
 }
 
@@ -170,7 +175,7 @@ fn compare(test: &str, machine: &'static str) {
     let cases = text(&root().join("tests/guest").join(machine).join("cases"));
     for case in cases.lines().filter_map(|line| line.split(' ').next()) {
         for recorder in ["perf", "rperf"] {
-            found.extend(faults(&out, case, recorder));
+            found.extend(faults(machine, &out, case, recorder));
         }
         let attrs = |recorder| text(&out.join(format!("{case}.{recorder}.attrs")));
         let attrs = difference(&attrs("perf"), &attrs("rperf"));

@@ -2,7 +2,8 @@
 # Runs inside a test guest. For each line of `cases` (a name and options of record) records ./load with both
 # tools and reads both recordings with both, into /out:
 #   NAME.RECORDER.data, NAME.RECORDER.said and .status of the recorder, NAME.RECORDER.READER and .READER.said of
-#   script, NAME.RECORDER.report.READER of report, NAME.RECORDER.attrs of perf evlist -v
+#   script, NAME.RECORDER.report.READER of report, NAME.RECORDER.insn.READER of script with the instructions (the kernel's
+#   are in /proc/kcore), NAME.RECORDER.attrs of perf evlist -v
 # Lines of `fixtures` are recorded by perf alone: NAME.data.
 PATH=/payload:$PATH
 if [ -e fakepmu.ko ]; then insmod ./fakepmu.ko || exit 1; fi
@@ -18,6 +19,7 @@ while read -r name words; do
             timeout 60 $reader script -i "$base.data" >"$base.$reader" 2>"$base.$reader.said" </dev/null
             timeout 60 $reader report -i "$base.data" --stdio --no-children -g none -n \
                 >"$base.report.$reader" 2>/dev/null </dev/null
+            timeout 60 $reader script -i "$base.data" -G -F ip,sym,insn >"$base.insn.$reader" 2>/dev/null </dev/null
         done
         perf evlist -v -i "$base.data" >"$base.attrs" 2>&1
     done
