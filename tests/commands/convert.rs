@@ -299,6 +299,8 @@ fn pprof_itself_reads_what_is_for_it() {
     for comm in ["sh", "ls"] {
         assert!(samples.contains(&format!("comm:[{comm}]")), "{samples}");
     }
+    let sorted = pprof(scratch.path(), "-top").expect("it was there");
+    assert!(sorted.contains("Type: cpu-clock"), "{sorted}");
     // Functions of the outermost frames are there by name.
     let name = expected
         .keys()

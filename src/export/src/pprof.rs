@@ -169,10 +169,14 @@ impl<'p, W: Write> Writer<'p, W> {
                 *inline |= frame.inline_depth > 0;
             }
         }
-        for ((id, object), (limit, inline)) in (1..)
+        let main = self.main_object();
+        let rows = (1..)
             .zip(&self.profile.objects)
-            .zip(limits.iter().zip(inlines))
-        {
+            .zip(limits.iter().zip(inlines));
+        let mut rows: Vec<_> = rows.collect();
+        // Readers take the first mapping for that of the program.
+        rows.sort_by_key(|((id, _), _)| Some(*id) != main);
+        for ((id, object), (limit, inline)) in rows {
             let build_id = object.build_id.as_deref().map(hex).unwrap_or_default();
             let mapping = Mapping {
                 id,
@@ -188,6 +192,16 @@ impl<'p, W: Write> Writer<'p, W> {
             self.put(tag::MAPPING, &mapping)?;
         }
         Ok(())
+    }
+
+    /// The id of the object that the thread with most samples is called after, as far as names of threads go.
+    fn main_object(&self) -> Option<u64> {
+        let tracks = self.profile.tracks.iter();
+        let busiest = tracks.max_by_key(|track| track.rows.len())?;
+        let thread = self.profile.threads.get(busiest.thread as usize)?;
+        let mut objects = (1..).zip(&self.profile.objects);
+        let found = objects.find(|(_, object)| object.name.starts_with(&thread.name));
+        found.map(|(id, _)| id)
     }
 
     fn write_functions(&mut self) -> io::Result<()> {
