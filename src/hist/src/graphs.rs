@@ -82,7 +82,7 @@ impl<'a> Graphs<'a> {
     }
 
     /// The graph of `chains`.
-    pub(crate) fn make(&self, mut chains: Vec<Chain>) -> Vec<Branch> {
+    pub(crate) fn make(&self, chains: &[Chain]) -> Vec<Branch> {
         let listed = self.options.form.is_list();
         let builder = Builder {
             layout: self.layout,
@@ -95,7 +95,7 @@ impl<'a> Graphs<'a> {
             },
             rank: |site| self.rank(site),
         };
-        let nodes = builder.split(&mut chains);
+        let (nodes, _) = builder.split(chains);
         if !listed {
             return nodes.into_iter().map(|node| self.branch(node)).collect();
         }

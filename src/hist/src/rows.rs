@@ -54,7 +54,7 @@ pub(crate) fn histogram(
         (Some(((event, entries), whole)), Some(graph)) if event.callchains => {
             let graphs = Graphs::new(event.layout, names, graph, whole.period);
             let chains = entries.chains(graphs.least_row(), threads);
-            parallel::map(chains, threads, |chains| graphs.make(chains))
+            parallel::map(chains, threads, |chains| graphs.make(&chains))
         }
         _ => Vec::new(),
     };

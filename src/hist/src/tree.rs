@@ -69,15 +69,20 @@ pub(crate) struct Builder<'a, F> {
 }
 
 impl<K: Ord, F: Fn(u32) -> K> Builder<'_, F> {
-    /// The tree of `chains`: the branches at the fork where all of them are; those that end there belong to none.
-    pub(crate) fn split(&self, chains: &mut [Chain]) -> Vec<Node> {
+    /// The tree of `chains`: the branches at the fork where all of them are, and those that end there.
+    pub(crate) fn split(&self, chains: &[Chain]) -> (Vec<Node>, Sum) {
+        // Frames of stacks lie far apart: each is looked at once.
+        let sites: Vec<Option<u32>> = chains.iter().map(|chain| self.site(*chain)).collect();
         let mut sums: FxHashMap<u32, Sum> = FxHashMap::default();
-        let mut fork = Sum::default();
-        for chain in &*chains {
-            if let Some(site) = self.site(*chain) {
-                let sum = self.sum(*chain);
-                sums.entry(site).or_default().add(sum);
-                fork.add(sum);
+        let (mut fork, mut ended) = (Sum::default(), Sum::default());
+        for (chain, site) in chains.iter().zip(&sites) {
+            let sum = self.sum(*chain);
+            match site {
+                Some(site) => {
+                    sums.entry(*site).or_default().add(sum);
+                    fork.add(sum);
+                }
+                None => ended.add(sum),
             }
         }
         let least = self.least.events(fork.period);
@@ -90,15 +95,16 @@ impl<K: Ord, F: Fn(u32) -> K> Builder<'_, F> {
             };
             (Reverse(weight), (self.rank)(*site))
         });
-        let mut rest = chains;
-        let mut nodes = Vec::with_capacity(heavy.len());
-        for (site, sum) in heavy {
-            let taken = partition(rest, |chain| self.site(*chain) == Some(site));
-            let (group, others) = rest.split_at_mut(taken);
-            nodes.push(self.descend(group, site, sum));
-            rest = others;
-        }
-        nodes
+        let groups = heavy
+            .iter()
+            .zip(0..)
+            .map(|((site, _), group)| (*site, group));
+        let groups: FxHashMap<u32, usize> = groups.collect();
+        let group = |site: &Option<u32>| groups.get(site.as_ref()?).copied();
+        let groups = grouped(chains, sites.iter().map(group), heavy.len());
+        let nodes = groups.into_iter().zip(heavy);
+        let nodes = nodes.map(|(mut group, (site, sum))| self.descend(&mut group, site, sum));
+        (nodes.collect(), ended)
     }
 
     /// The branch of `group`, whose chains all go on with `site`.
@@ -113,14 +119,12 @@ impl<K: Ord, F: Fn(u32) -> K> Builder<'_, F> {
                 None => break,
             }
         }
-        let mut own = Sum::default();
-        let ended = group.iter().filter(|chain| self.site(**chain).is_none());
-        ended.for_each(|chain| own.add(self.sum(*chain)));
+        let (nodes, own) = self.split(group);
         Node {
             frames,
             all,
             own,
-            nodes: self.split(group),
+            nodes,
         }
     }
 
@@ -145,14 +149,17 @@ impl<K: Ord, F: Fn(u32) -> K> Builder<'_, F> {
     }
 }
 
-/// Moves what `belongs` to the front, and says how many it is.
-fn partition<T>(items: &mut [T], belongs: impl Fn(&T) -> bool) -> usize {
-    let mut front = 0;
-    for index in 0..items.len() {
-        if belongs(&items[index]) {
-            items.swap(front, index);
-            front += 1;
+/// The items by their groups, of which there are `count`; those without a group are left out.
+fn grouped<T: Copy>(
+    items: &[T],
+    groups: impl Iterator<Item = Option<usize>>,
+    count: usize,
+) -> Vec<Vec<T>> {
+    let mut lists = vec![Vec::new(); count];
+    for (item, group) in items.iter().zip(groups) {
+        if let Some(list) = group.and_then(|group| lists.get_mut(group)) {
+            list.push(*item);
         }
     }
-    front
+    lists
 }
