@@ -104,6 +104,30 @@ const MORE_REPORT: &[&[&str]] = &[
         "comm,sym",
     ],
     &["--stats"],
+    &["--raw-trace"],
+    &["-s", "comm,trace", "--raw-trace", "--no-children"],
+    &["-s", "trace_fields/raw,comm", "-n", "-g", "none"],
+    &["-s", "common_pid,sym", "--no-children"],
+    &["-s", "__syscall_nr,flags/raw,comm", "-n", "-g", "none"],
+];
+
+/// What is asked for where tasks were switched.
+const SWITCHES: &[&[&str]] = &[
+    &["-s", "next_pid", "--no-children"],
+    &["-s", "sched:sched_switch.next_pid,comm", "-g", "none"],
+    &["-s", "sched_switch.*", "-n", "-g", "none"],
+    &["-s", "+prev_state/raw", "-g", "none"],
+    &["-s", "%1.next_comm,sym", "--no-children", "-g", "caller"],
+    &["-s", "switch.prev_comm", "--raw-trace", "--no-children"],
+];
+
+/// Words that name no field, and what is said of them.
+const STRANGE: &[(&str, &str)] = &[
+    ("nxt_pid", "the keys are next_pid, "),
+    ("sched_switch.nextcomm", "its fields are next_comm, "),
+    ("swich.next_pid", "tracepoints: sched:sched_switch, "),
+    ("s.next_pid", "'s' is none or several"),
+    ("next_pid/hex", "Unknown --sort key: `next_pid/hex'"),
 ];
 
 #[test]
@@ -136,6 +160,15 @@ fn compare(tools: &Tools, recording: &Recording, recorder: Tool, file: &str) -> 
         .collect();
     let report = REPORT.iter().chain(more(MORE_REPORT));
     found.extend(report.filter_map(|words| compare_report(tools, file, words)));
+    if thorough && recording.name == "tracepoints with callchains" {
+        let switches = SWITCHES.iter();
+        found.extend(switches.filter_map(|words| compare_report(tools, file, words)));
+        for (word, hint) in STRANGE {
+            let refused = tools.outcome(Tool::Rperf, &["report", "-i", file, "-s", word]);
+            assert_eq!(refused.status, 129, "{}", refused.stderr);
+            assert!(refused.stderr.contains(hint), "{}", refused.stderr);
+        }
+    }
     let read = tools.outcome(Tool::Perf, &["evlist", "-i", file]);
     assert_eq!((read.status, &*read.stderr), (0, ""), "{file}");
     found

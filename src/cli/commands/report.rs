@@ -7,17 +7,16 @@ mod groups;
 mod mode;
 mod settings;
 mod tasks;
+mod tracepoints;
 
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
-use std::path::Path;
 
 use clap::ArgMatches;
-use rperf_hist::{BranchCounts, Histogram, Naming, PayloadText, Select, Source};
-use rperf_lines::Payloads;
+use rperf_hist::{BranchCounts, Histogram, Naming, Select, Source};
 use rperf_perfdata::{Described, Finding, PerfData};
-use rperf_replay::{EventIndex, Replay};
-use rperf_resolve::{Resolver, StackSummary};
+use rperf_replay::Replay;
+use rperf_resolve::StackSummary;
 use rperf_view::dump::Dump;
 use rperf_view::report::{
     Event, Stats, write_banner, write_branch_counts, write_event, write_lost, write_stats,
@@ -35,7 +34,6 @@ use crate::cli::findings::{conclude, warn_of_symbols};
 use crate::cli::header::print_header;
 use crate::cli::input::Input;
 use crate::cli::options::flag;
-use crate::cli::payloads::payloads;
 use crate::cli::stacks::{fold, source, unwinding_limit, warn_of_cut};
 use crate::cli::symbol_options::Symbols;
 use crate::cli::symbols::replay;
@@ -45,6 +43,7 @@ pub(super) use self::args::command;
 use self::groups::Table;
 use self::settings::{Plan, Settings};
 use self::tasks::Tasks;
+use self::tracepoints::Tracepoints;
 
 /// Kinds of records that a report makes no use of.
 const PASSED_OVER: &[RecordKind] = &[
@@ -79,11 +78,17 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         conclude(&input.path, &diagnostics, context)?;
         return Err(no_samples(&input, &data));
     }
-    let plan = settings.plan(data.described())?;
+    let raw = settings.raw_trace;
+    let mut tracepoints = Tracepoints::new(context, &input.path, data.described(), raw);
+    let plan = settings.plan(data.described(), &mut tracepoints)?;
     let tables = settings.tables(data.described());
     let chosen = Chosen::new(wanted.filter(data.described(), false)?);
+    if plan.options.shows_payload() {
+        tracepoints.read()?;
+    }
     let question = Question {
         plan: &plan,
+        tracepoints: &tracepoints,
         tables: &tables,
         select: chosen.as_ref().map(|chosen| chosen as &dyn Select),
         times: wanted.time(),
@@ -97,7 +102,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         branches,
         stacks,
         hints,
-    } = count(context, &input.path, &replay, &question)?;
+    } = count(context, &replay, &question)?;
     if histograms.iter().all(is_empty) {
         conclude(&input.path, &diagnostics, context)?;
         return Err(none_left(&input));
@@ -228,6 +233,7 @@ fn none_left(input: &Input) -> CliError {
 /// What is asked of a recording.
 struct Question<'q> {
     plan: &'q Plan,
+    tracepoints: &'q Tracepoints<'q>,
     tables: &'q [Table],
     select: Option<&'q dyn Select>,
     /// The stretches of time that were asked for.
@@ -253,7 +259,6 @@ struct Counts {
 /// Counts the samples of every event, and the user stacks that were unwound for it.
 fn count(
     context: &Context,
-    path: &Path,
     replay: &Replay<'_>,
     question: &Question<'_>,
 ) -> Result<Counts, CliError> {
@@ -264,12 +269,6 @@ fn count(
         .symbols
         .resolver(context, replay.world(), data.features());
     let limit = unwinding_limit(data.described(), &mut options);
-    let mut keys = options.order_by.iter().filter_map(|field| field.key());
-    let told = keys.any(|key| key.shows_payload());
-    let payloads = match told {
-        true => payloads(context, path, data.described())?,
-        false => Payloads::default(),
-    };
     let source = Source {
         groups: question
             .tables
@@ -277,10 +276,7 @@ fn count(
             .map(|table| table.events.clone())
             .collect(),
         sockets: sockets(data.described()),
-        payloads: &Told {
-            payloads: &payloads,
-            resolver: &resolver,
-        },
+        payloads: &question.tracepoints.told(&resolver),
         ..source(data.described(), question.inlines)
     };
     let naming = Naming::new(&options, &source, &resolver, threads);
@@ -306,22 +302,6 @@ fn sockets(recording: Described<'_>) -> Vec<i32> {
     let topology = recording.features.cpu_topology();
     let places = topology.map(|topology| topology.cpus).unwrap_or_default();
     places.iter().map(|place| place.socket).collect()
-}
-
-/// The joint between what tracepoints tell and the rows of a report.
-struct Told<'a, 'w> {
-    payloads: &'a Payloads,
-    resolver: &'a Resolver<'w>,
-}
-
-impl PayloadText for Told<'_, '_> {
-    fn has(&self, event: EventIndex) -> bool {
-        self.payloads.has(event)
-    }
-
-    fn write(&self, event: EventIndex, raw: &[u8], out: &mut Vec<u8>) {
-        self.payloads.write(event, raw, self.resolver, out);
-    }
 }
 
 /// Whether no event of it has samples; a group's leader alone may have none.

@@ -256,6 +256,7 @@ impl Entry {
             site: &layout.sites[self.first.site as usize],
             level: self.first.level,
             samples: self.weights.samples,
+            field: 0,
         }
     }
 }

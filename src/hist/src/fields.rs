@@ -102,7 +102,9 @@ pub fn parse(words: &str) -> Result<Vec<Field>, Error> {
     Ok(fields)
 }
 
-fn find(word: &str) -> Option<Field> {
+/// The field that a word names: any beginning of a name in any case.
+#[must_use]
+pub fn find(word: &str) -> Option<Field> {
     let begins = |name: &str| {
         let name = name.as_bytes().get(..word.len());
         name.is_some_and(|start| start.eq_ignore_ascii_case(word.as_bytes()))

@@ -96,7 +96,9 @@ impl Wanted {
             comm: reads(Reads::Comm),
             thread: reads(Reads::Thread),
             cpu: reads(Reads::Cpu),
-            payload: reads(Reads::Payload),
+            payload: keys
+                .iter()
+                .any(|key| key.shows_payload() || key.shows_field()),
             chain: options.counted != Counted::Branches
                 && (options.children || options.graph.is_some()),
         }

@@ -7,6 +7,7 @@ mod cgroup;
 mod comm;
 mod cpu;
 mod dso;
+mod field;
 mod memory;
 mod size;
 mod socket;
@@ -24,11 +25,13 @@ use std::fmt;
 use rperf_replay::{CommId, DsoId};
 use rperf_resolve::{Level, SymbolId};
 
+use self::field::TraceField;
 pub(crate) use crate::facts::Fact;
 use crate::facts::{Cacheline, FactsId};
 use crate::names::Names;
 use crate::options::Counted;
 use crate::payloads::PayloadId;
+use crate::values::ValuesId;
 
 /// All sort keys. A word that several names begin with means the first of them.
 pub(crate) static KEYS: &[&Key] = &[
@@ -162,6 +165,28 @@ impl Key {
     pub fn shows_payload(&self) -> bool {
         self.reads == Reads::Payload
     }
+
+    /// Whether its cells show a field of a tracepoint.
+    pub(crate) fn shows_field(&self) -> bool {
+        matches!(self.reads, Reads::Field(_))
+    }
+
+    /// Whether samples of the event at `event` have something to show in its cells, or something that stands for it:
+    /// fields are of one event alone.
+    pub(crate) fn is_of(&self, event: usize) -> bool {
+        match self.reads {
+            Reads::Field(field) => field.event == event,
+            _ => true,
+        }
+    }
+
+    /// The number among the keys of fields of the one that it is.
+    pub(crate) fn field(&self) -> usize {
+        match self.reads {
+            Reads::Field(field) => field.number,
+            _ => 0,
+        }
+    }
 }
 
 impl fmt::Debug for Key {
@@ -189,6 +214,8 @@ pub(crate) enum Reads {
     Cpu,
     /// What a tracepoint tells.
     Payload,
+    /// A field of a tracepoint.
+    Field(TraceField),
     /// One of the facts.
     Fact(Fact),
     /// The code at one frame.
@@ -204,6 +231,8 @@ pub(crate) struct Context {
     pub(crate) cpu: u32,
     /// What the tracepoint told; `None` for other events.
     pub(crate) payload: Option<PayloadId>,
+    /// The fields of the tracepoint that keys show.
+    pub(crate) values: Option<ValuesId>,
     /// Whatever else keys read.
     pub(crate) facts: Option<FactsId>,
 }
@@ -250,6 +279,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) level: Level,
     /// Samples of the row.
     pub(crate) samples: u64,
+    /// Which of the keys of fields is asked: [`Key::field`].
+    pub(crate) field: usize,
 }
 
 /// An address in brackets, as C's `%#.16x` writes it: no 0x before a zero.
@@ -285,6 +316,8 @@ pub(crate) enum Part<'n> {
     Descending(Reverse<&'n str>),
     /// By bytes.
     Text(&'n str),
+    /// What a field of a record holds, backwards.
+    Bytes(Reverse<&'n [u8]>),
     /// A function of an object.
     Function {
         dso: Option<&'n str>,

@@ -40,11 +40,12 @@ mod stacks;
 mod tests;
 mod trail;
 mod tree;
+mod values;
 
 pub use branch_counts::BranchCounts;
 pub use error::Error;
 pub use facts::has_weight_parts;
-pub use fields::{Field, Number, names as field_names, parse as parse_fields};
+pub use fields::{Field, Number, find as find_field, names as field_names, parse as parse_fields};
 pub use fold::{Folded, Samples};
 pub use hierarchy::Step;
 pub use histogram::{Branch, Histogram, Row, Sum, Weights};
@@ -54,3 +55,4 @@ pub use options::{Counted, Direction, GraphForm, GraphOptions, Options};
 pub use payloads::{NoPayloads, PayloadText};
 pub use resolve::{Naming, Source};
 pub use select::{Choice, Select};
+pub use values::{FieldValues, Value};

@@ -4,7 +4,7 @@ use rperf_replay::{EventIndex, Machine};
 use rperf_resolve::{Place, Resolver};
 use rperf_wire::{Endian, U64s};
 
-use crate::facts::{self, Pool, RawFacts};
+use crate::facts::{self, RawFacts};
 use crate::fold::{Head, RawKey};
 use crate::keys::Context;
 use crate::options::{Counted, Direction, Options};
@@ -14,13 +14,23 @@ use crate::select::Choice;
 use crate::sites::{Finder, KnownSites, Sites};
 use crate::stacks::{StackKey, Stacks, Weight};
 use crate::trail::Trail;
+use crate::values::{self, ValuesId};
+
+/// What all workers fill together.
+#[derive(Clone, Copy)]
+pub(crate) struct Pools<'a> {
+    pub(crate) payloads: &'a Payloads,
+    pub(crate) values: &'a values::Pool,
+    pub(crate) facts: &'a facts::Pool,
+}
 
 /// Names the frames of stacks.
 pub(crate) struct Namer<'a, 'w> {
     sites: Sites<'a, 'w>,
     payload_text: &'a dyn PayloadText,
-    payloads: &'a Payloads,
-    facts: &'a Pool,
+    pools: Pools<'a>,
+    shows_payload: bool,
+    shows_fields: bool,
     resolver: &'a Resolver<'w>,
     counts_branches: bool,
     text: Vec<u8>,
@@ -42,15 +52,16 @@ impl<'a, 'w> Namer<'a, 'w> {
         sites: Sites<'a, 'w>,
         options: &Options,
         source: &Source<'a>,
-        (payloads, facts): (&'a Payloads, &'a Pool),
+        pools: Pools<'a>,
     ) -> Self {
         let events = empty(source);
         let resolver = sites.resolver();
         Self {
             sites,
             payload_text: source.payloads,
-            payloads,
-            facts,
+            pools,
+            shows_payload: options.shows_payload(),
+            shows_fields: options.keys().iter().any(|key| key.shows_field()),
             resolver,
             counts_branches: options.counted == Counted::Branches,
             text: Vec::new(),
@@ -74,6 +85,7 @@ impl<'a, 'w> Namer<'a, 'w> {
         weight: &Weight,
     ) {
         let payload = self.payload(head.event, key.payload);
+        let values = self.values(head.event, key.payload);
         let event = head.event as usize;
         let (Some(stacks), Some(known)) = (self.events.get_mut(event), self.known.get_mut(event))
         else {
@@ -104,7 +116,7 @@ impl<'a, 'w> Namer<'a, 'w> {
                 at: finder.at,
                 mode,
             };
-            self.facts.number(finder.facts(raw, key.ip))
+            self.pools.facts.number(finder.facts(raw, key.ip))
         });
         match choice {
             Choice::Counted => {}
@@ -134,6 +146,7 @@ impl<'a, 'w> Namer<'a, 'w> {
             thread: head.thread,
             cpu: head.cpu,
             payload,
+            values,
             facts,
         });
         let key = StackKey {
@@ -152,12 +165,21 @@ impl<'a, 'w> Namer<'a, 'w> {
 
     fn payload(&mut self, event: u32, raw: &[u8]) -> Option<PayloadId> {
         let event = EventIndex(event);
-        if raw.is_empty() || !self.payload_text.has(event) {
+        if !self.shows_payload || raw.is_empty() || !self.payload_text.has(event) {
             return None;
         }
         self.text.clear();
         self.payload_text.write(event, raw, &mut self.text);
-        Some(self.payloads.number(&self.text))
+        Some(self.pools.payloads.number(&self.text))
+    }
+
+    fn values(&self, event: u32, raw: &[u8]) -> Option<ValuesId> {
+        let event = EventIndex(event);
+        if !self.shows_fields || !self.payload_text.has(event) {
+            return None;
+        }
+        let values = self.payload_text.fields(event, raw);
+        Some(self.pools.values.number(values))
     }
 }
 

@@ -6,6 +6,7 @@ use rperf_resolve::SymbolId;
 use crate::facts::Facts;
 use crate::keys::{Subject, Thread};
 use crate::payloads::PayloadId;
+use crate::values::Value;
 
 /// Names of a recording.
 pub(crate) trait Names: Sync {
@@ -30,6 +31,8 @@ pub(crate) trait Names: Sync {
     fn payload(&self, payload: PayloadId) -> &str;
     /// The place of that among all that tracepoints told, by bytes.
     fn payload_rank(&self, payload: PayloadId) -> u32;
+    /// What the tracepoint's field of that subject held.
+    fn field(&self, subject: &Subject<'_>) -> Option<&Value>;
     /// What else is known of a sample.
     fn facts(&self, subject: &Subject<'_>) -> &Facts;
     /// The path of a cgroup.

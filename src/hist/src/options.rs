@@ -115,9 +115,32 @@ impl GraphOptions {
 }
 
 impl Options {
+    /// Whether keys show what tracepoints tell.
+    #[must_use]
+    pub fn shows_payload(&self) -> bool {
+        self.keys().iter().any(|key| key.shows_payload())
+    }
+
     /// Whether keys show lines of source.
     pub(crate) fn keys_show_lines(&self) -> bool {
         self.keys().iter().any(|key| key.shows_source())
+    }
+
+    /// The same for a group whose leader is the event at `event`: without the keys that are of others.
+    pub(crate) fn of_event(&self, event: usize) -> Self {
+        let is_of = |field: &Field| field.key().is_none_or(|key| key.is_of(event));
+        let kept = |fields: &[Field]| {
+            fields
+                .iter()
+                .filter(|field| is_of(field))
+                .copied()
+                .collect()
+        };
+        Self {
+            columns: kept(&self.columns),
+            order_by: kept(&self.order_by),
+            ..self.clone()
+        }
     }
 
     /// Whether keys show the size of mappings.

@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rperf_replay::EventIndex;
 use rustc_hash::FxHashMap;
 
+use crate::values::FieldValues;
+
 /// Makes text of what the samples of tracepoints carry.
 pub trait PayloadText: Sync {
     /// Whether samples of `event` carry anything to be shown.
@@ -12,6 +14,9 @@ pub trait PayloadText: Sync {
 
     /// Appends the text for the raw data of a sample of `event`.
     fn write(&self, event: EventIndex, raw: &[u8], out: &mut Vec<u8>);
+
+    /// The fields that are sort keys, for the raw data of a sample of `event`.
+    fn fields(&self, event: EventIndex, raw: &[u8]) -> FieldValues;
 }
 
 /// For what shows nothing of tracepoints.
@@ -24,6 +29,10 @@ impl PayloadText for NoPayloads {
     }
 
     fn write(&self, _event: EventIndex, _raw: &[u8], _out: &mut Vec<u8>) {}
+
+    fn fields(&self, _event: EventIndex, _raw: &[u8]) -> FieldValues {
+        FieldValues::new()
+    }
 }
 
 /// A text's number. It differs from run to run, so nothing that is shown may be ordered by it.

@@ -112,6 +112,7 @@ impl KeyRanks {
                 site,
                 level: Level::User,
                 samples: 0,
+                field: key.field(),
             };
             what(&subject, names)
         };

@@ -1,6 +1,7 @@
 //! From unique raw stacks to stacks of names, on all cores, and on to the finished reports.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 use rperf_replay::{CommId, DsoId, Order};
 use rperf_resolve::{Resolver, SymbolId};
@@ -11,7 +12,7 @@ use crate::fold::{Folded, Samples};
 use crate::histogram::Histogram;
 use crate::keys::{Subject, Thread};
 use crate::named::NamedStacks;
-use crate::namer::Namer;
+use crate::namer::{Namer, Pools};
 use crate::names::Names;
 use crate::options::Options;
 use crate::payloads::{PayloadId, PayloadText, Payloads, Texts};
@@ -19,6 +20,7 @@ use crate::rows::{self, Event};
 use crate::select::Select;
 use crate::sites::Sites;
 use crate::stacks::Layout;
+use crate::values::{self, FieldValues, Value};
 
 /// What is known of a recording's events, for the text of their reports.
 #[derive(Clone)]
@@ -48,6 +50,7 @@ pub struct Naming<'r, 'w> {
     payloads: Payloads,
     lines: Payloads,
     facts: Pool,
+    values: values::Pool,
 }
 
 /// Bytes of unique stacks that wait for names, of all workers together.
@@ -73,6 +76,7 @@ impl<'r, 'w> Naming<'r, 'w> {
             payloads: Payloads::default(),
             lines: Payloads::default(),
             facts: Pool::default(),
+            values: values::Pool::default(),
         }
     }
 
@@ -80,7 +84,11 @@ impl<'r, 'w> Naming<'r, 'w> {
     #[must_use]
     pub fn samples<'n>(&'n self, select: Option<&'n dyn Select>) -> Samples<'n, 'w> {
         let sites = Sites::new(self.resolver, self.options, &self.lines).choosing(select);
-        let pools = (&self.payloads, &self.facts);
+        let pools = Pools {
+            payloads: &self.payloads,
+            values: &self.values,
+            facts: &self.facts,
+        };
         let namer = Namer::new(sites, self.options, self.source, pools);
         Samples::new(self.options, namer, select, self.room)
     }
@@ -97,7 +105,8 @@ impl<'r, 'w> Naming<'r, 'w> {
                 .map(|event| events.get_mut(*event).and_then(Option::take));
             let layouts: Vec<Layout> = taken.map(Option::unwrap_or_default).collect();
             let events = source.events(group, &layouts);
-            rows::histogram(&events, options, &names, threads)
+            let options = options.of_event(group.first().copied().unwrap_or_default());
+            rows::histogram(&events, &options, &names, threads)
         });
         reports.collect()
     }
@@ -135,6 +144,7 @@ impl<'r, 'w> Naming<'r, 'w> {
             payloads: self.payloads.finish(),
             lines: self.lines.finish(),
             facts: self.facts.finish(),
+            values: self.values.finish(),
             no_facts: Facts::default(),
             sockets: &self.source.sockets,
             nanoseconds: self.options.nanoseconds,
@@ -160,6 +170,7 @@ pub(crate) struct Recording<'a, 'w> {
     payloads: Texts,
     lines: Texts,
     facts: Vec<Facts>,
+    values: Vec<Arc<FieldValues>>,
     /// What is known of other samples.
     no_facts: Facts,
     sockets: &'a [i32],
@@ -202,6 +213,11 @@ impl Names for Recording<'_, '_> {
 
     fn payload_rank(&self, payload: PayloadId) -> u32 {
         self.payloads.rank(payload)
+    }
+
+    fn field(&self, subject: &Subject<'_>) -> Option<&Value> {
+        let values = self.values.get(subject.context.values?.0 as usize)?;
+        values.get(subject.field)?.as_ref()
     }
 
     fn facts(&self, subject: &Subject<'_>) -> &Facts {

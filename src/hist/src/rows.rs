@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use crate::entries::Entries;
 use crate::graphs::Graphs;
 use crate::histogram::{Branch, Histogram, Row, Sum};
+use crate::keys::{Key, Subject};
 use crate::lines::{Line, Lines};
 use crate::names::Names;
 use crate::options::{Direction, Options};
@@ -126,10 +127,14 @@ impl Maker<'_> {
         let subject = entry.subject(self.layouts[line.event as usize]);
         let columns = self.options.columns.iter();
         let keys = columns.filter_map(|field| field.key());
+        let cell = |key: &Key| {
+            let field = key.field();
+            (key.text)(&Subject { field, ..subject }, self.names)
+        };
         Row {
             weights: self.lines.weights(line, 0),
             others: self.lines.others(line),
-            cells: keys.map(|key| (key.text)(&subject, self.names)).collect(),
+            cells: keys.map(cell).collect(),
             unresolved: subject.site.symbol.is_none(),
             chains: if line.event == 0 { entry.chains } else { 0 },
             graph,

@@ -16,9 +16,19 @@ use rustc_hash::FxHashMap;
 #[derive(Debug, Default)]
 pub struct Payloads {
     /// By event; `None` for events that are no tracepoints, and for those without a description.
-    events: Vec<Option<PrintFmt>>,
+    events: Vec<Option<Tracepoint>>,
     printk: PrintkFormats,
     findings: Vec<PayloadFinding>,
+}
+
+/// A tracepoint of a recording.
+#[derive(Debug)]
+pub struct Tracepoint {
+    /// Its fields.
+    pub format: Format,
+    /// The machine that it was recorded on.
+    pub recorder: Recorder,
+    text: PrintFmt,
 }
 
 /// Why a tracepoint is not shown as the kernel would.
@@ -87,7 +97,7 @@ impl Payloads {
                     None
                 }
             };
-            if let Some(warning) = program.as_ref().and_then(PrintFmt::warning) {
+            if let Some(warning) = program.as_ref().and_then(|program| program.text.warning()) {
                 payloads.note(&event.name, What::Generic(warning.clone()));
             }
             payloads.events.push(program);
@@ -104,20 +114,26 @@ impl Payloads {
     /// Whether samples of `event` have a text.
     #[must_use]
     pub fn has(&self, event: EventIndex) -> bool {
-        matches!(self.events.get(event.0 as usize), Some(Some(_)))
+        self.tracepoint(event).is_some()
+    }
+
+    /// The tracepoint that `event` is, if it is described.
+    #[must_use]
+    pub fn tracepoint(&self, event: EventIndex) -> Option<&Tracepoint> {
+        self.events.get(event.0 as usize)?.as_ref()
     }
 
     /// Appends the text of a sample of `event` with the raw data `raw`; nothing for events without a description.
     #[inline]
     pub fn write(&self, event: EventIndex, raw: &[u8], resolver: &Resolver<'_>, out: &mut Vec<u8>) {
-        let Some(Some(program)) = self.events.get(event.0 as usize) else {
+        let Some(tracepoint) = self.tracepoint(event) else {
             return;
         };
         let context = Context {
             symbols: &KernelNames(resolver),
             printk: &self.printk,
         };
-        program.write(raw, &context, out);
+        tracepoint.text.write(raw, &context, out);
     }
 
     fn note(&mut self, event: &str, what: What) {
@@ -128,10 +144,14 @@ impl Payloads {
     }
 }
 
-fn compile(format: Option<&EventFormat<'_>>, recorder: Recorder) -> Result<PrintFmt, What> {
+fn compile(format: Option<&EventFormat<'_>>, recorder: Recorder) -> Result<Tracepoint, What> {
     let text = format.ok_or(What::Missing)?.to_str();
     let format = Format::parse_for(&text, recorder.long_size.into()).map_err(What::Format)?;
-    Ok(PrintFmt::compile(&format, recorder))
+    Ok(Tracepoint {
+        text: PrintFmt::compile(&format, recorder),
+        format,
+        recorder,
+    })
 }
 
 /// The kernel's functions, for the addresses that tracepoints tell.

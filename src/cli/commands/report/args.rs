@@ -28,7 +28,7 @@ How call graphs are printed: any of these, separated by commas, in any order.
 
 const KEYS_HELP: &str = "\
 what makes a line: comm, pid, tid, dso, symbol, srcline, srcfile, cpu, socket, time, cgroup, cgroup_id, trace (what tracepoints \
-tell), symbol_size, dso_size, code_page_size, weight, ins_lat, transaction; of branches: dso_from, dso_to, symbol_from, \
+tell), a field of theirs (FIELD, EVENT.FIELD, EVENT.*, each with /raw for the number itself; trace_fields for all), symbol_size, dso_size, code_page_size, weight, ins_lat, transaction; of branches: dso_from, dso_to, symbol_from, \
 symbol_to, addr_from, addr_to, srcline_from, srcline_to, mispredict, in_tx, abort, cycles; with --mem-mode: mem, tlb, snoop, \
 locked, blocked, symbol_daddr, symbol_iaddr, dso_daddr, phys_daddr, dcacheline, data_page_size";
 
@@ -161,7 +161,7 @@ fn rest() -> Vec<Arg> {
         not_yet("show-ref-call-graph", ""),
         not_yet("stitch-lbr", ""),
         not_yet("socket-filter", ""),
-        not_yet("raw-trace", ""),
+        switch("raw-trace").help("show what tracepoints tell field by field, as recorded"),
         switch("hierarchy")
             .help("print each sort key on a level of its own, with what it is made of below"),
         not_yet("stdio-color", "the text has no colours"),

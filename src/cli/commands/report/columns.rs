@@ -1,8 +1,7 @@
 //! `--sort`, `--fields` and what stands beside them: the columns of a report, and the order of its rows.
 
 use clap::ArgMatches;
-use rperf_events::by_distance;
-use rperf_hist::{Counted, Error, Field, Number, field_names, parse_fields};
+use rperf_hist::{Counted, Field, Key, Number, find_field};
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
@@ -12,10 +11,10 @@ use crate::cli::options::flag;
 /// What the options ask for.
 pub(super) struct Columns {
     /// Empty where the kinds of events decide.
-    sort: Vec<Field>,
+    sort: Vec<Word>,
     /// Whether [`Self::sort`] stands behind what the kinds of events decide.
     adds_keys: bool,
-    fields: Vec<Field>,
+    fields: Vec<Word>,
     /// Whether [`Self::fields`] and sort keys are all there is.
     only_fields: bool,
     /// Numbers that switches ask for.
@@ -26,12 +25,37 @@ pub(super) struct Columns {
     pub(super) sorted: bool,
 }
 
+/// A word of `--sort` or `--fields`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Word {
+    Known(Field),
+    /// A field of a tracepoint, if the recording has it.
+    Other(String),
+}
+
+impl Word {
+    /// The words of a list.
+    fn list(words: &str) -> Vec<Self> {
+        let words = words.split([',', ' ']).filter(|word| !word.is_empty());
+        let word =
+            |word| find_field(word).map_or_else(|| Self::Other(str::to_owned(word)), Self::Known);
+        words.map(word).collect()
+    }
+
+    fn key(&self) -> Option<&'static Key> {
+        match self {
+            Self::Known(field) => field.key(),
+            Self::Other(_) => None,
+        }
+    }
+}
+
 /// The keys whose columns go when a filter leaves them one value, and the options that do it.
 const FILTERED: &[(&str, &str)] = &[("comm", "comms"), ("dso", "dsos"), ("symbol", "symbols")];
 
 impl Columns {
     /// Reads options and configuration.
-    pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
+    pub(super) fn new(matches: &ArgMatches, context: &Context) -> Self {
         let text = |id| matches.get_one::<String>(id).map(String::as_str);
         let sort = text("sort").or_else(|| context.config.text("report.sort_order"));
         let fields = text("fields");
@@ -47,25 +71,31 @@ impl Columns {
             (is_on("show-total-period"), &[Number::Period]),
         ];
         let asked = numbers.iter().filter(|(asked, _)| *asked);
-        Ok(Self {
-            sort: parse_fields(keys).map_err(|error| unknown("sort", &error))?,
+        Self {
+            sort: Word::list(keys),
             adds_keys,
-            fields: parse_fields(shown).map_err(|error| unknown("fields", &error))?,
+            fields: Word::list(shown),
             only_fields: fields.is_some() && !adds_fields,
             numbers: asked.flat_map(|(_, numbers)| *numbers).copied().collect(),
             chosen: chosen(matches),
             sorted: sort.is_some(),
-        })
+        }
     }
 
     /// Columns and order; `usual` are the sort keys where none are given, `children` tells whether callers are counted.
-    pub(super) fn resolve(&self, usual: &str, children: bool) -> Result<Resolved, CliError> {
+    /// `find` knows the words that are no keys by themselves.
+    pub(super) fn resolve(
+        &self,
+        usual: &str,
+        children: bool,
+        find: Find<'_>,
+    ) -> Result<Resolved, CliError> {
         let given = !self.sort.is_empty() && !self.adds_keys;
         let mut sort = match given || (self.only_fields && self.sort.is_empty()) {
             true => Vec::new(),
-            false => parse_fields(usual).map_err(|error| unknown("sort", &error))?,
+            false => fields(&Word::list(usual), "sort", find)?,
         };
-        extend(&mut sort, &self.sort);
+        extend(&mut sort, &fields(&self.sort, "sort", find)?);
         let mut shares = vec![Field::Number(Number::Own)];
         if children {
             shares.insert(0, Field::Number(Number::Total));
@@ -77,7 +107,7 @@ impl Columns {
             extend(&mut columns, &numbers);
             extend(&mut order_by, &shares);
         }
-        extend(&mut columns, &self.fields);
+        extend(&mut columns, &fields(&self.fields, "fields", find)?);
         extend(&mut columns, &sort);
         extend(&mut order_by, &sort);
         extend(&mut order_by, &columns);
@@ -120,7 +150,7 @@ impl Columns {
 
     /// Whether rows are sorted by the function first.
     pub(super) fn begins_with_symbol(&self) -> bool {
-        let first = self.sort.first().and_then(|field| field.key());
+        let first = self.sort.first().and_then(Word::key);
         self.sorted && !self.adds_keys && first.is_some_and(|key| key.name == "symbol")
     }
 }
@@ -131,6 +161,21 @@ pub(super) struct Resolved {
     pub(super) order_by: Vec<Field>,
     /// Columns that are left out because they have one value, and that value.
     pub(super) values: Vec<(&'static str, String)>,
+}
+
+/// The fields that a word given with an option names, where it is no key.
+pub(super) type Find<'f> = &'f mut dyn FnMut(&str, &str) -> Result<Vec<Field>, CliError>;
+
+/// The fields that words name.
+fn fields(words: &[Word], option: &str, find: Find<'_>) -> Result<Vec<Field>, CliError> {
+    let mut fields = Vec::new();
+    for word in words {
+        match word {
+            Word::Known(field) => extend(&mut fields, &[*field]),
+            Word::Other(word) => extend(&mut fields, &find(option, word)?),
+        }
+    }
+    Ok(fields)
 }
 
 fn extend(fields: &mut Vec<Field>, more: &[Field]) {
@@ -155,16 +200,6 @@ fn chosen(matches: &ArgMatches) -> Vec<(&'static str, String)> {
     FILTERED.iter().filter_map(one).collect()
 }
 
-/// perf's words, with the names there are: those first that the word may have meant.
-fn unknown(option: &str, error: &Error) -> CliError {
-    let Error::UnknownField(word) = error else {
-        return CliError::usage(error.to_string());
-    };
-    let cli = CliError::usage(format!("Unknown --{option} key: `{word}'"));
-    let names = by_distance(word, field_names());
-    cli.hint(format!("the keys are {}", names.join(", ")))
-}
-
 /// Refuses keys of what is not counted.
 pub(super) fn check<'f>(
     fields: impl IntoIterator<Item = &'f Field>,
@@ -184,15 +219,21 @@ pub(super) fn check<'f>(
 
 #[cfg(test)]
 mod tests {
+    use rperf_hist::parse_fields;
+
     use super::*;
+
+    fn none(_: &str, word: &str) -> Result<Vec<Field>, CliError> {
+        Err(CliError::usage(word))
+    }
 
     fn columns(sort: &str, fields: Option<&str>) -> Columns {
         let (adds_keys, keys) = added(sort);
         let (adds_fields, shown) = added(fields.unwrap_or_default());
         Columns {
-            sort: parse_fields(keys).expect("known words"),
+            sort: Word::list(keys),
             adds_keys,
-            fields: parse_fields(shown).expect("known words"),
+            fields: Word::list(shown),
             only_fields: fields.is_some() && !adds_fields,
             numbers: vec![Number::Samples],
             chosen: Vec::new(),
@@ -206,11 +247,11 @@ mod tests {
 
     #[test]
     fn fields_alone_are_all_there_is_and_keys_come_behind_them() {
-        let resolved = columns("", Some("comm,overhead")).resolve("dso", true);
+        let resolved = columns("", Some("comm,overhead")).resolve("dso", true, &mut none);
         let resolved = resolved.expect("known words");
         same(&resolved.columns, "comm,overhead");
         same(&resolved.order_by, "comm,overhead");
-        let resolved = columns("dso", Some("comm,overhead")).resolve("sym", true);
+        let resolved = columns("dso", Some("comm,overhead")).resolve("sym", true, &mut none);
         let resolved = resolved.expect("known words");
         same(&resolved.columns, "comm,overhead,dso");
         same(&resolved.order_by, "dso,comm,overhead");
@@ -218,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_plus_adds_to_what_is_usual() {
-        let resolved = columns("+cpu", Some("+period")).resolve("comm,dso", true);
+        let resolved = columns("+cpu", Some("+period")).resolve("comm,dso", true, &mut none);
         let resolved = resolved.expect("known words");
         same(
             &resolved.columns,
@@ -234,12 +275,16 @@ mod tests {
     fn columns_of_one_chosen_value_go_unless_no_other_is_left() {
         let mut columns = columns("comm,dso", None);
         columns.chosen.push(("comm", "calc".to_owned()));
-        let resolved = columns.resolve("sym", false).expect("known words");
+        let resolved = columns
+            .resolve("sym", false, &mut none)
+            .expect("known words");
         same(&resolved.columns, "overhead,sample,dso");
         same(&resolved.order_by, "overhead,comm,dso,sample");
         assert_eq!(resolved.values, [("comm", "calc".to_owned())]);
         columns.chosen.push(("dso", "libc.so.6".to_owned()));
-        let resolved = columns.resolve("sym", false).expect("known words");
+        let resolved = columns
+            .resolve("sym", false, &mut none)
+            .expect("known words");
         same(&resolved.columns, "overhead,sample,comm,dso");
         assert_eq!(resolved.values.len(), 2);
     }

@@ -6,6 +6,7 @@ use rperf_perfdata::feature::FeatureId;
 use rperf_perfdata::{Described, EventDesc};
 use rperf_wire::{EventType, SampleType};
 
+use super::tracepoints::ALL;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
 
@@ -14,6 +15,9 @@ const SAMPLE_KEYS: &str = "comm,dso,symbol";
 
 /// The same in a recording of tracepoints alone.
 const TRACEPOINT_KEYS: &str = "trace";
+
+/// The same where their fields are not to be printed as they say.
+const RAW_KEYS: &str = ALL;
 
 const BRANCH_KEYS: &str = "comm,dso_from,symbol_from,symbol_to,cycles";
 
@@ -77,12 +81,13 @@ impl Mode {
 
 /// The sort keys where none are given. Tracepoints alone tell more by what they say than by where they are. In a pipe
 /// more events may follow.
-pub(super) fn usual_keys(counted: Counted, recording: Described<'_>) -> &'static str {
+pub(super) fn usual_keys(counted: Counted, recording: Described<'_>, raw: bool) -> &'static str {
     let is_tracepoint = |event: &EventDesc| event.attr.kind == EventType::TRACEPOINT;
     let tracepoints = !recording.is_pipe && recording.events.iter().all(is_tracepoint);
     match counted {
         Counted::Branches => BRANCH_KEYS,
         Counted::Accesses => ACCESS_KEYS,
+        Counted::Samples if tracepoints && raw => RAW_KEYS,
         Counted::Samples if tracepoints => TRACEPOINT_KEYS,
         Counted::Samples => SAMPLE_KEYS,
     }

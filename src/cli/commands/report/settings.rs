@@ -12,6 +12,7 @@ use super::call_graph::{self, CallGraph};
 use super::columns::{self, Columns, Resolved};
 use super::groups::{Table, tables};
 use super::mode::{Mode, time_quantum, usual_keys};
+use super::tracepoints::Tracepoints;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::jobs::jobs;
@@ -46,6 +47,8 @@ pub(super) struct Settings {
     pub(super) skip_empty: bool,
     /// `-q`: rows alone.
     pub(super) quiet: bool,
+    /// `--raw-trace`.
+    pub(super) raw_trace: bool,
     /// Threads to work with.
     pub(super) jobs: NonZeroUsize,
     /// Where symbols are looked for, if not in the usual places.
@@ -55,7 +58,7 @@ pub(super) struct Settings {
 impl Settings {
     /// Reads options and configuration.
     pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
-        let columns = Columns::new(matches, context)?;
+        let columns = Columns::new(matches, context);
         let graph = CallGraph::new(matches, context)?;
         let quiet = flag(matches, "quiet") == Some(true);
         context.output.set_quiet(quiet);
@@ -81,6 +84,7 @@ impl Settings {
             nanoseconds: switch("ns") == Some(true),
             full_paths: switch("full-source-path") == Some(true),
             sort_event: sort_event(matches),
+            raw_trace: switch("raw-trace") == Some(true),
             jobs: jobs(matches, context)?,
             children,
             graph,
@@ -102,7 +106,11 @@ impl Settings {
     }
 
     /// What is to be counted in a recording with or without callchains, and how it is shown.
-    pub(super) fn plan(&self, recording: Described<'_>) -> Result<Plan, CliError> {
+    pub(super) fn plan(
+        &self,
+        recording: Described<'_>,
+        tracepoints: &mut Tracepoints<'_>,
+    ) -> Result<Plan, CliError> {
         let events = recording.events;
         let has_callchain = |event: &EventDesc| {
             let sample_type = event.attr.sample_type;
@@ -124,13 +132,14 @@ impl Settings {
         } else {
             Direction::Callee
         };
+        let usual = usual_keys(counted, recording, self.raw_trace);
         let Resolved {
             columns,
             order_by,
             values,
-        } = self
-            .columns
-            .resolve(usual_keys(counted, recording), children)?;
+        } = self.columns.resolve(usual, children, &mut |option, word| {
+            tracepoints.find(option, word)
+        })?;
         columns::check(columns.iter().chain(&order_by), counted)?;
         let layout = Layout {
             own_is_self: children && !self.columns.is_exact(),

@@ -1,9 +1,9 @@
 //! The generic form of an event whose `print fmt` is not understood: ` name=value …`.
 
-use super::Field;
 use super::digits::{put_decimal, put_hex_byte, put_prefixed, put_signed};
 use super::field::{dynamic_place, read_number};
 use super::program::Machine;
+use super::{Field, Format};
 
 /// Appends all `fields` of the record `raw`.
 pub(super) fn write_fields(fields: &[Field], raw: &[u8], machine: Machine, out: &mut Vec<u8>) {
@@ -11,10 +11,25 @@ pub(super) fn write_fields(fields: &[Field], raw: &[u8], machine: Machine, out: 
         out.push(b' ');
         out.extend_from_slice(field.name.as_bytes());
         out.push(b'=');
-        if field.is_array {
-            write_bytes(field, raw, machine, out);
+        field.write(raw, machine, out);
+    }
+}
+
+impl Format {
+    /// Appends all fields of the event in the record `raw` as ` name=value …`, without the help of the `print fmt`.
+    pub fn write_fields(&self, raw: &[u8], machine: Machine, out: &mut Vec<u8>) {
+        write_fields(&self.fields, raw, machine, out);
+    }
+}
+
+impl Field {
+    /// Appends its value in the record `raw` as Linux perf shows it without the help of a `print fmt`. What lies past
+    /// the end of `raw` counts as 0 or empty.
+    pub fn write(&self, raw: &[u8], machine: Machine, out: &mut Vec<u8>) {
+        if self.is_array {
+            write_bytes(self, raw, machine, out);
         } else {
-            write_number(field, raw, machine, out);
+            write_number(self, raw, machine, out);
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::facts::Facts;
 use crate::keys::{Context, Site, Subject, Thread};
 use crate::names::Names;
 use crate::payloads::PayloadId;
+use crate::values::Value;
 
 const DSOS: [&str; 4] = ["[kernel.kallsyms]", "libc.so.6", "app", "libc.so.6"];
 
@@ -98,6 +99,10 @@ impl Names for Fake {
         [1, 2, 0][payload.0 as usize % 3]
     }
 
+    fn field(&self, _subject: &Subject<'_>) -> Option<&Value> {
+        None
+    }
+
     fn facts(&self, _subject: &Subject<'_>) -> &Facts {
         &self.facts
     }
@@ -142,6 +147,7 @@ pub(crate) fn context(comm: u32, tid: u32, cpu: u32) -> Context {
         thread: Thread { pid: 7, tid },
         cpu,
         payload: (cpu == 0).then_some(PayloadId(comm)),
+        values: None,
         facts: None,
     }
 }

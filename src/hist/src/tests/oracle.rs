@@ -99,6 +99,7 @@ fn find<'n>(
         site: &site,
         level,
         samples: 0,
+        field: 0,
     };
     let keys = options.keys();
     let keys = || keys.iter();
