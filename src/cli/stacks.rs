@@ -42,8 +42,7 @@ pub(crate) fn stack_options(recording: Described<'_>, limit: Option<usize>) -> S
 /// How many frames of user stacks are kept, and of the kernel's, where they are unwound; `None` where they aren't, or no
 /// callchains are wanted. What is unwound comes cut to the limit of `options`, so that they need none any more.
 pub(crate) fn unwinding_limit(recording: Described<'_>, options: &mut Options) -> Option<usize> {
-    let wants_chains = options.children || options.graph.is_some();
-    let unwinds = wants_chains && has_copies(recording.events);
+    let unwinds = options.reads_chains() && has_copies(recording.events);
     unwinds.then(|| mem::replace(&mut options.max_stack, usize::MAX))
 }
 

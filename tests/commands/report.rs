@@ -108,8 +108,9 @@ fn the_text_of_every_kind_of_report() {
 
 #[test]
 fn an_unknown_key_is_named_with_those_there_are() {
+    let bytes = recording();
     for (option, key) in [("--sort", "sybmol"), ("--fields", "+sybmol")] {
-        let outcome = rperf(&["report", option, key]).finish().expect("it starts");
+        let outcome = report(&bytes, &[option, key]);
         assert_eq!(outcome.status, 129, "{outcome:?}");
         let message = format!("Unknown {option} key: `sybmol'\nhint: the keys are symbol, ");
         assert!(outcome.stderr.starts_with(&message), "{outcome:?}");
@@ -129,6 +130,15 @@ fn keys_of_what_is_not_counted_are_refused() {
             "Invalid --sort key: `cycles'\nhint: it is of branches",
         ),
         (&["--time-quantum", "5"], "--time-quantum takes a number"),
+        (
+            &["-s", "none.pid"],
+            "Unknown --sort key: `none.pid'\nhint: the recording has no tracepoints",
+        ),
+        (&["-p", "a("], "--parent a(: regex parse error"),
+        (
+            &["--ignore-callees", "["],
+            "--ignore-callees [: regex parse error",
+        ),
     ] {
         let outcome = report(&bytes, words);
         assert_eq!(

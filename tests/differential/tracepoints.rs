@@ -119,6 +119,8 @@ const SWITCHES: &[&[&str]] = &[
     &["-s", "+prev_state/raw", "-g", "none"],
     &["-s", "%1.next_comm,sym", "--no-children", "-g", "caller"],
     &["-s", "switch.prev_comm", "--raw-trace", "--no-children"],
+    &["-s", "parent,sym", "-p", "wait|exec", "--no-children"],
+    &["-s", "comm", "-p", "^do_sys", "-x"],
 ];
 
 /// Words that name no field, and what is said of them.

@@ -99,8 +99,7 @@ impl Wanted {
             payload: keys
                 .iter()
                 .any(|key| key.shows_payload() || key.shows_field()),
-            chain: options.counted != Counted::Branches
-                && (options.children || options.graph.is_some()),
+            chain: options.counted != Counted::Branches && options.reads_chains(),
         }
     }
 }

@@ -9,6 +9,7 @@ mod cpu;
 mod dso;
 mod field;
 mod memory;
+mod parent;
 mod size;
 mod socket;
 mod source;
@@ -39,6 +40,7 @@ pub(crate) static KEYS: &[&Key] = &[
     &comm::COMM,
     &dso::DSO,
     &symbol::SYMBOL,
+    &parent::PARENT,
     &cpu::CPU,
     &socket::SOCKET,
     &source::SRCLINE,
@@ -166,6 +168,12 @@ impl Key {
         self.reads == Reads::Payload
     }
 
+    /// Whether its cells show a function of the callchain.
+    #[must_use]
+    pub fn shows_parent(&self) -> bool {
+        self.reads == Reads::Parent
+    }
+
     /// Whether its cells show a field of a tracepoint.
     pub(crate) fn shows_field(&self) -> bool {
         matches!(self.reads, Reads::Field(_))
@@ -214,6 +222,8 @@ pub(crate) enum Reads {
     Cpu,
     /// What a tracepoint tells.
     Payload,
+    /// A function of the callchain.
+    Parent,
     /// A field of a tracepoint.
     Field(TraceField),
     /// One of the facts.
@@ -231,6 +241,8 @@ pub(crate) struct Context {
     pub(crate) cpu: u32,
     /// What the tracepoint told; `None` for other events.
     pub(crate) payload: Option<PayloadId>,
+    /// The function of the callchain that was looked for.
+    pub(crate) parent: Option<SymbolId>,
     /// The fields of the tracepoint that keys show.
     pub(crate) values: Option<ValuesId>,
     /// Whatever else keys read.

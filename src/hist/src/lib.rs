@@ -28,6 +28,7 @@ mod names;
 mod options;
 mod order;
 mod parallel;
+mod patterns;
 mod payloads;
 mod ranks;
 mod resolve;

@@ -8,6 +8,7 @@ use crate::facts::{self, RawFacts};
 use crate::fold::{Head, RawKey};
 use crate::keys::Context;
 use crate::options::{Counted, Direction, Options};
+use crate::patterns::Patterns;
 use crate::payloads::{PayloadId, PayloadText, Payloads};
 use crate::resolve::Source;
 use crate::select::Choice;
@@ -29,6 +30,9 @@ pub(crate) struct Namer<'a, 'w> {
     sites: Sites<'a, 'w>,
     payload_text: &'a dyn PayloadText,
     pools: Pools<'a>,
+    patterns: Patterns<'w, 'a>,
+    exclude_other: bool,
+    keeps_chains: bool,
     shows_payload: bool,
     shows_fields: bool,
     resolver: &'a Resolver<'w>,
@@ -60,6 +64,9 @@ impl<'a, 'w> Namer<'a, 'w> {
             sites,
             payload_text: source.payloads,
             pools,
+            patterns: Patterns::new(options, resolver),
+            exclude_other: options.exclude_other,
+            keeps_chains: options.keeps_chains(),
             shows_payload: options.shows_payload(),
             shows_fields: options.keys().iter().any(|key| key.shows_field()),
             resolver,
@@ -141,18 +148,27 @@ impl<'a, 'w> Namer<'a, 'w> {
             Direction::Caller => self.frames.truncate(self.max_stack),
             Direction::Callee => self.frames.reverse(),
         }
+        let found = self.patterns.find(&mut self.frames, &stacks.sites);
+        if self.exclude_other && found.parent.is_none() {
+            return stacks.filtered.add(weight.sum());
+        }
+        let root = found.root.and_then(|root| stacks.sites.get(root)?.level);
+        if !self.keeps_chains {
+            self.frames.clear();
+        }
         let context = stacks.contexts.number(Context {
             comm: head.comm,
             thread: head.thread,
             cpu: head.cpu,
             payload,
+            parent: found.parent,
             values,
             facts,
         });
         let key = StackKey {
             context,
-            leaf,
-            level: mode.into(),
+            leaf: found.root.unwrap_or(leaf),
+            level: root.unwrap_or(mode.into()),
             frames: &self.frames,
         };
         stacks.add(&key, weight);

@@ -1,5 +1,7 @@
 //! What a report is to show.
 
+use regex::Regex;
+
 use crate::fields::Field;
 use crate::keys::Key;
 
@@ -22,6 +24,12 @@ pub struct Options {
     pub max_stack: usize,
     /// Whether what no function is known of is left out, in callchains too.
     pub hide_unresolved: bool,
+    /// Fits the functions of callchains that the key `parent` shows: of each chain the one nearest to where graphs begin.
+    pub parent: Option<Regex>,
+    /// Whether samples without such a function count for no row.
+    pub exclude_other: bool,
+    /// Fits functions that count for all that they call.
+    pub ignore_callees: Option<Regex>,
     /// Rows are shown whose function's name contains this.
     pub symbol_filter: Option<String>,
     /// Whether shares are of the samples that count instead of all.
@@ -50,6 +58,9 @@ impl Default for Options {
             graph: None,
             max_stack: usize::MAX,
             hide_unresolved: false,
+            parent: None,
+            exclude_other: false,
+            ignore_callees: None,
             symbol_filter: None,
             relative: false,
             time_quantum: Self::TIME_QUANTUM,
@@ -115,6 +126,17 @@ impl GraphOptions {
 }
 
 impl Options {
+    /// Whether anything is made of callchains.
+    #[must_use]
+    pub fn reads_chains(&self) -> bool {
+        self.keeps_chains() || self.parent.is_some() || self.ignore_callees.is_some()
+    }
+
+    /// Whether they are shown, or count for rows of their own.
+    pub(crate) fn keeps_chains(&self) -> bool {
+        self.children || self.graph.is_some()
+    }
+
     /// Whether keys show what tracepoints tell.
     #[must_use]
     pub fn shows_payload(&self) -> bool {

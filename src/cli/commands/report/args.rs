@@ -27,7 +27,7 @@ How call graphs are printed: any of these, separated by commas, in any order.
   percent, period, count  mark branches with their share, their events or their samples";
 
 const KEYS_HELP: &str = "\
-what makes a line: comm, pid, tid, dso, symbol, srcline, srcfile, cpu, socket, time, cgroup, cgroup_id, trace (what tracepoints \
+what makes a line: comm, pid, tid, dso, symbol, parent, srcline, srcfile, cpu, socket, time, cgroup, cgroup_id, trace (what tracepoints \
 tell), a field of theirs (FIELD, EVENT.FIELD, EVENT.*, each with /raw for the number itself; trace_fields for all), symbol_size, dso_size, code_page_size, weight, ins_lat, transaction; of branches: dso_from, dso_to, symbol_from, \
 symbol_to, addr_from, addr_to, srcline_from, srcline_to, mispredict, in_tx, abort, cycles; with --mem-mode: mem, tlb, snoop, \
 locked, blocked, symbol_daddr, symbol_iaddr, dso_daddr, phys_daddr, dcacheline, data_page_size";
@@ -82,8 +82,12 @@ fn input_and_layout() -> Vec<Arg> {
         switch("showcpuutilization")
             .help("how perf spells --show-cpu-utilization")
             .hide(true),
-        not_yet("parent", "").short('p'),
-        not_yet("exclude-other", "").short('x'),
+        value("parent", "regex")
+            .short('p')
+            .help("what the key parent shows: functions of call chains that this fits (default: ^sys_|^do_page_fault)"),
+        switch("exclude-other")
+            .short('x')
+            .help("only samples whose call chain has such a function"),
         optional("call-graph", "mode", "graph")
             .short('g')
             .help("how to print call graphs")
@@ -94,7 +98,8 @@ fn input_and_layout() -> Vec<Arg> {
         switch("inverted")
             .short('G')
             .help("print call graphs from the outermost caller down"),
-        not_yet("ignore-callees", ""),
+        value("ignore-callees", "regex")
+            .help("count functions that this fits for all that they call"),
     ]
 }
 

@@ -12,6 +12,8 @@ use crate::cli::options::flag;
 pub(super) struct Columns {
     /// Empty where the kinds of events decide.
     sort: Vec<Word>,
+    /// Whether the key `parent` stands behind the others.
+    with_parent: bool,
     /// Whether [`Self::sort`] stands behind what the kinds of events decide.
     adds_keys: bool,
     fields: Vec<Word>,
@@ -73,6 +75,7 @@ impl Columns {
         let asked = numbers.iter().filter(|(asked, _)| *asked);
         Self {
             sort: Word::list(keys),
+            with_parent: text("parent").is_some(),
             adds_keys,
             fields: Word::list(shown),
             only_fields: fields.is_some() && !adds_fields,
@@ -96,6 +99,9 @@ impl Columns {
             false => fields(&Word::list(usual), "sort", find)?,
         };
         extend(&mut sort, &fields(&self.sort, "sort", find)?);
+        if self.with_parent {
+            extend(&mut sort, &fields(&Word::list("parent"), "sort", find)?);
+        }
         let mut shares = vec![Field::Number(Number::Own)];
         if children {
             shares.insert(0, Field::Number(Number::Total));
@@ -232,6 +238,7 @@ mod tests {
         let (adds_fields, shown) = added(fields.unwrap_or_default());
         Columns {
             sort: Word::list(keys),
+            with_parent: false,
             adds_keys,
             fields: Word::list(shown),
             only_fields: fields.is_some() && !adds_fields,

@@ -3,7 +3,8 @@
 use std::num::NonZeroUsize;
 
 use clap::ArgMatches;
-use rperf_hist::{Counted, Direction, GraphOptions, Options, has_weight_parts};
+use regex::Regex;
+use rperf_hist::{Counted, Direction, Field, GraphOptions, Key, Options, has_weight_parts};
 use rperf_perfdata::{Described, EventDesc};
 use rperf_view::report::Layout;
 use rperf_wire::SampleType;
@@ -21,6 +22,9 @@ use crate::cli::symbol_options::Symbols;
 
 /// Frames of a callchain that count, as many as kernels record by default.
 const MAX_STACK: usize = 127;
+
+/// What the key `parent` shows where nothing is said: system calls and page faults.
+const PARENT: &str = "^sys_|^do_page_fault";
 
 /// The settings of one run.
 pub(super) struct Settings {
@@ -40,6 +44,10 @@ pub(super) struct Settings {
     group: Option<bool>,
     max_stack: usize,
     hide_unresolved: bool,
+    /// `-p`.
+    parent: Option<Regex>,
+    exclude_other: bool,
+    ignore_callees: Option<Regex>,
     symbol_filter: Option<String>,
     /// Whether shares are of what filters leave.
     relative: bool,
@@ -92,6 +100,9 @@ impl Settings {
             max_stack: max_stack
                 .map_or(MAX_STACK, |max| usize::try_from(*max).unwrap_or(MAX_STACK)),
             hide_unresolved: switch("hide-unresolved") == Some(true),
+            parent: regex(matches, "parent")?,
+            exclude_other: switch("exclude-other") == Some(true),
+            ignore_callees: regex(matches, "ignore-callees")?,
             symbol_filter: text("symbol-filter").map(str::to_owned),
             relative: text("percentage").map_or(Ok(false), is_relative)?,
             skip_empty: switch("skip-empty") != Some(false),
@@ -148,6 +159,7 @@ impl Settings {
         let parts = events
             .iter()
             .map(|event| has_weight_parts(event.attr.sample_type));
+        let parent = self.parent(&order_by)?;
         let options = Options {
             counted,
             columns,
@@ -162,6 +174,9 @@ impl Settings {
             }),
             max_stack: self.max_stack,
             hide_unresolved: self.hide_unresolved,
+            parent,
+            exclude_other: self.exclude_other,
+            ignore_callees: self.ignore_callees.clone(),
             symbol_filter: self.symbol_filter.clone(),
             relative: self.relative,
             time_quantum: self.time_quantum,
@@ -176,6 +191,18 @@ impl Settings {
             layout,
             values,
         })
+    }
+
+    /// What is looked for in callchains, where `order_by` or a filter asks for it.
+    fn parent(&self, order_by: &[Field]) -> Result<Option<Regex>, CliError> {
+        let mut keys = order_by.iter().filter_map(|field| field.key());
+        if !self.exclude_other && !keys.any(Key::shows_parent) {
+            return Ok(None);
+        }
+        match &self.parent {
+            Some(parent) => Ok(Some(parent.clone())),
+            None => compile("parent", PARENT).map(Some),
+        }
     }
 
     /// Advice for the reader of this report.
@@ -198,6 +225,17 @@ pub(super) struct Plan {
     pub(super) costs_by: Option<String>,
     /// Columns that are left out because they have one value, and that value.
     pub(super) values: Vec<(&'static str, String)>,
+}
+
+/// The regular expression of an option.
+fn regex(matches: &ArgMatches, option: &str) -> Result<Option<Regex>, CliError> {
+    let text = matches.get_one::<String>(option);
+    text.map(|text| compile(option, text)).transpose()
+}
+
+fn compile(option: &str, text: &str) -> Result<Regex, CliError> {
+    let compiled = Regex::new(text);
+    compiled.map_err(|error| CliError::usage(format!("--{option} {text}: {error}")))
 }
 
 /// Levels are made of the sort keys alone.

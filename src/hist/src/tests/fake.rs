@@ -147,6 +147,7 @@ pub(crate) fn context(comm: u32, tid: u32, cpu: u32) -> Context {
         thread: Thread { pid: 7, tid },
         cpu,
         payload: (cpu == 0).then_some(PayloadId(comm)),
+        parent: None,
         values: None,
         facts: None,
     }
