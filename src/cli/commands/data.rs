@@ -8,7 +8,7 @@ use clap::{Arg, ArgMatches, Command};
 
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit};
-use crate::cli::options::{counter, flag, switch};
+use crate::cli::options::{flag, not_yet, switch};
 use crate::cli::{input, symbol_options};
 
 const ABOUT: &str = "\
@@ -32,11 +32,7 @@ pub(super) fn command() -> Command {
                 .help("read the file whoever owns it; convert: replace what is there"),
         )
         .arg(input::option())
-        .arg(
-            counter("verbose")
-                .short('v')
-                .help("say more of what is read"),
-        )
+        .arg(not_yet("verbose", "").short('v'))
         .args(convert::options())
         .args(symbol_options::args::all())
         .arg(
