@@ -34,6 +34,8 @@ pub struct Samples<'n, 'w> {
     recent: Recent,
     /// The head of the last sample, and its number.
     last: Option<(Head, u32)>,
+    /// The last key without payload and callchain, and the place of its weight.
+    last_short: Option<([u8; FIXED], usize)>,
     scratch: Vec<u8>,
     own: Part<'n, 'w>,
     /// Bytes of raw stacks that wait for names.
@@ -122,6 +124,7 @@ impl<'n, 'w> Samples<'n, 'w> {
             filtered: Vec::new(),
             recent: Recent::default(),
             last: None,
+            last_short: None,
             scratch: Vec::new(),
             own: Part {
                 raw: RawStacks::default(),
@@ -203,14 +206,6 @@ impl<'n, 'w> Samples<'n, 'w> {
             payload: payload.unwrap_or_default(),
             chain: chain.map_or(&[], |chain| chain.as_bytes()),
         };
-        let fixed = key.fixed();
-        let bytes = if key.payload.is_empty() && key.chain.is_empty() {
-            &fixed[..]
-        } else {
-            self.scratch.clear();
-            key.write(&mut self.scratch);
-            &self.scratch
-        };
         let weight = Weight {
             period: hit.period,
             samples: 1,
@@ -220,8 +215,34 @@ impl<'n, 'w> Samples<'n, 'w> {
                 tid: sample.tid,
             },
         };
+        self.add(&key, weight);
+    }
+
+    /// Adds a sample to those of its key.
+    #[inline]
+    fn add(&mut self, key: &RawKey<'_>, weight: Weight) {
         let weights = &mut self.own.raw.weights;
-        weights.upsert(hash(0, bytes), bytes, weight, Weight::add);
+        let fixed = key.fixed();
+        let is_short = key.payload.is_empty() && key.chain.is_empty();
+        // Samples of one tracepoint, or of a short loop, follow each other.
+        if let Some((last, place)) = self.last_short
+            && is_short
+            && last == fixed
+            && let Some(sum) = weights.at_mut(place)
+        {
+            return sum.add(&weight);
+        }
+        let bytes = if is_short {
+            &fixed[..]
+        } else {
+            self.scratch.clear();
+            key.write(&mut self.scratch);
+            &self.scratch
+        };
+        let place = weights.upsert(hash(0, bytes), bytes, weight, Weight::add);
+        if is_short {
+            self.last_short = Some((fixed, place));
+        }
         if weights.size() > self.room {
             self.name();
         }
@@ -231,6 +252,7 @@ impl<'n, 'w> Samples<'n, 'w> {
     fn name(&mut self) {
         self.own.name();
         self.last = None;
+        self.last_short = None;
     }
 
     fn head(&mut self, world: &World, sample: &Sample<'_>, branch: Option<BranchEntry>) -> u32 {

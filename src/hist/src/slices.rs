@@ -35,7 +35,8 @@ impl<T, V> Default for SliceMap<T, V> {
 }
 
 impl<T: Copy + Eq, V> SliceMap<T, V> {
-    /// The value of `key`, whose hash is `hash`: the one that is there after `update`, or a new one.
+    /// Has `update` add `value` to that of `key`, whose hash is `hash`, or keeps it if there is none. Returns the place of
+    /// the key's value.
     #[inline]
     pub(crate) fn upsert(
         &mut self,
@@ -43,7 +44,7 @@ impl<T: Copy + Eq, V> SliceMap<T, V> {
         key: &[T],
         value: V,
         update: impl FnOnce(&mut V, &V),
-    ) {
+    ) -> usize {
         // At most three of four slots are taken.
         if self.entries.len() >= self.slots.len() / 4 * 3 {
             self.grow();
@@ -57,7 +58,8 @@ impl<T: Copy + Eq, V> SliceMap<T, V> {
             }
             let index = slot.number as usize - 1;
             if slot.hash == hash && self.key(index) == key {
-                return update(&mut self.entries[index].value, &value);
+                update(&mut self.entries[index].value, &value);
+                return index;
             }
             at = (at + 1) & (self.slots.len() - 1);
         }
@@ -66,6 +68,13 @@ impl<T: Copy + Eq, V> SliceMap<T, V> {
         self.entries.push(Entry { end, value });
         let number = self.entries.len() as u32;
         self.slots[at] = Slot { hash, number };
+        self.entries.len() - 1
+    }
+
+    /// The value at a place.
+    #[inline]
+    pub(crate) fn at_mut(&mut self, place: usize) -> Option<&mut V> {
+        self.entries.get_mut(place).map(|entry| &mut entry.value)
     }
 
     /// Bytes that the map takes, about.
