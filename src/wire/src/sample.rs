@@ -69,8 +69,9 @@ pub struct SampleLayout {
     regs_user: u64,
     regs_intr: u64,
     fixed: FixedFields,
-    /// Whether there are fields behind those of fixed length.
+    /// Whether there are fields behind those of fixed length, and behind those that carry their own length.
     has_more: bool,
+    has_tail: bool,
 }
 
 /// Fields of fixed length: IDENTIFIER to PERIOD.
@@ -84,6 +85,14 @@ const FIXED: u64 = SampleType::IDENTIFIER.0
     | SampleType::CPU.0
     | SampleType::PERIOD.0;
 
+/// Fields that carry their own length: READ to STACK_USER.
+const VARIABLE: u64 = SampleType::READ.0
+    | SampleType::CALLCHAIN.0
+    | SampleType::RAW.0
+    | SampleType::BRANCH_STACK.0
+    | SampleType::REGS_USER.0
+    | SampleType::STACK_USER.0;
+
 impl SampleLayout {
     /// The layout of samples of an event with this attr.
     #[must_use]
@@ -96,6 +105,7 @@ impl SampleLayout {
             regs_intr: attr.sample_regs_intr,
             fixed: FixedFields::new(attr.sample_type),
             has_more: attr.sample_type.0 & !FIXED != 0,
+            has_tail: attr.sample_type.0 & !(FIXED | VARIABLE) != 0,
         }
     }
 
@@ -147,7 +157,9 @@ impl SampleLayout {
             let at = &mut Cursor::new(body, endian);
             at.take(self.fixed.size, "fixed fields")?;
             self.decode_variable(at, sample)?;
-            self.decode_tail(at, sample)?;
+            if self.has_tail {
+                self.decode_tail(at, sample)?;
+            }
         }
         Ok(())
     }
