@@ -374,7 +374,7 @@ fn what_makes_no_sense_is_refused() {
         (
             &["convert", "--to-ctf", "a"],
             129,
-            "rperf data convert: --to-ctf is not supported\n",
+            "rperf data: --to-ctf is not supported yet; --to-json and",
         ),
         (
             &["convert", "x", "--to-json", "a"],

@@ -22,7 +22,7 @@ use crate::cli::error::{CliError, Exit};
 use crate::cli::findings::{conclude, warn_of_symbols};
 use crate::cli::input::{Input, Opened};
 use crate::cli::jobs::jobs;
-use crate::cli::options::{flag, switch, value};
+use crate::cli::options::{flag, not_yet, switch, value};
 use crate::cli::product::write_to;
 use crate::cli::stacks::{has_copies, stack_options, warn_of_cut};
 use crate::cli::symbol_options::Symbols;
@@ -33,7 +33,10 @@ pub(super) fn options() -> Vec<Arg> {
     let mut options = vec![
         switch("all").help("records that are no samples too; not for any of these formats"),
         switch("tod").help("times of day; not for any of these formats"),
-        value("to-ctf", "directory").hide(true),
+        not_yet(
+            "to-ctf",
+            "--to-json and --to-perfetto have the same samples",
+        ),
     ];
     options.extend(Format::ALL.map(|format| value(format.option(), "file").help(format.help())));
     options
@@ -41,9 +44,8 @@ pub(super) fn options() -> Vec<Arg> {
 
 /// Refuses the options of conversion where nothing is converted.
 pub(super) fn refuse(matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
-    let formats = Format::ALL.map(Format::option);
-    let mut given = formats.into_iter().chain(["to-ctf"]);
-    match given.find(|option| matches.get_one::<String>(option).is_some()) {
+    let mut formats = Format::ALL.map(Format::option).into_iter();
+    match formats.find(|option| matches.get_one::<String>(option).is_some()) {
         None => Ok(()),
         Some(option) => Err(CliError::usage(format!(
             "{} data check: --{option} is for 'data convert'",
@@ -54,7 +56,7 @@ pub(super) fn refuse(matches: &ArgMatches, context: &Context) -> Result<(), CliE
 
 /// Writes the recording in the format that is asked for.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
-    let target = Target::new(matches, context)?;
+    let target = Target::new(matches)?;
     if target.format == Format::Folded {
         return folded(matches, context, &target);
     }

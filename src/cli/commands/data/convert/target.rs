@@ -77,19 +77,10 @@ impl<'m> Target<'m> {
     /// # Errors
     ///
     /// None or several formats, what none of them has, a file that is there already.
-    pub(super) fn new(matches: &'m ArgMatches, context: &Context) -> Result<Self, CliError> {
+    pub(super) fn new(matches: &'m ArgMatches) -> Result<Self, CliError> {
         let path = |option| matches.get_one::<String>(option).map(String::as_str);
         let given = |format: Format| Some((format, path(format.option())?));
         let mut given = Format::ALL.into_iter().filter_map(given);
-        if path("to-ctf").is_some() {
-            let message = format!(
-                "{} data convert: --to-ctf is not supported",
-                context.program
-            );
-            return Err(
-                CliError::usage(message).hint("--to-json and --to-perfetto have the same samples")
-            );
-        }
         let Some((format, path)) = given.next() else {
             let options = Format::ALL.map(|format| format!("--{}", format.option()));
             return Err(
