@@ -1,8 +1,9 @@
 //! The fold over all samples: equal stacks become one before anything is looked up.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 
-use rperf_replay::{CommId, Epoch, Fold, Recent, Sample, World, hash};
+use rperf_replay::{CommId, DsoId, Epoch, Fold, Recent, Sample, World, hash};
 use rperf_wire::{BranchEntry, Endian, Misc};
 
 use crate::branch_counts::BranchCounts;
@@ -12,6 +13,7 @@ use crate::keys::{Key, Reads, Thread};
 use crate::namer::Namer;
 use crate::options::{Counted, Options};
 use crate::parallel;
+use crate::preload::objects;
 use crate::select::{Choice, Select};
 use crate::slices::SliceMap;
 use crate::stacks::{Interner, Stacks, Weight};
@@ -140,6 +142,14 @@ impl<'n, 'w> Samples<'n, 'w> {
     pub fn finish(self, threads: NonZeroUsize) -> Folded {
         let mut parts = self.later;
         parts.insert(0, self.own);
+        let resolver = parts.first().map(|part| part.namer.resolver());
+        if let Some(resolver) = resolver {
+            let raw = parts.iter().map(|part| &part.raw).collect();
+            let objects = parallel::map(raw, threads, |raw| objects(raw, resolver.world()));
+            let objects: BTreeSet<DsoId> = objects.into_iter().flatten().collect();
+            let objects = objects.into_iter().collect();
+            parallel::map(objects, threads, |dso| resolver.read(dso));
+        }
         let parts = parallel::map(parts, threads, |mut part| {
             part.name();
             part.namer.events

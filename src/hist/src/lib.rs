@@ -30,6 +30,7 @@ mod order;
 mod parallel;
 mod patterns;
 mod payloads;
+mod preload;
 mod ranks;
 mod resolve;
 mod rows;

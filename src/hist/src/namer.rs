@@ -83,6 +83,11 @@ impl<'a, 'w> Namer<'a, 'w> {
         }
     }
 
+    /// What looks addresses up.
+    pub(crate) fn resolver(&self) -> &'a Resolver<'w> {
+        self.resolver
+    }
+
     /// Names the frames of samples that hold `head` and `key`.
     pub(crate) fn add(
         &mut self,

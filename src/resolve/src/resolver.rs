@@ -105,6 +105,11 @@ impl<'w> Resolver<'w> {
         self.world
     }
 
+    /// Reads the symbols of an object, unless that has been done: what comes of itself when the first address falls into it.
+    pub fn read(&self, dso: DsoId) {
+        self.object(dso);
+    }
+
     /// What is at `ip`, looked up in `mode` alone. Modes other than kernel and user of a machine know no mappings.
     #[must_use]
     pub fn locate(&self, at: Place, mode: CpuMode, ip: u64) -> Frame {
