@@ -11,6 +11,7 @@
 //! and the earliest sample, never by numbers given out on the way. Strings appear in [`Histogram`] alone.
 
 mod branch_counts;
+mod chains;
 mod codes;
 mod entries;
 mod error;

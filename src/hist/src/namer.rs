@@ -2,19 +2,18 @@
 
 use rperf_replay::{EventIndex, Machine};
 use rperf_resolve::{Place, Resolver};
-use rperf_wire::{Endian, U64s};
 
+use crate::chains::Chains;
 use crate::facts::{self, RawFacts};
 use crate::fold::{Head, RawKey};
 use crate::keys::Context;
-use crate::options::{Counted, Direction, Options};
+use crate::options::{Counted, Options};
 use crate::patterns::Patterns;
 use crate::payloads::{PayloadId, PayloadText, Payloads};
 use crate::resolve::Source;
 use crate::select::Choice;
 use crate::sites::{Finder, KnownSites, Sites};
 use crate::stacks::{StackKey, Stacks, Weight};
-use crate::trail::Trail;
 use crate::values::{self, ValuesId};
 
 /// What all workers fill together.
@@ -38,16 +37,12 @@ pub(crate) struct Namer<'a, 'w> {
     resolver: &'a Resolver<'w>,
     counts_branches: bool,
     text: Vec<u8>,
-    max_stack: usize,
-    order: Direction,
-    endian: Endian,
+    chains: Chains,
     inlines: Vec<bool>,
     /// The stacks of each event.
     pub(crate) events: Vec<Stacks>,
     /// What was looked up before, by event.
     known: Vec<KnownSites>,
-    trail: Trail,
-    frames: Vec<u32>,
 }
 
 impl<'a, 'w> Namer<'a, 'w> {
@@ -72,14 +67,10 @@ impl<'a, 'w> Namer<'a, 'w> {
             resolver,
             counts_branches: options.counted == Counted::Branches,
             text: Vec::new(),
-            max_stack: options.max_stack,
-            order: options.order,
-            endian: source.endian,
+            chains: Chains::new(options, source.endian),
             inlines: source.inlines.clone(),
             known: events.iter().map(|_| KnownSites::default()).collect(),
             events,
-            trail: Trail::default(),
-            frames: Vec::new(),
         }
     }
 
@@ -104,16 +95,11 @@ impl<'a, 'w> Namer<'a, 'w> {
             return;
         };
         let mode = head.misc.cpu_mode();
-        let pid = weight.thread.pid;
         let mut finder = Finder {
             sites: &mut self.sites,
             known,
             numbers: &mut stacks.sites,
-            at: Place {
-                machine: Machine::of(mode, pid),
-                pid,
-                order: weight.first,
-            },
+            at: place(head, weight),
             epoch: head.epoch,
             inlines: self.inlines.get(event) == Some(&true),
         };
@@ -121,45 +107,20 @@ impl<'a, 'w> Namer<'a, 'w> {
             true => finder.target(key.ip),
             false => finder.leaf(mode, key.ip),
         };
-        let facts = facts.map(|raw| {
-            let finder = facts::Finder {
-                sites: finder.sites,
-                resolver: self.resolver,
-                at: finder.at,
-                mode,
-            };
-            self.pools.facts.number(finder.facts(raw, key.ip))
-        });
+        let facts = facts.map(|raw| self.pools.facts.number(finder.facts(mode, raw, key.ip)));
         match choice {
             Choice::Counted => {}
             Choice::Filtered => return stacks.filtered.add(weight.sum()),
             Choice::Ignored => return,
         }
-        let trail = &mut self.trail;
-        trail.begin(head.epoch, head.event);
-        // Where chains begin with the outermost caller, perf counts from there.
-        let walked = match self.order {
-            Direction::Caller => usize::MAX,
-            Direction::Callee => self.max_stack,
-        };
-        let chain = U64s::new(key.chain, self.endian);
-        if !Resolver::walk(chain, walked, |mode, ip| trail.push(mode, ip)) {
-            trail.begin(head.epoch, head.event);
-        }
-        let sites = trail.name(|mode, ip, sites| finder.append(mode, ip, sites));
-        self.frames.clear();
-        self.frames.extend_from_slice(sites);
-        match self.order {
-            Direction::Caller => self.frames.truncate(self.max_stack),
-            Direction::Callee => self.frames.reverse(),
-        }
-        let found = self.patterns.find(&mut self.frames, &stacks.sites);
+        let frames = self.chains.name(head, key.chain, &mut finder);
+        let found = self.patterns.find(frames, &stacks.sites);
         if self.exclude_other && found.parent.is_none() {
             return stacks.filtered.add(weight.sum());
         }
         let root = found.root.and_then(|root| stacks.sites.get(root)?.level);
         if !self.keeps_chains {
-            self.frames.clear();
+            frames.clear();
         }
         let context = stacks.contexts.number(Context {
             comm: head.comm,
@@ -174,7 +135,7 @@ impl<'a, 'w> Namer<'a, 'w> {
             context,
             leaf: found.root.unwrap_or(leaf),
             level: root.unwrap_or(mode.into()),
-            frames: &self.frames,
+            frames,
         };
         stacks.add(&key, weight);
     }
@@ -201,6 +162,16 @@ impl<'a, 'w> Namer<'a, 'w> {
         }
         let values = self.payload_text.fields(event, raw);
         Some(self.pools.values.number(values))
+    }
+}
+
+/// Where and when the samples of a stack were taken.
+fn place(head: &Head, weight: &Weight) -> Place {
+    let pid = weight.thread.pid;
+    Place {
+        machine: Machine::of(head.misc.cpu_mode(), pid),
+        pid,
+        order: weight.first,
     }
 }
 

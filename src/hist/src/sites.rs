@@ -5,7 +5,7 @@ use rperf_resolve::{Call, Frame, Place, Resolver, SourceLine};
 use rperf_wire::CpuMode;
 use rustc_hash::FxHashMap;
 
-use crate::facts::locate_anywhere;
+use crate::facts::{self, Facts, RawFacts, locate_anywhere};
 use crate::keys::{Line, Site};
 use crate::options::Options;
 use crate::payloads::Payloads;
@@ -249,6 +249,17 @@ impl Finder<'_, '_, '_> {
             }
         };
         self.known.found.insert(lookup, found);
+    }
+
+    /// What keys read besides of the sample at `ip`.
+    pub(crate) fn facts(&self, mode: CpuMode, raw: &RawFacts, ip: u64) -> Facts {
+        let finder = facts::Finder {
+            sites: self.sites,
+            resolver: self.sites.resolver,
+            at: self.at,
+            mode,
+        };
+        finder.facts(raw, ip)
     }
 
     fn lookup(&self, mode: CpuMode, ip: u64) -> Lookup {
