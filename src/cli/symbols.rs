@@ -1,6 +1,7 @@
 //! Where the commands that name addresses look for symbols.
 
 use std::fs::{self, File};
+use std::num::NonZeroUsize;
 use std::os::unix::fs::FileExt as _;
 
 use rperf_perfdata::{EventDesc, Features, PerfData};
@@ -12,8 +13,11 @@ use super::context::Context;
 use super::files::DiskFiles;
 
 /// A recording after pass 1, with what runtimes tell of the code that they made meanwhile.
-pub(crate) fn replay<'a>(data: &'a PerfData<'a>) -> Result<Replay<'a>, rperf_replay::Error> {
-    let mut replay = Replay::open(data)?;
+pub(crate) fn replay<'a>(
+    data: &'a PerfData<'a>,
+    jobs: NonZeroUsize,
+) -> Result<Replay<'a>, rperf_replay::Error> {
+    let mut replay = Replay::open_on(data, jobs)?;
     let is_monotonic = is_monotonic(data.events());
     rperf_resolve::add_jit_functions(replay.world_mut(), &DiskFiles, is_monotonic);
     Ok(replay)

@@ -104,7 +104,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         Opened::Stream(stream) => stream.spool(context)?,
     };
     let data = input.parse(context)?;
-    let replay = replay(&data)?;
+    let replay = replay(&data, jobs(matches, context)?)?;
     let resolver = symbols.resolver(context, replay.world(), data.features());
     let question = Question {
         replay: &replay,

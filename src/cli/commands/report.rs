@@ -69,7 +69,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         print_header(context, &input, &data, full)?;
         return Ok(Exit::Ok);
     }
-    let replay = replay(&data)?;
+    let replay = replay(&data, settings.jobs)?;
     if print_records(matches, context, &input, &replay)? {
         return Ok(exit_of(&data));
     }

@@ -69,7 +69,7 @@ fn whole(
         return Ok(());
     }
     let plan = Plan::new(context, &input.path, data.described(), settings)?;
-    let replay = replay(&data)?;
+    let replay = replay(&data, settings.jobs)?;
     let mut join = Join::new(settings.clock, settings.nanoseconds);
     join.follow(plan.switch.clone());
     join.set_metrics(plan.metrics.clone());

@@ -19,6 +19,7 @@ mod fold;
 mod hash;
 mod ids;
 mod ordered;
+mod pages;
 mod render;
 mod replay;
 mod rounds;

@@ -1,5 +1,6 @@
 //! A recording, opened: the World and two ways through the samples.
 
+use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 
 use rperf_perfdata::{PerfData, RecordAt, Records};
@@ -27,8 +28,16 @@ impl<'a> Replay<'a> {
     /// [`Error::Compressed`] for a recording whose records can't be seen. A damaged tail is no error
     /// but [`Diagnostics::end`].
     pub fn open(data: &'a PerfData<'a>) -> Result<Self, Error> {
+        Self::open_on(data, NonZeroUsize::MIN)
+    }
+
+    /// The same with at most `threads`: a second one brings in the pages of the mapped file before the walk needs them.
+    ///
+    /// # Errors
+    /// Those of [`Replay::open`].
+    pub fn open_on(data: &'a PerfData<'a>, threads: NonZeroUsize) -> Result<Self, Error> {
         let events = EventTable::new(data.endian(), data.events());
-        let scan = scan(data, &events)?;
+        let scan = scan(data, &events, threads)?;
         Ok(Self {
             data,
             events,

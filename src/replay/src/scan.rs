@@ -1,10 +1,14 @@
 //! Pass 1: one serial walk over record headers.
 
+use std::num::NonZeroUsize;
+use std::thread;
+
 use rperf_perfdata::{PerfData, RecordAt};
 use rperf_wire::{Endian, RawRecord, RecordKind};
 
 use crate::ahead::Ahead;
 use crate::events::EventTable;
+use crate::pages::Pages;
 use crate::shares::{LastValues, Shares, Values};
 use crate::tally::Tally;
 use crate::{Diagnostics, Error, Order, Rounds, World, WorldBuilder};
@@ -87,13 +91,31 @@ struct Scanner<'e, 'a> {
     timeless: Vec<Timeless>,
     /// Of the samples that hold some.
     values: Values,
+    pages: &'e Pages,
 }
 
-/// Walks all records of a file.
+/// Walks all records of a file. With more than one thread, another goes before and brings in its pages.
 ///
 /// # Errors
 /// [`Error::Compressed`]: what is inside is not seen.
-pub(crate) fn scan(data: &PerfData<'_>, events: &EventTable) -> Result<Scan, Error> {
+pub(crate) fn scan(
+    data: &PerfData<'_>,
+    events: &EventTable,
+    threads: NonZeroUsize,
+) -> Result<Scan, Error> {
+    let pages = Pages::default();
+    thread::scope(|scope| {
+        if threads.get() > 1 && data.data().len() > SLICE_SIZE as usize {
+            // Without it the walk is only slower.
+            let _ = thread::Builder::new().spawn_scoped(scope, || pages.bring(data.data()));
+        }
+        let found = walk(data, events, &pages);
+        pages.end();
+        found
+    })
+}
+
+fn walk(data: &PerfData<'_>, events: &EventTable, pages: &Pages) -> Result<Scan, Error> {
     let start = data.data_offset();
     let mut scanner = Scanner {
         events,
@@ -112,6 +134,7 @@ pub(crate) fn scan(data: &PerfData<'_>, events: &EventTable) -> Result<Scan, Err
         earliest: u64::MAX,
         timeless: Vec::new(),
         values: Values::default(),
+        pages,
     };
     let mut records = data.records();
     let mut ahead = Ahead::new(data.data(), start);
@@ -240,6 +263,9 @@ impl<'a> Scanner<'_, 'a> {
             weight: 0,
         };
         self.slices.push(std::mem::replace(&mut self.open, next));
+        let walked = self.slices.first().map_or(0, |first| end - first.start);
+        self.pages
+            .walked(usize::try_from(walked).unwrap_or(usize::MAX));
     }
 
     /// Finds out for each round up to where nothing follows it.

@@ -65,7 +65,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         Opened::Stream(stream) => stream.spool(context)?,
     };
     let data = input.parse(context)?;
-    let replay = replay(&data)?;
+    let replay = replay(&data, jobs(matches, context)?)?;
     if replay.sample_counts().iter().sum::<u64>() == 0 && target.format != Format::Json {
         let message = format!("The {} data has no samples!", input.path.display());
         return Err(CliError::message(255, message));

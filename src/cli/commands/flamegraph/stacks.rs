@@ -119,7 +119,7 @@ impl Question {
 
     fn read_recording(&self, input: &Input, context: &Context) -> Result<Given, CliError> {
         let data = input.parse(context)?;
-        let replay = replay(&data)?;
+        let replay = replay(&data, self.jobs)?;
         let event = find_event(&replay, &input.path, self.event.as_deref())?;
         let stacks = self.stacks(&replay, event, context)?;
         conclude(&input.path, &replay.diagnostics(), context)?;
