@@ -142,18 +142,9 @@ impl TableBuilder {
         self.changes.push(TreeChange::Insert(new.clone()));
         self.live.extend(new);
         self.merged = self.symbols.len();
-        let start = |position: &u32| self.symbols.start(*position);
-        // As the kernel lists its own.
-        if self.live.is_sorted_by_key(start) {
-            return;
-        }
-        // The starts beside the positions: no comparison has to fetch them from afar. Stable, and quick on what is sorted
-        // already.
-        let mut keyed: Vec<_> = self.live.iter().map(|at| (start(at), *at)).collect();
-        keyed.sort_by_key(|(start, _)| *start);
-        self.live.clear();
-        self.live
-            .extend(keyed.into_iter().map(|(_, position)| position));
+        let symbols = &self.symbols;
+        // Stable, quick on what is sorted already, and without room for keys beside millions of positions.
+        self.live.sort_by_key(|&position| symbols.start(position));
     }
 
     fn prefers(&self, first: u32, second: u32) -> bool {
