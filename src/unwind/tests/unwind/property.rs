@@ -35,17 +35,20 @@ pub(crate) fn program() -> impl Strategy<Value = (Program, Vec<usize>)> {
     ];
     let exceptions = Just((Arch::Arm, Section::Exceptions));
     prop_oneof![
-        4 => of_functions((arch, section), shape()),
-        1 => of_functions(exceptions, common_shape()),
+        4 => of_functions((arch, section), shape(), 0),
+        // The outermost function says nothing of its frame, which its callees have in their frame pointer as the last; while
+        // it runs itself, that register may hold anything.
+        1 => of_functions(exceptions, common_shape(), 1),
     ]
 }
 
 fn of_functions(
     kind: impl Strategy<Value = (Arch, Section)>,
     shape: impl Strategy<Value = Shape>,
+    least_calls: usize,
 ) -> impl Strategy<Value = (Program, Vec<usize>)> {
     let shapes = prop::collection::vec(shape, 1..20);
-    let calls = prop::collection::vec(any::<prop::sample::Index>(), 0..60);
+    let calls = prop::collection::vec(any::<prop::sample::Index>(), least_calls..60);
     (kind, shapes, calls).prop_map(|((arch, section), shapes, calls)| {
         let calls = calls.iter().map(|call| call.index(shapes.len())).collect();
         (Program::new(arch, section, &shapes), calls)
