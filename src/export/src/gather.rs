@@ -244,10 +244,7 @@ impl Spot {
     /// What decides the frames at `ip`.
     fn new(at: At, mode: CpuMode, ip: u64) -> Self {
         Self {
-            epoch: match mode {
-                CpuMode::Kernel | CpuMode::GuestKernel => at.epoch.kernel,
-                _ => at.epoch.user,
-            },
+            epoch: at.epoch.side(mode),
             guest: match at.place.machine {
                 Machine::Host => None,
                 Machine::Guest(pid) => Some(pid),

@@ -166,7 +166,7 @@ impl<'a, 'w> Namer<'a, 'w> {
 }
 
 /// Where and when the samples of a stack were taken.
-fn place(head: &Head, weight: &Weight) -> Place {
+pub(crate) fn place(head: &Head, weight: &Weight) -> Place {
     let pid = weight.thread.pid;
     Place {
         machine: Machine::of(head.misc.cpu_mode(), pid),

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use rperf_replay::{DsoId, Machine, World};
-use rperf_wire::CpuMode;
+use rperf_replay::{DsoId, World};
 use rustc_hash::FxHashSet;
 
 use crate::fold::RawStacks;
+use crate::namer::place;
 
 /// Smallest unit of a mapping, as a power of two.
 const PAGE: u32 = 12;
@@ -18,14 +18,9 @@ pub(crate) fn objects(stacks: &RawStacks, world: &World) -> BTreeSet<DsoId> {
     let mut objects = BTreeSet::new();
     for (head, key, weight) in stacks.iter() {
         let mode = head.misc.cpu_mode();
-        let epoch = match mode {
-            CpuMode::Kernel | CpuMode::GuestKernel => head.epoch.kernel,
-            _ => head.epoch.user,
-        };
-        if seen.insert((epoch, mode, key.ip >> PAGE)) {
-            let pid = weight.thread.pid;
-            let machine = Machine::of(mode, pid);
-            let mapping = world.lookup(machine, mode, pid, weight.first, key.ip);
+        if seen.insert((head.epoch.side(mode), mode, key.ip >> PAGE)) {
+            let at = place(head, weight);
+            let mapping = world.lookup(at.machine, mode, at.pid, at.order, key.ip);
             objects.extend(mapping.map(|mapping| world.mapping(mapping).dso));
         }
     }

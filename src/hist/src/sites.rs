@@ -264,10 +264,7 @@ impl Finder<'_, '_, '_> {
 
     fn lookup(&self, mode: CpuMode, ip: u64) -> Lookup {
         Lookup {
-            epoch: match mode {
-                CpuMode::Kernel | CpuMode::GuestKernel => self.epoch.kernel,
-                _ => self.epoch.user,
-            },
+            epoch: self.epoch.side(mode),
             mode,
             ip,
         }

@@ -254,12 +254,8 @@ impl<'r, 'w> SampleText<'r, 'w> {
         known: &mut Known,
         out: &mut Vec<u8>,
     ) {
-        let epoch = match mode {
-            CpuMode::Kernel => who.epoch.kernel,
-            _ => who.epoch.user,
-        };
         let key = TextKey {
-            words: [epoch, mode as u64, ip],
+            words: [who.epoch.side(mode), mode as u64, ip],
             bytes: &[],
         };
         if let Some(text) = known.addresses.get(&key) {

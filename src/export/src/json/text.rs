@@ -115,12 +115,8 @@ impl<'r, 'w> Text<'r, 'w> {
 
     /// A comma and the object of one frame.
     fn frame(&self, who: Who, (mode, ip): (CpuMode, u64), known: &mut Texts, out: &mut Vec<u8>) {
-        let epoch = match mode {
-            CpuMode::Kernel => who.epoch.kernel,
-            _ => who.epoch.user,
-        };
         let key = TextKey {
-            words: [epoch, mode as u64, ip],
+            words: [who.epoch.side(mode), mode as u64, ip],
             bytes: &[],
         };
         if let Some(text) = known.get(&key) {

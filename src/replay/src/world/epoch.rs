@@ -1,5 +1,7 @@
 //! When two moments look the same: stretches of time in which nothing was mapped.
 
+use rperf_wire::CpuMode;
+
 use super::recent::Span;
 use super::{SpaceId, World};
 use crate::{Machine, Order};
@@ -12,6 +14,18 @@ pub struct Epoch {
     pub user: u64,
     /// The same of the kernel.
     pub kernel: u64,
+}
+
+impl Epoch {
+    /// The part that decides what addresses are in `mode`: that of one side of the border.
+    #[inline]
+    #[must_use]
+    pub fn side(&self, mode: CpuMode) -> u64 {
+        match mode {
+            CpuMode::Kernel | CpuMode::GuestKernel => self.kernel,
+            _ => self.user,
+        }
+    }
 }
 
 impl World {
