@@ -207,7 +207,7 @@ impl Bench {
             "-F",
             "2500",
         ];
-        let line = [&line[..], &["--call-graph", kind, "--", &command, "200"]].concat();
+        let line = [&line[..], &["--call-graph", kind, "--", &command, "300"]].concat();
         let recorded = self.rperf(&line);
         match recorded.status {
             0 => Ok(file),
