@@ -81,15 +81,7 @@ pub(super) fn command() -> Command {
                 .help("columns of a picture of durations (default: 100)"),
         )
         .arg(value("title", "text").help("the line above the picture"))
-        .args([
-            choose::comms(),
-            choose::pid(),
-            choose::tid(),
-            choose::cpu(),
-            choose::dsos().short('d'),
-            choose::symbols(),
-            choose::time(),
-        ])
+        .args(choose::all())
         .args(names::all())
 }
 
@@ -104,14 +96,15 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         Opened::Stream(stream) => stream.spool(context)?,
     };
     let data = input.parse(context)?;
-    let replay = replay(&data, jobs(matches, context)?)?;
+    let jobs = jobs(matches, context)?;
+    let replay = replay(&data, jobs)?;
     let resolver = symbols.resolver(context, replay.world(), data.features());
     let question = Question {
         replay: &replay,
         resolver: &resolver,
         input: &input,
         filter: wanted.filter(data.described(), false)?,
-        jobs: jobs(matches, context)?,
+        jobs,
         looks: &looks,
     };
     let mut heat = match &pair {

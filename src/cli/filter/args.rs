@@ -4,6 +4,19 @@ use clap::Arg;
 
 use crate::cli::options::value;
 
+/// All of them, for the commands that draw pictures.
+pub(crate) fn all() -> [Arg; 7] {
+    [
+        comms(),
+        pid(),
+        tid(),
+        cpu(),
+        dsos().short('d'),
+        symbols(),
+        time(),
+    ]
+}
+
 pub(crate) fn comms() -> Arg {
     value("comms", "comm[,comm...]")
         .short('c')

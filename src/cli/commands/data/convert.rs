@@ -5,6 +5,7 @@ mod target;
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
+use std::num::NonZeroUsize;
 use std::path::Path;
 
 use clap::{Arg, ArgMatches};
@@ -65,7 +66,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         Opened::Stream(stream) => stream.spool(context)?,
     };
     let data = input.parse(context)?;
-    let replay = replay(&data, jobs(matches, context)?)?;
+    let jobs = jobs(matches, context)?;
+    let replay = replay(&data, jobs)?;
     if replay.sample_counts().iter().sum::<u64>() == 0 && target.format != Format::Json {
         let message = format!("The {} data has no samples!", input.path.display());
         return Err(CliError::message(255, message));
@@ -76,6 +78,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         input: &input,
         data: &data,
         replay: &replay,
+        jobs,
     };
     let samples = conversion.write(&target)?;
     conclude(&input.path, &replay.diagnostics(), context)?;
@@ -118,6 +121,7 @@ struct Conversion<'c> {
     input: &'c Input,
     data: &'c PerfData<'c>,
     replay: &'c Replay<'c>,
+    jobs: NonZeroUsize,
 }
 
 impl Conversion<'_> {
@@ -151,8 +155,9 @@ impl Conversion<'_> {
         let gather = Gather::new(resolver, self.data.described(), |event| {
             shows_inlines(&event.attr, asked)
         });
-        let jobs = jobs(self.matches, self.context)?;
-        let gathered = self.replay.fold(jobs, || stacks.fold(gather.worker()))?;
+        let gathered = self
+            .replay
+            .fold(self.jobs, || stacks.fold(gather.worker()))?;
         Ok(gathered.into_inner().finish())
     }
 

@@ -78,21 +78,18 @@ fn looks() -> Vec<Arg> {
 }
 
 fn selection() -> Vec<Arg> {
-    vec![
+    let mut options = vec![
         value("event", "name")
             .short('e')
             .help("the event to draw (default: the first that has samples); with a command, the event to record"),
-        choose::comms(),
-        choose::pid(),
-        choose::tid(),
-        choose::cpu(),
-        choose::dsos().short('d'),
-        choose::symbols(),
-        choose::time(),
+    ];
+    options.extend(choose::all());
+    options.push(
         value("max-stack", "frames")
             .value_parser(number)
             .help("frames of a call chain that count, from the innermost (default: all)"),
-    ]
+    );
+    options
 }
 
 /// What is passed on to `record`.
