@@ -6,5 +6,6 @@ mod differential;
 mod forms;
 mod guest;
 mod kernel;
+mod poked;
 mod tidy;
 mod unwinding;

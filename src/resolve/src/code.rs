@@ -1,17 +1,20 @@
 //! The bytes of code, as the files of objects, the dumps of runtimes and the memory of kernels have them.
 
+use std::borrow::Cow;
+
+use rperf_replay::Order;
 use rperf_symbol::{FileBytes, KernelCode};
 
 use crate::frame::Frame;
 use crate::resolver::Resolver;
 
 /// Code at some address, from there on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Code<'r> {
     /// The ELF file that it is in, or the start of it, which tells whose instructions these are.
     pub file: &'r [u8],
-    /// The code.
-    pub bytes: &'r [u8],
+    /// The code; a copy of it where the kernel changed it later or had changed it before.
+    pub bytes: Cow<'r, [u8]>,
 }
 
 /// Where an object's code is.
@@ -23,22 +26,35 @@ pub(crate) enum CodeOf {
 }
 
 impl Resolver<'_> {
-    /// The code at `frame`; `None` where nothing has it: no file of the object is at hand, no dump of its runtime, and for a
-    /// kernel neither its image nor its memory.
+    /// The code at `frame` as it was just before `order`, up to `most` bytes of it; `None` where nothing has it: no file of
+    /// the object is at hand, no dump of its runtime, and for a kernel neither its image nor its memory.
     #[must_use]
-    pub fn code(&self, frame: &Frame) -> Option<Code<'_>> {
+    pub fn code(&self, frame: &Frame, order: Order, most: usize) -> Option<Code<'_>> {
         if let Some((function, offset)) = self.made_at(frame) {
-            return function.code(offset);
+            return function.code(offset, most);
         }
         match self.code_of(frame)? {
             CodeOf::File(file) => Some(Code {
                 file,
-                bytes: file.get(usize::try_from(frame.address).ok()?..)?,
+                bytes: Cow::Borrowed(first(
+                    most,
+                    file.get(usize::try_from(frame.address).ok()?..)?,
+                )),
             }),
             CodeOf::Kernel(code) => Some(Code {
                 file: &code.header,
-                bytes: code.at(frame.ip)?,
+                bytes: self.as_it_was(order, frame.ip, first(most, code.at(frame.ip)?)),
             }),
         }
     }
+
+    fn as_it_was<'r>(&self, order: Order, address: u64, code: &'r [u8]) -> Cow<'r, [u8]> {
+        let then = self.world().code_at(order, address, code);
+        then.map_or(Cow::Borrowed(code), Cow::Owned)
+    }
+}
+
+/// Up to `most` of `bytes`.
+pub(crate) fn first(most: usize, bytes: &[u8]) -> &[u8] {
+    bytes.get(..most).unwrap_or(bytes)
 }

@@ -6,7 +6,7 @@ use rperf_symbol::jit_dump::{JitCode, JitImage};
 use rperf_symbol::{Symbol, SymbolIndex};
 use rperf_unwind::{Cause, ModuleId};
 
-use crate::code::Code;
+use crate::code::{Code, first};
 use crate::inline::SourceLine;
 
 /// The functions of one dump.
@@ -68,12 +68,12 @@ impl Made {
 }
 
 impl Function {
-    /// The instructions from `offset` bytes into the function to its end.
-    pub(crate) fn code(&self, offset: u64) -> Option<Code<'_>> {
+    /// The instructions from `offset` bytes into the function to its end, `most` bytes of them.
+    pub(crate) fn code(&self, offset: u64, most: usize) -> Option<Code<'_>> {
         let text = self.image.file.get(self.image.text.clone())?;
         Some(Code {
             file: &self.image.file,
-            bytes: text.get(usize::try_from(offset).ok()?..)?,
+            bytes: first(most, text.get(usize::try_from(offset).ok()?..)?).into(),
         })
     }
 

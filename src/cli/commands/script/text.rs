@@ -101,8 +101,8 @@ impl<'r, 'w> SampleText<'r, 'w> {
         if event.layout.shows_insn() {
             // As for branches, the address itself says whether it is the kernel's.
             let frame = self.resolver.locate_data(at, CpuMode::User, ip);
-            let insn = self.lines.insn(&frame).filter(|_| ip != 0);
-            event.layout.insn(insn, &mut block.text);
+            let insn = self.lines.insn(&frame, at.order).filter(|_| ip != 0);
+            event.layout.insn(insn.as_deref(), &mut block.text);
         }
         let stack = sample.wire.branch_stack.as_ref();
         let Some(stack) = stack.filter(|stack| event.layout.shows_flow() && !stack.is_empty())

@@ -65,6 +65,7 @@ impl WorldBuilder {
                 | RecordKind::KSYMBOL
                 | RecordKind::NAMESPACES
                 | RecordKind::CGROUP
+                | RecordKind::TEXT_POKE
         )
     }
 
@@ -94,6 +95,9 @@ impl WorldBuilder {
             Record::Cgroup(cgroup) => {
                 let path = String::from_utf8_lossy(cgroup.path);
                 self.world.cgroups.appeared(cgroup.id, &path);
+            }
+            Record::TextPoke(poke) if raw.misc.cpu_mode() == CpuMode::Kernel => {
+                self.world.pokes.made(order, &poke);
             }
             _ => {}
         }

@@ -8,6 +8,7 @@ mod epoch;
 mod kernel;
 mod namespaces;
 mod naming;
+mod pokes;
 mod recent;
 mod space;
 mod threads;
@@ -19,6 +20,7 @@ use dsos::Dsos;
 pub use epoch::Epoch;
 use namespaces::{Cgroups, Namespaces};
 pub use naming::UserMapping;
+use pokes::Pokes;
 pub use recent::{Moment, Recent, Who};
 use rperf_wire::{CpuMode, Namespace};
 use rustc_hash::FxHashMap;
@@ -53,6 +55,7 @@ pub struct World {
     code: FxHashMap<SpaceId, Space>,
     namespaces: Namespaces,
     cgroups: Cgroups,
+    pokes: Pokes,
     /// Rises with every record that changes anything.
     version: u64,
 }
@@ -112,6 +115,13 @@ impl World {
         borders.sort_unstable();
         borders.dedup();
         borders
+    }
+
+    /// What `code`, which was read from the host's kernel at `address` some time before or after the recording, was just
+    /// before `order`; `None` if no record tells of a change there.
+    #[must_use]
+    pub fn code_at(&self, order: Order, address: u64, code: &[u8]) -> Option<Vec<u8>> {
+        self.pokes.code_at(order, address, code)
     }
 
     /// A mapping.
