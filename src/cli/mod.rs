@@ -34,6 +34,7 @@ mod symbol_options;
 mod symbols;
 mod tracefs;
 mod unpacked;
+mod vendor;
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write as _;

@@ -1,51 +1,69 @@
-//! This machine's PMUs and kernel symbols, for the parser of event names.
+//! This machine's PMUs, tables of events and kernel symbols, for the parser of event names.
 
 use std::path::PathBuf;
 
 use rperf_events::Machine;
+use rperf_events::vendor::Tables;
 use rperf_sys::{Proc, Sysfs};
 
 use crate::cli::context::Context;
+use crate::cli::vendor::MachineTables;
 
 /// Where sysfs is mounted unless the environment says otherwise, as it can to perf.
 const SYSFS: &str = "/sys";
 const SYSFS_VARIABLE: &str = "SYSFS_PATH";
 
-/// The PMUs of a sysfs.
+/// The PMUs of a sysfs, and what vendors tell of them.
 #[derive(Debug)]
-pub(crate) struct MachinePmus(pub(crate) Sysfs);
+pub(crate) struct MachinePmus {
+    pub(crate) sysfs: Sysfs,
+    pub(crate) tables: MachineTables,
+}
 
 impl MachinePmus {
     /// Those of this machine.
     pub(crate) fn find(context: &Context) -> Self {
         let given = context.var(SYSFS_VARIABLE).map(PathBuf::from);
-        Self(Sysfs::new(given.unwrap_or_else(|| SYSFS.into())))
+        let sysfs = Sysfs::new(given.unwrap_or_else(|| SYSFS.into()));
+        Self {
+            tables: MachineTables::find(context, sysfs.root()),
+            sysfs,
+        }
     }
 
     /// Names and numbers; none where there is no sysfs.
     pub(crate) fn types(&self) -> Vec<(String, u32)> {
-        self.0.pmu_types().unwrap_or_default()
+        self.sysfs.pmu_types().unwrap_or_default()
     }
 }
 
 impl Machine for MachinePmus {
     fn format(&self, pmu: &str, term: &str) -> Option<String> {
-        self.0.pmu_file(pmu, "format", term)
+        self.sysfs.pmu_file(pmu, "format", term)
     }
 
     fn event(&self, pmu: &str, name: &str) -> Option<String> {
-        self.0.pmu_file(pmu, "events", name)
+        self.sysfs.pmu_file(pmu, "events", name)
     }
 
     fn formats(&self, pmu: &str) -> Vec<String> {
-        self.0.pmu_files(pmu, "format")
+        self.sysfs.pmu_files(pmu, "format")
     }
 
     fn events(&self, pmu: &str) -> Vec<String> {
-        self.0.pmu_files(pmu, "events")
+        self.sysfs.pmu_files(pmu, "events")
     }
 
     fn kernel_symbol(&self, name: &str) -> Option<u64> {
         Proc::new("/proc").kernel_symbol(name).ok().flatten()
+    }
+
+    /// Where a machine has several kinds of cores, or on Arm, `cpus` lists those of the PMU.
+    fn is_core(&self, pmu: &str) -> bool {
+        pmu == "cpu" || self.sysfs.pmu_file(pmu, "", "cpus").is_some()
+    }
+
+    fn vendor(&self) -> &Tables {
+        self.tables.get()
     }
 }

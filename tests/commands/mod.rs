@@ -16,6 +16,7 @@ mod cut_while_read;
 mod data;
 mod debuginfod;
 mod dump;
+mod event_tables;
 mod evlist;
 mod flamegraph;
 mod handmade;

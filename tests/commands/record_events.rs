@@ -40,7 +40,7 @@ pub(super) fn sysfs(folder: &Path) -> String {
 }
 
 /// The lines of the first attr that `-vv` shows.
-fn first_attr(stderr: &str) -> Vec<&str> {
+pub(super) fn first_attr(stderr: &str) -> Vec<&str> {
     let mut lines = stderr
         .lines()
         .skip_while(|line| *line != "perf_event_attr:");

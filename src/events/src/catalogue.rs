@@ -5,6 +5,10 @@ use std::io;
 use std::path::Path;
 
 use crate::glob::{is_pattern, matches};
+use crate::vendor::{Scale, Tables, VendorEvent};
+
+/// What a machine without tables knows of its processor.
+static NO_TABLES: Tables = Tables::EMPTY;
 
 /// What was found on the machine; nothing where nothing could be read.
 #[derive(Debug, Clone)]
@@ -35,6 +39,27 @@ pub trait Machine: Debug {
 
     /// The address of a symbol of the running kernel.
     fn kernel_symbol(&self, name: &str) -> Option<u64>;
+
+    /// Whether a PMU is that of processor cores, whose events tables give without a unit.
+    fn is_core(&self, pmu: &str) -> bool {
+        pmu == "cpu"
+    }
+
+    /// What vendors publish about this processor, read when it is first asked for.
+    fn vendor(&self) -> &Tables {
+        &NO_TABLES
+    }
+}
+
+/// What a PMU's name for an event stands for.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Meaning {
+    /// `event=0xcd,umask=0x1`.
+    pub(crate) terms: String,
+    /// What counts are multiplied with, and the unit of that.
+    pub(crate) scale: Option<Scale>,
+    /// Whether it counts the same whichever CPU of a package is asked.
+    pub(crate) per_package: bool,
 }
 
 /// The `events` folder of tracefs: systems, and in each of them events. Lists are in the folder's own
@@ -138,10 +163,43 @@ impl Catalogue<'_> {
         covered.collect()
     }
 
-    /// The PMUs that have an event of this name.
+    /// The PMUs that have an event of this name, in sysfs or else in tables.
     pub(crate) fn pmus_with(&self, event: &str) -> Vec<&(String, u32)> {
         let has = |pmu: &str| self.machine.event(pmu, event).is_some();
+        let found: Vec<_> = self.pmus.iter().filter(|(pmu, _)| has(pmu)).collect();
+        if !found.is_empty() {
+            return found;
+        }
+        let described = self.machine.vendor().events_called(event);
+        let has = |pmu: &str| described.iter().any(|event| self.is_of(event, pmu));
         self.pmus.iter().filter(|(pmu, _)| has(pmu)).collect()
+    }
+
+    /// What an event's name stands for at a PMU.
+    pub(crate) fn meaning(&self, pmu: &str, name: &str) -> Option<Meaning> {
+        if let Some(terms) = self.machine.event(pmu, name) {
+            let beside = |suffix: &str| self.machine.event(pmu, &format!("{name}.{suffix}"));
+            return Some(Meaning {
+                terms,
+                scale: Scale::of_files(beside("scale").as_deref(), beside("unit").as_deref()),
+                per_package: beside("per-pkg").is_some_and(|text| text.trim() == "1"),
+            });
+        }
+        let mut described = self.machine.vendor().events_called(name).iter();
+        let event = described.find(|event| self.is_of(event, pmu))?;
+        Some(Meaning {
+            terms: event.terms.clone(),
+            scale: event.scale.clone(),
+            per_package: event.per_package,
+        })
+    }
+
+    /// Whether an event of a table is one of this PMU.
+    pub(crate) fn is_of(&self, event: &VendorEvent, pmu: &str) -> bool {
+        match &event.pmu {
+            None => self.machine.is_core(pmu),
+            Some(unit) => pmu == unit || is_instance(pmu, unit),
+        }
     }
 
     /// All tracepoints as `system:name`; none where they can't be read.

@@ -26,6 +26,7 @@ mod select;
 mod spec;
 mod terms;
 pub mod tracepoint;
+pub mod vendor;
 
 pub use branch_filter::{UnknownBranches, branch_filter, branch_names};
 pub use catalogue::{Catalogue, Machine, Tracepoints};

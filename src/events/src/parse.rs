@@ -242,6 +242,9 @@ impl Word<'_> {
         let name = made.name.unwrap_or_else(|| self.text.to_owned());
         let event = EventSpec {
             own: made.own,
+            pmu: made.pmu,
+            scale: made.scale,
+            per_package: made.per_package,
             ..EventSpec::new(name, made.attr)
         };
         Ok(self.modified(event, modifiers))
@@ -375,9 +378,21 @@ fn unknown(word: &str, catalogue: &Catalogue<'_>) -> String {
     }
     let name = word.split_once(':').map_or(word, |(name, _)| name);
     let lower = name.to_lowercase();
+    let described = catalogue.machine.vendor();
+    if let [event, ..] = described.events_called(name) {
+        let pmu = event.pmu.as_deref().unwrap_or("cpu");
+        return format!("`{name}' is an event of the PMU `{pmu}', and there is none here");
+    }
     let caches = cache_event::all_names();
-    let near = nearest(&lower, all_names());
-    match near.or_else(|| nearest(name, caches.iter().map(String::as_str))) {
+    let near = nearest(&lower, all_names())
+        .or_else(|| nearest(name, caches.iter().map(String::as_str)))
+        .or_else(|| {
+            nearest(
+                &lower,
+                described.events().iter().map(|event| event.name.as_str()),
+            )
+        });
+    match near {
         Some(near) => format!("unknown event `{word}', did you mean `{near}'?"),
         None => format!("unknown event `{word}'"),
     }

@@ -6,6 +6,7 @@ use crate::number::number;
 use crate::own::{Common, KEYS, Own};
 use crate::pmu_format::{Bits, config_word};
 use crate::terms::{Term, split_terms};
+use crate::vendor::Scale;
 use crate::{Catalogue, nearest};
 
 /// An event being put together from terms.
@@ -15,6 +16,12 @@ pub(crate) struct PmuEvent {
     pub(crate) own: Own,
     /// `name=`.
     pub(crate) name: Option<String>,
+    /// The PMU whose terms it is made of.
+    pub(crate) pmu: Option<String>,
+    /// What counts are multiplied with, and the unit of that.
+    pub(crate) scale: Option<Scale>,
+    /// Whether it counts the same whichever CPU of a package is asked.
+    pub(crate) per_package: bool,
 }
 
 /// A term that is wrong, by its offset in the word.
@@ -49,6 +56,7 @@ impl PmuEvent {
         };
         let mut event = Self {
             attr,
+            pmu: Some(pmu.clone()),
             ..Self::default()
         };
         for term in terms {
@@ -110,9 +118,12 @@ impl PmuEvent {
             return Ok(());
         }
         if term.value.is_none()
-            && let Some(meaning) = catalogue.machine.event(pmu, term.key)
+            && let Some(meaning) = catalogue.meaning(pmu, term.key)
         {
-            return self.alias(&meaning, term, pmu, catalogue);
+            self.alias(&meaning.terms, term, pmu, catalogue)?;
+            self.scale = meaning.scale;
+            self.per_package = meaning.per_package;
+            return Ok(());
         }
         if let Some(format) = catalogue.machine.format(pmu, term.key) {
             return self.set(term, &format);
@@ -142,7 +153,7 @@ impl PmuEvent {
         Ok(true)
     }
 
-    /// The terms that a name in sysfs stands for. Its period is only what the event prefers.
+    /// The terms that a name in sysfs or a table stands for. Its period is only what the event prefers.
     fn alias(
         &mut self,
         meaning: &str,
@@ -210,6 +221,9 @@ fn unknown(term: &Term<'_>, pmu: &str, catalogue: &Catalogue<'_>) -> BadTerm {
     let formats = names.join(",");
     if term.value.is_none() {
         names.extend(catalogue.machine.events(pmu));
+        let described = catalogue.machine.vendor().events().iter();
+        let of_pmu = described.filter(|event| catalogue.is_of(event, pmu));
+        names.extend(of_pmu.map(|event| event.name.clone()));
     }
     let all = names.iter().map(String::as_str).chain(KEYS);
     let mut reason = format!("unknown term '{}' for pmu '{pmu}'", term.key);

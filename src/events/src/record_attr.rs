@@ -50,7 +50,7 @@ pub struct RecordOptions {
 }
 
 /// An event ready to be opened.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RecordEvent {
     /// The event.
     pub spec: EventSpec,

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::vendor::Scale;
 use crate::{Group, Own};
 use rperf_wire::{Attr, AttrFlags, EventType, event_name};
 
@@ -15,7 +16,7 @@ pub(crate) const DUMMY: u64 = 9;
 const BPF_OUTPUT: u64 = 10;
 
 /// One event of a `-e` list.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct EventSpec {
     /// The name as typed, modifiers included; what files and tables show.
     pub name: String,
@@ -37,6 +38,12 @@ pub struct EventSpec {
     pub position: Range<usize>,
     /// Its place in tracefs, for tracepoints.
     pub tracepoint: Option<TracepointName>,
+    /// The PMU whose terms or names it is made of; `None` for events that every kernel knows.
+    pub pmu: Option<String>,
+    /// What its count is multiplied with, and the unit of that, where the PMU or a table says so.
+    pub scale: Option<Scale>,
+    /// Whether it counts the same whichever CPU of a package is asked.
+    pub per_package: bool,
     /// What its terms set for it alone.
     pub own: Own,
     /// `--filter`, as the kernel takes it: samples are only taken where it holds.
@@ -66,6 +73,9 @@ impl EventSpec {
             group: Group::None,
             position: 0..0,
             tracepoint: None,
+            pmu: None,
+            scale: None,
+            per_package: false,
             own: Own::default(),
             filter: None,
         }

@@ -7,6 +7,7 @@ use rperf_events::tracepoint::Format;
 use rperf_events::{Catalogue, EventSpec, Filter, ParseError, parse};
 use rperf_sys::Tracefs;
 
+use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
 use crate::cli::pmus::MachinePmus;
@@ -25,6 +26,7 @@ struct List {
 /// The events of all `-e` with their filters; `None` without any `-e`. All mistakes in names are told at once.
 pub(super) fn events(
     matches: &ArgMatches,
+    context: &Context,
     pmus: &MachinePmus,
     machine: &MachineTracepoints,
 ) -> Result<Option<Vec<EventSpec>>, CliError> {
@@ -43,6 +45,7 @@ pub(super) fn events(
             Err(error) => errors.push(error),
         }
     }
+    pmus.tables.tell(context);
     if !errors.is_empty() {
         return Err(unknown(&errors));
     }

@@ -32,7 +32,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, 
     let target = target(matches, context, has_workload)?;
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let pmus = MachinePmus::find(context);
-    let events = match events::events(matches, &pmus, &machine)? {
+    let events = match events::events(matches, context, &pmus, &machine)? {
         Some(events) => events,
         None => vec![usual_event(context, &target)],
     };
@@ -82,7 +82,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, 
         max_size: timing::max_size(matches)?,
         synthesized: synthesized(matches)?,
         proc: PROC.into(),
-        sysfs: pmus.0.root().to_owned(),
+        sysfs: pmus.sysfs.root().to_owned(),
         tracefs: machine.0,
     })
 }

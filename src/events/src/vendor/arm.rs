@@ -1,0 +1,55 @@
+//! The layout of Arm's own tables (`ARM-software/data`): one file for each processor.
+
+use super::row::{BadValue, Row};
+use super::{Finding, VendorEvent};
+
+/// Which processor a `MIDR_EL1` names, as these files write it: implementer and part (`0x41d0c`). `None` for the names of
+/// other architectures.
+pub(super) fn processor(cpuid: &str) -> Option<u64> {
+    let midr = u64::from_str_radix(cpuid.strip_prefix("0x")?, 16).ok()?;
+    let implementer = (midr >> 24) & 0xff;
+    let part = (midr >> 4) & 0xfff;
+    Some(implementer << 12 | part)
+}
+
+/// Whether a file is that processor's.
+pub(super) fn is_of(cpuid: &str, processor: u64) -> bool {
+    let digits = cpuid.trim().trim_start_matches("0x");
+    u64::from_str_radix(digits, 16).is_ok_and(|number| number == processor)
+}
+
+/// The events of such a file.
+pub(super) fn events(
+    path: &str,
+    rows: &[Row],
+    topic: &str,
+    findings: &mut Vec<Finding>,
+) -> Vec<VendorEvent> {
+    let mut events = Vec::new();
+    for row in rows {
+        let Some(name) = row.text("name") else {
+            continue;
+        };
+        // Such are the driver's to use.
+        if row.is_set("for_driver") {
+            continue;
+        }
+        match row.number("code") {
+            Ok(Some(code)) => {
+                let name = name.to_lowercase();
+                let brief = row.text("description").map(str::to_owned);
+                events.push(VendorEvent {
+                    brief,
+                    ..VendorEvent::new(name, format!("event={code:#x}"), topic)
+                });
+            }
+            Ok(None) => findings.push(Finding::new(path, Some(name.to_owned()), "no `code'")),
+            Err(BadValue { key, value }) => findings.push(Finding::new(
+                path,
+                Some(name.to_owned()),
+                format!("`{key}' is `{value}', which is no number"),
+            )),
+        }
+    }
+    events
+}

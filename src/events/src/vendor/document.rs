@@ -1,0 +1,100 @@
+//! A JSON file of a table, in any of the layouts that vendors publish.
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::row::Row;
+
+/// The objects of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Document {
+    /// Events and metrics.
+    pub(super) rows: Vec<Row>,
+    /// `cpuid`: whose file it is, in Arm's layout.
+    pub(super) cpuid: Option<String>,
+    /// Whether it holds metrics in the layout that only Intel's own tools read.
+    pub(super) foreign_metrics: bool,
+}
+
+impl Document {
+    /// Reads a file: a list of objects, or an object with such a list in `Events` or `events`.
+    ///
+    /// # Errors
+    /// What is wrong with the JSON, with line and column.
+    pub(super) fn parse(text: &str) -> serde_json::Result<Self> {
+        // Some files begin with a mark of the byte order.
+        serde_json::from_str(text.trim_start_matches('\u{feff}'))
+    }
+}
+
+impl<'de> Deserialize<'de> for Document {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(DocumentVisitor)
+    }
+}
+
+struct DocumentVisitor;
+
+impl<'de> Visitor<'de> for DocumentVisitor {
+    type Value = Document;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a list of events, or an object with one")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Document, A::Error> {
+        let mut document = Document::default();
+        while let Some(row) = list.next_element()? {
+            document.rows.push(row);
+        }
+        Ok(document)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Document, A::Error> {
+        let mut document = Document::default();
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "Events" | "events" => document.rows = map.next_value()?,
+                "cpuid" => document.cpuid = map.next_value()?,
+                "Metrics" => {
+                    document.foreign_metrics = true;
+                    map.next_value::<IgnoredAny>()?;
+                }
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(document)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_layouts_are_one() {
+        let row = Row::of(&[("EventName", "A")]);
+        for text in [
+            r#"[{"EventName": "A"}]"#,
+            "\u{feff}[{\"EventName\": \"A\"}]",
+            r#"{"Header": {"Version": "1"}, "Events": [{"EventName": "A"}]}"#,
+        ] {
+            assert_eq!(
+                Document::parse(text).unwrap().rows,
+                std::slice::from_ref(&row)
+            );
+        }
+        let arm = Document::parse(r#"{"cpuid": "0x41d0c", "events": [], "refs": [1]}"#).unwrap();
+        assert_eq!(arm.cpuid.as_deref(), Some("0x41d0c"));
+        let foreign = Document::parse(r#"{"Metrics": [{"Events": []}]}"#).unwrap();
+        assert!(foreign.foreign_metrics && foreign.rows.is_empty());
+    }
+
+    #[test]
+    fn what_is_no_table_is_refused_with_its_place() {
+        let told = |text| Document::parse(text).unwrap_err().to_string();
+        assert!(told("[\n{\"a\": }]").contains("line 2 column 7"));
+        assert!(told("[1]").contains("line 1"));
+        assert!(told("7").contains("expected a list of events"));
+        assert!(told("").contains("EOF"));
+    }
+}

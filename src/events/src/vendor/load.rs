@@ -1,0 +1,219 @@
+//! Finds a processor's tables in a folder.
+
+use std::collections::HashMap;
+
+use super::document::Document;
+use super::folder::join;
+use super::mapfile::{Entry, entries};
+use super::row::Row;
+use super::topic::topic;
+use super::{Finding, Folder, Metric, Tables, VendorEvent, arm};
+
+const MAPFILE: &str = "mapfile.csv";
+/// Folders below the given one that are searched for a mapfile: `arch/x86` of perf's tree.
+const DEPTH: usize = 2;
+/// Folders below that of a processor; Arm's have one below the vendor's.
+const NESTING: usize = 4;
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Loaded {
+    /// Events and metrics; empty where nothing is for this processor.
+    pub tables: Tables,
+    /// What could not be used.
+    pub findings: Vec<Finding>,
+}
+
+/// The tables of the processor that the kernel and perf call `cpuid` (`GenuineIntel-6-55-4`, `0x00000000410fd0c0`).
+#[must_use]
+pub fn load(folder: &dyn Folder, cpuid: &str) -> Loaded {
+    let mut loader = Loader {
+        folder,
+        standard: HashMap::new(),
+        events: Vec::new(),
+        metrics: Vec::new(),
+        findings: Vec::new(),
+    };
+    for place in loader.mapfiles() {
+        loader.mapped(&place, cpuid);
+    }
+    if let Some(processor) = arm::processor(cpuid).filter(|_| loader.events.is_empty()) {
+        loader.arm(processor);
+    }
+    Loaded {
+        tables: Tables::new(loader.events, loader.metrics),
+        findings: loader.findings,
+    }
+}
+
+struct Loader<'a> {
+    folder: &'a dyn Folder,
+    /// Events that the files of an architecture refer to (`ArchStdEvent`), by name in small letters.
+    standard: HashMap<String, Row>,
+    events: Vec<VendorEvent>,
+    metrics: Vec<Metric>,
+    findings: Vec<Finding>,
+}
+
+impl Loader<'_> {
+    /// The folders with a mapfile, nearest first; nothing is searched below one.
+    fn mapfiles(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut level = vec![String::new()];
+        for _ in 0..=DEPTH {
+            let mut next = Vec::new();
+            for place in level {
+                let names = self.folder.names(&place);
+                if names.iter().any(|name| name == MAPFILE) {
+                    found.push(place);
+                } else {
+                    let folders = names.iter().filter(|name| name.ends_with('/'));
+                    next.extend(folders.map(|name| join(&place, name)));
+                }
+            }
+            level = next;
+        }
+        found
+    }
+
+    /// Takes what a mapfile names for the processor.
+    fn mapped(&mut self, place: &str, cpuid: &str) {
+        let path = join(place, MAPFILE);
+        let Some(text) = self.read(&path) else {
+            return;
+        };
+        let entries = entries(&path, &text, cpuid, &mut self.findings);
+        if !entries.is_empty() {
+            self.standard_events(place);
+        }
+        for entry in entries {
+            self.entry(place, &entry);
+        }
+    }
+
+    /// Takes a file or a folder of files.
+    fn entry(&mut self, place: &str, entry: &Entry) {
+        let pmu = match entry.role.as_deref() {
+            Some("Core") => Some("cpu_core"),
+            Some("Atom") => Some("cpu_atom"),
+            _ => None,
+        };
+        let path = join(place, &entry.path);
+        if !entry.path.ends_with(".json") {
+            self.files(&path, pmu, NESTING);
+            return;
+        }
+        match entry.contents.as_str() {
+            // Times of instructions, which no event counts.
+            "retire latency" => {}
+            "metrics" => self.file(&perf_metrics(&path), "metrics", pmu),
+            contents => self.file(&path, contents, pmu),
+        }
+    }
+
+    /// Takes all files of a folder and of those in it.
+    fn files(&mut self, path: &str, pmu: Option<&str>, nesting: usize) {
+        for name in self.folder.names(path) {
+            let inner = join(path, &name);
+            if name.ends_with('/') && nesting > 0 {
+                self.files(&inner, pmu, nesting - 1);
+            } else if name.ends_with(".json") {
+                self.file(&inner, &topic(&name), pmu);
+            }
+        }
+    }
+
+    fn file(&mut self, path: &str, topic: &str, pmu: Option<&str>) {
+        let Some(document) = self.document(path) else {
+            return;
+        };
+        if document.foreign_metrics {
+            let reason = "metrics in Intel's own layout are not read, those of the folder `perf' beside it are";
+            self.findings.push(Finding::new(path, None, reason));
+        }
+        for row in &document.rows {
+            let row = self.completed(row, path);
+            match VendorEvent::of_row(&row, topic, pmu) {
+                Ok(event) => self.events.extend(event),
+                Err(wrong) => self.findings.push(wrong.at(path)),
+            }
+            self.metrics.extend(Metric::of_row(&row, topic, pmu));
+        }
+    }
+
+    /// A row with what the standard event has that it names.
+    fn completed<'r>(&mut self, row: &'r Row, path: &str) -> std::borrow::Cow<'r, Row> {
+        let Some(name) = row.text("ArchStdEvent") else {
+            return std::borrow::Cow::Borrowed(row);
+        };
+        match self.standard.get(&name.to_lowercase()) {
+            Some(base) => std::borrow::Cow::Owned(row.over(base)),
+            None => {
+                let reason = "no file of the architecture has this `ArchStdEvent'";
+                self.findings
+                    .push(Finding::new(path, Some(name.to_owned()), reason));
+                std::borrow::Cow::Borrowed(row)
+            }
+        }
+    }
+
+    /// The files beside a mapfile hold what those of processors refer to.
+    fn standard_events(&mut self, place: &str) {
+        self.standard.clear();
+        for name in self.folder.names(place) {
+            if !name.ends_with(".json") {
+                continue;
+            }
+            let document = self.document(&join(place, &name)).unwrap_or_default();
+            for row in document.rows {
+                let name = row.text("EventName").map(str::to_lowercase);
+                self.standard.extend(name.map(|name| (name, row)));
+            }
+        }
+    }
+
+    /// Arm's own layout: the file that says that it is this processor's.
+    fn arm(&mut self, processor: u64) {
+        let mut places = vec![String::new(), "pmu".to_owned()];
+        let folders = self.folder.names("").into_iter();
+        let folders = folders.filter(|name| name.ends_with('/') && name != "pmu/");
+        places.extend(folders.map(|name| join(&join("", &name), "pmu")));
+        for place in places {
+            for name in self.folder.names(&place) {
+                if !name.ends_with(".json") {
+                    continue;
+                }
+                let path = join(&place, &name);
+                let document = self.document(&path).unwrap_or_default();
+                let is_its = document.cpuid.as_deref();
+                if is_its.is_some_and(|cpuid| arm::is_of(cpuid, processor)) {
+                    let events = arm::events(&path, &document.rows, "core", &mut self.findings);
+                    self.events.extend(events);
+                }
+            }
+        }
+    }
+
+    fn document(&mut self, path: &str) -> Option<Document> {
+        let text = self.read(path)?;
+        let parsed = Document::parse(&text);
+        let parsed = parsed.map_err(|error| Finding::new(path, None, error.to_string()));
+        parsed.map_err(|finding| self.findings.push(finding)).ok()
+    }
+
+    fn read(&mut self, path: &str) -> Option<String> {
+        let text = self.folder.read(path);
+        let text = text.map_err(|error| Finding::new(path, None, error.to_string()));
+        text.map_err(|finding| self.findings.push(finding)).ok()
+    }
+}
+
+/// Where Intel's tables keep the metrics of a file in perf's layout: `X/metrics/perf/NAME_perf.json`.
+fn perf_metrics(path: &str) -> String {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let name = name.strip_suffix(".json").unwrap_or(name);
+    match name.ends_with("_perf") {
+        true => path.to_owned(),
+        false => join(folder, &format!("perf/{name}_perf.json")),
+    }
+}

@@ -1,0 +1,151 @@
+//! One object of a table.
+
+use std::collections::BTreeMap;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use crate::number::number;
+
+/// Keys with their values as text. Tables write numbers as text and, rarely, as numbers; lists and objects are passed over.
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Deserialize)]
+#[serde(transparent)]
+pub(super) struct Row(BTreeMap<String, Scalar>);
+
+/// A value that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct BadValue {
+    pub(super) key: &'static str,
+    pub(super) value: String,
+}
+
+impl Row {
+    /// A value without blanks around it; nothing where there is none, or `null`.
+    pub(super) fn text(&self, key: &str) -> Option<&str> {
+        let value = self.0.get(key)?.0.as_deref()?.trim();
+        (!value.is_empty() && value != "null").then_some(value)
+    }
+
+    /// A number, the first where there are several. Nothing where there is none.
+    pub(super) fn number(&self, key: &'static str) -> Result<Option<u64>, BadValue> {
+        let Some(text) = self.text(key) else {
+            return Ok(None);
+        };
+        let first = text.split(',').next().unwrap_or(text).trim();
+        let value = number(first).ok_or_else(|| BadValue {
+            key,
+            value: text.to_owned(),
+        })?;
+        Ok(Some(value))
+    }
+
+    /// Whether a value is given and is not 0.
+    pub(super) fn is_set(&self, key: &str) -> bool {
+        self.text(key).is_some_and(|value| value != "0")
+    }
+
+    /// The values of `self`, and of `base` where `self` has none.
+    pub(super) fn over(&self, base: &Self) -> Self {
+        let mut all = base.0.clone();
+        all.extend(self.0.clone());
+        Self(all)
+    }
+
+    #[cfg(test)]
+    pub(super) fn of(pairs: &[(&str, &str)]) -> Self {
+        let pairs = pairs
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), Scalar(Some((*value).to_owned()))));
+        Self(pairs.collect())
+    }
+}
+
+/// A text, a number or a truth value as text; nothing for whatever else JSON has.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Scalar(Option<String>);
+
+impl<'de> Deserialize<'de> for Scalar {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ScalarVisitor)
+    }
+}
+
+struct ScalarVisitor;
+
+impl<'de> Visitor<'de> for ScalarVisitor {
+    type Value = Scalar;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Scalar, E> {
+        Ok(Scalar(Some(text.to_owned())))
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Scalar, E> {
+        Ok(Scalar(Some(text)))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Scalar, E> {
+        Ok(Scalar(Some(value.to_string())))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Scalar, E> {
+        Ok(Scalar(Some(value.to_string())))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Scalar, E> {
+        Ok(Scalar(Some(value.to_string())))
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Scalar, E> {
+        Ok(Scalar(Some(u8::from(value).to_string())))
+    }
+
+    fn visit_unit<E>(self) -> Result<Scalar, E> {
+        Ok(Scalar(None))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Scalar, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Scalar(None))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Scalar, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Scalar(None))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_texts_whatever_json_calls_them() {
+        let text = r#"{"a": " 0x1A6,0x1A7 ", "b": 12, "c": null, "d": "null", "e": [1, {}], "f": {"g": 1}, "h": true, "i": "zz"}"#;
+        let row: Row = serde_json::from_str(text).unwrap();
+        assert_eq!(row.number("a"), Ok(Some(0x1a6)));
+        assert_eq!(row.number("b"), Ok(Some(12)));
+        for none in ["c", "d", "e", "f", "nosuch"] {
+            assert_eq!(row.text(none), None, "{none}");
+        }
+        assert!(row.is_set("h") && !row.is_set("c"));
+        let bad = BadValue {
+            key: "i",
+            value: "zz".to_owned(),
+        };
+        assert_eq!(row.number("i"), Err(bad));
+    }
+
+    #[test]
+    fn own_values_lie_over_those_of_the_base() {
+        let base = Row::of(&[("EventCode", "0x1"), ("BriefDescription", "base")]);
+        let own = Row::of(&[("BriefDescription", "own")]);
+        let both = own.over(&base);
+        assert_eq!(
+            [both.text("EventCode"), both.text("BriefDescription")],
+            [Some("0x1"), Some("own")]
+        );
+    }
+}

@@ -1,0 +1,79 @@
+//! `ScaleUnit`: what a count is multiplied with, and what it is then a number of.
+
+/// A factor and a unit, as tables (`6.4e-05MiB`, `100%`) and sysfs (`NAME.scale`, `NAME.unit`) give them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scale {
+    /// The factor; 1 where none is given.
+    pub factor: f64,
+    /// The unit, often empty.
+    pub unit: String,
+}
+
+impl Scale {
+    /// Reads a factor with a unit behind it; either may be left out.
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        let text = text.trim();
+        let (factor, unit) = leading_number(text).unwrap_or((1.0, text));
+        Self {
+            factor,
+            unit: unit.trim().to_owned(),
+        }
+    }
+
+    /// A factor and a unit that stand in two files.
+    #[must_use]
+    pub fn of_files(scale: Option<&str>, unit: Option<&str>) -> Option<Self> {
+        let factor = scale.and_then(|text| text.trim().parse::<f64>().ok());
+        let factor = factor.filter(|factor| factor.is_finite());
+        (factor.is_some() || unit.is_some()).then(|| Self {
+            factor: factor.unwrap_or(1.0),
+            unit: unit.unwrap_or_default().trim().to_owned(),
+        })
+    }
+}
+
+/// The longest number that a text begins with, and the rest.
+fn leading_number(text: &str) -> Option<(f64, &str)> {
+    let is_part = |c: char| c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | 'e' | 'E');
+    let most = text.find(|c| !is_part(c)).unwrap_or(text.len());
+    // `1e` of `1elements` is 1; a number has no more than these letters behind its digits.
+    (1..=most).rev().find_map(|end| {
+        let (number, rest) = text.split_at_checked(end)?;
+        Some((number.parse().ok()?, rest))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn factors_and_units() {
+        for (text, factor, unit) in [
+            ("100%", 100.0, "%"),
+            ("6.103515625E-5MiB", 6.103515625e-5, "MiB"),
+            ("1MB/s", 1.0, "MB/s"),
+            ("1per_instr", 1.0, "per_instr"),
+            ("1elements", 1.0, "elements"),
+            ("64Bytes", 64.0, "Bytes"),
+            ("MiB", 1.0, "MiB"),
+            ("", 1.0, ""),
+        ] {
+            let scale = Scale::parse(text);
+            assert_eq!(
+                (scale.factor, scale.unit.as_str()),
+                (factor, unit),
+                "{text}"
+            );
+        }
+        let files = |scale, unit| Scale::of_files(scale, unit);
+        let joules = Scale {
+            factor: 2.5e-10,
+            unit: "Joules".to_owned(),
+        };
+        assert_eq!(files(Some("2.5e-10\n"), Some("Joules")), Some(joules));
+        assert_eq!(files(None, None), None);
+        assert_eq!(files(Some("x"), None), None);
+    }
+}

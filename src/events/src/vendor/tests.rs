@@ -1,0 +1,273 @@
+//! Tables out of made-up folders, in the layouts of all three publishers.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use proptest::prelude::*;
+
+use super::{BuiltIn, Folder, Loaded, load};
+
+/// Files by path.
+#[derive(Debug, Default)]
+struct Made(BTreeMap<String, String>);
+
+impl Made {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let files = files.iter();
+        Self(
+            files
+                .map(|(path, text)| ((*path).to_owned(), (*text).to_owned()))
+                .collect(),
+        )
+    }
+}
+
+impl Folder for Made {
+    fn read(&self, path: &str) -> io::Result<String> {
+        let text = self.0.get(path).cloned();
+        text.ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn names(&self, path: &str) -> Vec<String> {
+        let prefix = match path {
+            "" => String::new(),
+            folder => format!("{folder}/"),
+        };
+        let inside = self.0.keys().filter_map(|name| name.strip_prefix(&prefix));
+        let mut names: Vec<String> = inside
+            .map(|name| match name.split_once('/') {
+                Some((folder, _)) => format!("{folder}/"),
+                None => name.to_owned(),
+            })
+            .collect();
+        names.dedup();
+        names
+    }
+}
+
+fn names(loaded: &Loaded) -> Vec<&str> {
+    let events = loaded.tables.events().iter();
+    events.map(|event| event.name.as_str()).collect()
+}
+
+const HEADING: &str = "Family-model,Version,Filename,EventType\n";
+
+#[test]
+fn perfs_tree_is_read_with_what_its_files_refer_to() {
+    let map = format!("{HEADING}0x00000000410fd0c0,v1,arm/neoverse-n1,core\n");
+    let folder = Made::new(&[
+        ("arch/arm64/mapfile.csv", &map),
+        (
+            "arch/arm64/common.json",
+            r#"[{"EventName": "CPU_CYCLES", "EventCode": "0x11", "BriefDescription": "Cycle."}]"#,
+        ),
+        (
+            "arch/arm64/arm/neoverse-n1/floating-point.json",
+            r#"[{"ArchStdEvent": "CPU_CYCLES"}, {"ArchStdEvent": "NOSUCH"},
+                {"EventName": "OWN", "EventCode": "0x80", "Unit": "CHA", "PerPkg": "1", "ScaleUnit": "64Bytes"}]"#,
+        ),
+        (
+            "arch/arm64/arm/neoverse-n1/metrics.json",
+            r#"[{"MetricName": "ipc", "MetricExpr": "a / b", "MetricGroup": "One;Two", "ScaleUnit": "100%"}]"#,
+        ),
+        ("arch/x86/mapfile.csv", HEADING),
+    ]);
+    let loaded = load(&folder, "0x00000000410fd0c0");
+    assert_eq!(names(&loaded), ["cpu_cycles", "own"]);
+    let [cycles] = loaded.tables.events_called("CPU_CYCLES") else {
+        panic!("one of this name");
+    };
+    assert_eq!(
+        (cycles.terms.as_str(), cycles.topic.as_str()),
+        ("event=0x11", "floating point")
+    );
+    assert_eq!(
+        (cycles.brief.as_deref(), &cycles.pmu),
+        (Some("Cycle"), &None)
+    );
+    let [own] = loaded.tables.events_called("own") else {
+        panic!("one of this name");
+    };
+    assert_eq!(
+        (own.pmu.as_deref(), own.per_package),
+        (Some("uncore_cha"), true)
+    );
+    assert_eq!(own.scale.as_ref().map(|scale| scale.factor), Some(64.0));
+    let groups = loaded.tables.metric_groups();
+    let groups: Vec<&str> = groups.iter().map(|(name, _)| *name).collect();
+    assert_eq!(groups, ["One", "Two"]);
+    assert_eq!(loaded.tables.metrics_for("two").len(), 1);
+    let findings: Vec<String> = loaded.findings.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        findings,
+        [
+            "arch/arm64/arm/neoverse-n1/floating-point.json: NOSUCH: no file of the architecture has this `ArchStdEvent'"
+        ]
+    );
+    assert!(load(&folder, "0x00000000410fd070").tables.is_empty());
+}
+
+#[test]
+fn intels_tree_is_read_file_by_file() {
+    let map = format!(
+        "{HEADING}GenuineIntel-6-97,V1,/ADL/events/core.json,hybridcore,0x40,0x1,Core\n\
+         GenuineIntel-6-97,V1,/ADL/events/atom.json,hybridcore,0x20,0x1,Atom\n\
+         GenuineIntel-6-97,V1,/ADL/metrics/adl.json,metrics,0x40,0x1,Core\n\
+         GenuineIntel-6-97,V1,/ADL/metrics/adl_retire_latency.json,retire latency,,,\n"
+    );
+    let folder = Made::new(&[
+        ("mapfile.csv", &map),
+        (
+            "ADL/events/core.json",
+            r#"{"Header": {}, "Events": [{"EventName": "X.Y", "EventCode": "0x1"}]}"#,
+        ),
+        (
+            "ADL/events/atom.json",
+            r#"{"Header": {}, "Events": [{"EventName": "X.Y", "EventCode": "0x2"}]}"#,
+        ),
+        ("ADL/metrics/adl.json", r#"{"Metrics": []}"#),
+        (
+            "ADL/metrics/perf/adl_perf.json",
+            r#"[{"MetricName": "m", "MetricExpr": "X.Y"}]"#,
+        ),
+    ]);
+    let loaded = load(&folder, "GenuineIntel-6-97-2");
+    assert_eq!(loaded.findings, []);
+    let both = loaded.tables.events_called("x.y");
+    let both: Vec<_> = both
+        .iter()
+        .map(|event| (event.pmu.as_deref(), event.terms.as_str()))
+        .collect();
+    assert_eq!(
+        both,
+        [
+            (Some("cpu_atom"), "event=0x2"),
+            (Some("cpu_core"), "event=0x1")
+        ]
+    );
+    assert_eq!(
+        loaded.tables.metric("M").unwrap().pmu.as_deref(),
+        Some("cpu_core")
+    );
+}
+
+#[test]
+fn arms_files_say_whose_they_are() {
+    let folder = Made::new(&[
+        (
+            "pmu/neoverse-n1.json",
+            r#"{"cpuid": "0x41d0c", "events": [{"code": 8, "name": "INST_RETIRED", "description": "All"},
+                {"code": 30, "name": "CHAIN", "for_driver": true}, {"name": "NOCODE"}]}"#,
+        ),
+        (
+            "pmu/other.json",
+            r#"{"cpuid": "0x41d0d", "events": [{"code": 1, "name": "X"}]}"#,
+        ),
+    ]);
+    // A variant and a revision make no other processor.
+    let loaded = load(&folder, "0x00000000413fd0c1");
+    assert_eq!(names(&loaded), ["inst_retired"]);
+    assert_eq!(loaded.findings.len(), 1);
+    assert!(load(&folder, "GenuineIntel-6-55-4").tables.is_empty());
+}
+
+#[test]
+fn what_cannot_be_used_is_named_and_the_rest_is_kept() {
+    let map =
+        format!("{HEADING}GenuineIntel-6-1,V1,one,core\nGenuineIntel-6-1,V1,gone.json,core\n");
+    let folder = Made::new(&[
+        ("mapfile.csv", &map),
+        ("one/broken.json", "[\n{\"EventName\": \"A\",]"),
+        (
+            "one/odd.json",
+            r#"[{"EventName": "A", "EventCode": "twelve"}, {"EventName": "B/C"}, {"EventName": "D", "EventCode": "0x2"}]"#,
+        ),
+    ]);
+    let loaded = load(&folder, "GenuineIntel-6-1-0");
+    assert_eq!(names(&loaded), ["d"]);
+    let told: Vec<String> = loaded.findings.iter().map(ToString::to_string).collect();
+    assert_eq!(told.len(), 4, "{told:#?}");
+    assert!(told[0].starts_with("one/broken.json: ") && told[0].contains("line 2 column"));
+    assert_eq!(
+        told[1],
+        "one/odd.json: a: `EventCode' is `twelve', which is no number"
+    );
+    assert!(told[2].starts_with("one/odd.json: b/c: a name with"));
+    assert!(told[3].starts_with("gone.json: "));
+}
+
+#[test]
+fn tables_of_the_program_itself_are_whole() {
+    for (cpuid, event, count) in [
+        ("GenuineIntel-6-55-4", "mem_load_retired.l3_hit", 28),
+        ("GenuineIntel-6-97-2", "inst_retired.any", 9),
+        ("AuthenticAMD-25-1-1", "ex_ret_instr", 5),
+        ("0x00000000410fd0c0", "inst_retired", 33),
+    ] {
+        let loaded = load(&BuiltIn, cpuid);
+        assert_eq!(loaded.findings, [], "{cpuid}");
+        assert_eq!(loaded.tables.events_called(event).len(), 1, "{cpuid}");
+        assert!(loaded.tables.metrics().len() >= 2, "{cpuid}");
+        let found = loaded.tables.events().len();
+        assert!(found >= count.min(24), "{cpuid}: {found}");
+        assert!(
+            loaded
+                .tables
+                .metrics()
+                .iter()
+                .all(|metric| metric.brief.is_some())
+        );
+    }
+    assert!(load(&BuiltIn, "None-0-0").tables.is_empty());
+}
+
+/// Objects as tables have them, with anything in their fields.
+fn row() -> impl Strategy<Value = serde_json::Value> {
+    let key = prop::sample::select(vec![
+        "EventName",
+        "EventCode",
+        "UMask",
+        "UMaskExt",
+        "Filter",
+        "MSRIndex",
+        "MSRValue",
+        "Unit",
+        "ExtSel",
+        "MetricName",
+        "MetricExpr",
+        "ScaleUnit",
+        "BriefDescription",
+        "ArchStdEvent",
+        "PEBS",
+        "code",
+        "name",
+    ]);
+    let value = prop_oneof![
+        "[ -~é]{0,8}".prop_map(serde_json::Value::from),
+        "0x[0-9a-f]{0,17}".prop_map(serde_json::Value::from),
+        any::<i64>().prop_map(serde_json::Value::from),
+        Just(serde_json::Value::Null),
+        Just(serde_json::json!([{}, 1])),
+    ];
+    prop::collection::btree_map(key, value, 0..8).prop_map(|pairs| serde_json::json!(pairs))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn any_table_is_read_or_told_about(rows in prop::collection::vec(row(), 0..6), cut in 0_usize..400, cpuid in "0x[0-9a-f]{16}|GenuineIntel-6-[0-9A-F]-1") {
+        let whole = serde_json::Value::from(rows).to_string();
+        let cut: String = whole.chars().take(cut).collect();
+        let map = format!("{HEADING}.*,1,t,core\n.*,1,whole.json,core\n{cut}\n");
+        let arm = format!("{{\"cpuid\": \"{cpuid}\", \"events\": {whole}}}");
+        let mapped = Made::new(&[("mapfile.csv", &map), ("whole.json", &whole), ("t/cut.json", &cut), ("x.json", &whole)]);
+        let loaded = load(&mapped, &cpuid);
+        let is_cut = cut.len() < whole.len();
+        prop_assert!(!is_cut || loaded.findings.iter().any(|finding| finding.file == "t/cut.json"));
+        for event in loaded.tables.events() {
+            prop_assert!(loaded.tables.events_called(&event.name).contains(event));
+        }
+        let _either = load(&Made::new(&[("pmu/a.json", &arm)]), &cpuid);
+    }
+}

@@ -1,0 +1,238 @@
+//! `-e` with what sysfs and the tables of vendors name, of a machine that is made up: the attrs are those of `perf record -vv`.
+
+use std::fs;
+use std::path::Path;
+
+use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
+
+use super::record_events::first_attr;
+use crate::kernel::rperf_in;
+
+/// The processor whose tables perf has built in.
+const CPUID: &str = "GenuineIntel-6-55-4";
+
+/// Terms of the cores' PMU, as Intel's have them.
+const FORMATS: [(&str, &str); 11] = [
+    ("event", "config:0-7"),
+    ("umask", "config:8-15"),
+    ("edge", "config:18"),
+    ("pc", "config:19"),
+    ("any", "config:21"),
+    ("inv", "config:23"),
+    ("cmask", "config:24-31"),
+    ("in_tx", "config:32"),
+    ("ldlat", "config1:0-15"),
+    ("offcore_rsp", "config1:0-63"),
+    ("frontend", "config1:0-23"),
+];
+
+/// Files of PMUs beside these.
+const FILES: [(&str, &str); 17] = [
+    ("cpu/type", "4"),
+    ("cpu/events/mem-loads", "event=0xcd,umask=0x1,ldlat=3"),
+    ("cpu/events/instructions", "event=0xc0"),
+    (
+        "cpu/events/topdown-total-slots",
+        "event=0x3c,umask=0x0,any=1",
+    ),
+    ("cpu/events/topdown-total-slots.scale", "4"),
+    ("uncore_imc_0/type", "20"),
+    ("uncore_imc_0/format/event", "config:0-7"),
+    ("uncore_imc_0/format/umask", "config:8-15"),
+    (
+        "uncore_imc_0/events/cas_count_read",
+        "event=0x04,umask=0x03",
+    ),
+    ("uncore_imc_0/events/cas_count_read.unit", "MiB"),
+    ("uncore_imc_1/type", "21"),
+    ("uncore_imc_1/format/event", "config:0-7"),
+    ("uncore_imc_1/format/umask", "config:8-15"),
+    (
+        "uncore_imc_1/events/cas_count_read",
+        "event=0x04,umask=0x03",
+    ),
+    ("power/type", "9"),
+    ("power/format/event", "config:0-7"),
+    ("power/events/energy-pkg", "event=0x02"),
+];
+
+/// Codes of events as the processor's manual has them; perf's own tables say the same.
+const TABLE: &str = r#"{"Header": {"Info": "made by hand"}, "Events": [
+    {"EventName": "INST_RETIRED.ANY", "EventCode": "0x00", "UMask": "0x01", "SampleAfterValue": "2000003"},
+    {"EventName": "CPU_CLK_UNHALTED.THREAD", "EventCode": "0x00", "UMask": "0x02", "SampleAfterValue": "2000003"},
+    {"EventName": "CPU_CLK_UNHALTED.THREAD_ANY", "EventCode": "0x00", "UMask": "0x02", "AnyThread": "1", "SampleAfterValue": "2000003"},
+    {"EventName": "CPU_CLK_UNHALTED.REF_TSC", "EventCode": "0x00", "UMask": "0x03", "SampleAfterValue": "2000003"},
+    {"EventName": "MEM_LOAD_RETIRED.L1_HIT", "EventCode": "0xD1", "UMask": "0x01", "SampleAfterValue": "2000003"},
+    {"EventName": "MEM_LOAD_RETIRED.L3_HIT", "EventCode": "0xD1", "UMask": "0x04", "SampleAfterValue": "50021"},
+    {"EventName": "MEM_INST_RETIRED.ALL_LOADS", "EventCode": "0xD0", "UMask": "0x81", "SampleAfterValue": "2000003"},
+    {"EventName": "BR_INST_RETIRED.ALL_BRANCHES", "EventCode": "0xC4", "UMask": "0x00", "SampleAfterValue": "400009"},
+    {"EventName": "CYCLE_ACTIVITY.STALLS_TOTAL", "EventCode": "0xA3", "UMask": "0x04", "CounterMask": "4", "SampleAfterValue": "2000003"},
+    {"EventName": "UOPS_ISSUED.STALL_CYCLES", "EventCode": "0x0E", "UMask": "0x01", "CounterMask": "1", "Invert": "1", "SampleAfterValue": "2000003"},
+    {"EventName": "MACHINE_CLEARS.COUNT", "EventCode": "0xC3", "UMask": "0x01", "CounterMask": "1", "EdgeDetect": "1", "SampleAfterValue": "100003"},
+    {"EventName": "MEM_TRANS_RETIRED.LOAD_LATENCY_GT_128", "EventCode": "0xCD", "UMask": "0x01", "MSRIndex": "0x3F6", "MSRValue": "0x80", "SampleAfterValue": "1009"},
+    {"EventName": "FRONTEND_RETIRED.L2_MISS", "EventCode": "0xC6", "UMask": "0x01", "MSRIndex": "0x3F7", "MSRValue": "0x13", "SampleAfterValue": "100007"},
+    {"EventName": "OFFCORE_RESPONSE.DEMAND_DATA_RD.ANY_RESPONSE", "EventCode": "0xB7, 0xBB", "UMask": "0x01", "MSRIndex": "0x1a6,0x1a7", "MSRValue": "0x0000010001", "SampleAfterValue": "100003"},
+    {"EventName": "UNC_M_CAS_COUNT.RD", "EventCode": "0x4", "UMask": "0x3", "Unit": "iMC", "PerPkg": "1"}
+]}"#;
+
+/// What `-e` is asked: at least one of each form.
+const EVENTS: [&str; 44] = [
+    "inst_retired.any",
+    "INST_RETIRED.ANY:u",
+    "cpu_clk_unhalted.thread",
+    "cpu_clk_unhalted.thread_any:k",
+    "cpu_clk_unhalted.ref_tsc",
+    "mem_load_retired.l1_hit:pp",
+    "mem_load_retired.l3_hit",
+    "mem_load_retired.l3_hit:ppu",
+    "mem_inst_retired.all_loads",
+    "br_inst_retired.all_branches",
+    "cycle_activity.stalls_total",
+    "uops_issued.stall_cycles",
+    "machine_clears.count",
+    "mem_trans_retired.load_latency_gt_128",
+    "frontend_retired.l2_miss",
+    "offcore_response.demand_data_rd.any_response",
+    "cpu/inst_retired.any/",
+    "cpu/INST_RETIRED.ANY/u",
+    "cpu/mem_load_retired.l3_hit,period=1000/",
+    "cpu/inst_retired.any,cmask=2/",
+    "cpu/inst_retired.any,name=mine/k",
+    "cpu/event=0xc4,umask=1,cmask=2,inv/",
+    "cpu/event=0xc4,edge,any=0/",
+    "cpu/event=0xc4,in_tx=1/p",
+    "cpu/config=0x1c4/",
+    "cpu/config=0x1c4,config1=7,config2=9/",
+    "cpu/r1c4/",
+    "cpu/mem-loads/P",
+    "cpu/instructions/",
+    "mem-loads",
+    "topdown-total-slots",
+    "r01c4",
+    "r20000038f:k",
+    "power/energy-pkg/",
+    "power/event=2/",
+    "uncore_imc_0/cas_count_read/",
+    "uncore_imc/cas_count_read/",
+    "uncore_imc_1/event=4,umask=3/",
+    "L1-dcache-load-misses",
+    "LLC-loads:u",
+    "dTLB-store-misses:k",
+    "instructions:ppp",
+    "branch-misses:Du",
+    "cpu/event=0xc4/D",
+];
+
+/// A machine: its sysfs and its tables.
+struct Made {
+    sysfs: String,
+    tables: String,
+}
+
+impl Made {
+    fn new(folder: &Path) -> Self {
+        let root = folder.join("sys");
+        let put = |name: &str, text: &str| {
+            let path = root.join("bus/event_source/devices").join(name);
+            fs::create_dir_all(path.parent().expect("in a folder")).expect("created");
+            fs::write(path, format!("{text}\n")).expect("written");
+        };
+        for (name, text) in FORMATS {
+            put(&format!("cpu/format/{name}"), text);
+        }
+        for (name, text) in FILES {
+            put(name, text);
+        }
+        fs::create_dir_all(root.join("devices")).expect("created");
+        std::os::unix::fs::symlink("/sys/devices/system", root.join("devices/system"))
+            .expect("linked");
+        let tables = folder.join("tables");
+        fs::create_dir_all(tables.join("SKX")).expect("created");
+        let map = "Family-model,Version,Filename,EventType\nGenuineIntel-6-55-[01234],V1,/SKX/core.json,core\n";
+        fs::write(tables.join("mapfile.csv"), map).expect("written");
+        fs::write(tables.join("SKX/core.json"), TABLE).expect("written");
+        Self {
+            sysfs: root.display().to_string(),
+            tables: tables.display().to_string(),
+        }
+    }
+
+    fn run(&self, run: Run) -> Outcome {
+        let run = run.env("SYSFS_PATH", &self.sysfs).env("PERF_CPUID", CPUID);
+        let run = run.env("RPERF_EVENTS", &self.tables);
+        run.finish().expect("it starts")
+    }
+}
+
+#[test]
+fn attrs_of_named_events_are_perfs() {
+    let test = "event_tables::attrs_of_named_events_are_perfs";
+    let Some(perf) = real_perf() else {
+        return skip(test, "there is no perf");
+    };
+    if cfg!(not(target_arch = "x86_64")) {
+        return skip(test, "the PMU is one of x86");
+    }
+    let scratch = Scratch::new();
+    let made = Made::new(scratch.path());
+    for event in EVENTS {
+        let words = ["record", "-vv", "-o", "/dev/null", "-e", event, "true"];
+        let theirs = made.run(Run::new(&perf).args(words).within(scratch.path()));
+        let ours = made.run(rperf_in(&scratch, &words));
+        let attr = first_attr(&ours.stderr);
+        assert!(!attr.is_empty(), "{event}: {}", ours.stderr);
+        assert_eq!(attr, first_attr(&theirs.stderr), "{event}");
+    }
+}
+
+#[test]
+fn events_that_tables_lack_are_pointed_at() {
+    let scratch = Scratch::new();
+    let made = Made::new(scratch.path());
+    let refused = |event: &str| {
+        let outcome = made.run(rperf_in(&scratch, &["record", "-e", event, "true"]));
+        assert_eq!(outcome.status, 129, "{event}");
+        outcome.stderr
+    };
+    let near = refused("mem_load_retired.l3_hits");
+    assert!(
+        near.contains("did you mean `mem_load_retired.l3_hit'?"),
+        "{near}"
+    );
+    let near = refused("cpu/inst_retired.ani/");
+    assert!(near.contains("did you mean `inst_retired.any'?"), "{near}");
+    fs::remove_dir_all(scratch.path().join("sys/bus/event_source/devices/cpu")).expect("removed");
+    let absent = refused("inst_retired.any");
+    assert!(
+        absent.contains("`inst_retired.any' is an event of the PMU `cpu', and there is none here"),
+        "{absent}"
+    );
+}
+
+#[test]
+fn a_damaged_table_is_named_and_the_rest_is_used() {
+    let scratch = Scratch::new();
+    let made = Made::new(scratch.path());
+    let broken = TABLE.replace("\"EventCode\": \"0xD0\"", "\"EventCode\": \"D zero\"");
+    fs::write(scratch.path().join("tables/SKX/core.json"), broken).expect("written");
+    let words = [
+        "record",
+        "-vv",
+        "-o",
+        "/dev/null",
+        "-e",
+        "inst_retired.any",
+        "true",
+    ];
+    let outcome = made.run(rperf_in(&scratch, &words));
+    assert!(
+        outcome
+            .stderr
+            .contains("config                           0xc0"),
+        "{}",
+        outcome.stderr
+    );
+    let named =
+        "SKX/core.json: mem_inst_retired.all_loads: `EventCode' is `D zero', which is no number\n";
+    assert!(outcome.stderr.contains(named), "{}", outcome.stderr);
+}
