@@ -13,6 +13,7 @@ mod filter;
 mod glob;
 mod group;
 pub mod list;
+pub mod metric;
 mod modifier;
 mod names;
 mod nearest;

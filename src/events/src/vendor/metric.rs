@@ -42,6 +42,18 @@ pub enum Grouping {
     Apart,
 }
 
+impl Grouping {
+    /// What holds for the events of two metrics together.
+    #[must_use]
+    pub fn stricter(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Apart, _) | (_, Self::Apart) => Self::Apart,
+            (Self::WithoutWatchdog, _) | (_, Self::WithoutWatchdog) => Self::WithoutWatchdog,
+            (Self::Together, Self::Together) => Self::Together,
+        }
+    }
+}
+
 impl Metric {
     /// The metric of a row, of whose file these are the topic and the PMU of rows that name none; `None` for rows that
     /// are none.

@@ -18,7 +18,7 @@ impl Tables {
         metrics: Vec::new(),
     };
 
-    pub(super) fn new(mut events: Vec<VendorEvent>, mut metrics: Vec<Metric>) -> Self {
+    pub(crate) fn new(mut events: Vec<VendorEvent>, mut metrics: Vec<Metric>) -> Self {
         events.sort_by(|left, right| (&left.name, &left.pmu).cmp(&(&right.name, &right.pmu)));
         events.dedup_by(|next, first| (&first.name, &first.pmu) == (&next.name, &next.pmu));
         metrics.sort_by(|left, right| (&left.name, &left.pmu).cmp(&(&right.name, &right.pmu)));
@@ -53,6 +53,19 @@ impl Tables {
     pub fn metric(&self, name: &str) -> Option<&Metric> {
         let mut metrics = self.metrics.iter();
         metrics.find(|metric| metric.name.eq_ignore_ascii_case(name))
+    }
+
+    /// The metric that a formula refers to, whose letters count: that of the same PMU, if there are several.
+    #[must_use]
+    pub fn metric_of(&self, name: &str, pmu: Option<&str>) -> Option<&Metric> {
+        let start = self
+            .metrics
+            .partition_point(|metric| metric.name.as_str() < name);
+        let rest = self.metrics.get(start..).unwrap_or_default();
+        let count = rest.partition_point(|metric| metric.name == name);
+        let called = rest.get(..count).unwrap_or_default();
+        let same = called.iter().find(|metric| metric.pmu.as_deref() == pmu);
+        same.or_else(|| called.first())
     }
 
     /// The metrics that a word of `-M` means: that of this name, and all of a group of this name.

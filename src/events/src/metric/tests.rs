@@ -1,0 +1,434 @@
+//! Formulas against an oracle that computes the trees that they were written from.
+
+use std::collections::HashMap;
+
+use proptest::prelude::*;
+
+use super::{Counts, Expr, Known, MetricError, Plan};
+use crate::vendor::{BuiltIn, Grouping, Metric, Scale, Tables, load};
+
+/// Counts by name, each of one counter; `two` is of two.
+struct Made(HashMap<&'static str, f64>);
+
+impl Made {
+    fn new(values: &[(&'static str, f64)]) -> Self {
+        Self(values.iter().copied().collect())
+    }
+}
+
+impl Counts for Made {
+    fn value(&self, name: &str) -> Option<f64> {
+        self.0.get(name).copied()
+    }
+
+    fn sources(&self, name: &str) -> Option<u32> {
+        let sources = if name == "two" { 2 } else { 1 };
+        self.0.contains_key(name).then_some(sources)
+    }
+}
+
+/// A machine with two threads a core, or one.
+struct Machine(bool);
+
+impl Known for Machine {
+    fn literal(&self, name: &str) -> Option<f64> {
+        match name {
+            "smt_on" => Some(f64::from(u8::from(self.0))),
+            "num_cpus" => Some(8.0),
+            _ => None,
+        }
+    }
+
+    fn has_event(&self, event: &str) -> bool {
+        event == "slots"
+    }
+
+    fn is_processor(&self, pattern: &str) -> bool {
+        pattern == "0x410fd0c0"
+    }
+}
+
+fn value(formula: &str) -> f64 {
+    let counts = Made::new(&[
+        ("a", 6.0),
+        ("b", 4.0),
+        ("zero", 0.0),
+        ("two", 3.0),
+        ("cpu/x,y=1/", 9.0),
+    ]);
+    let mut missing = Vec::new();
+    let value = Expr::parse(formula)
+        .unwrap_or_else(|error| panic!("{error}"))
+        .with(&Machine(true))
+        .value(&counts, &mut missing);
+    assert_eq!(missing, [""; 0], "{formula}");
+    value
+}
+
+#[test]
+fn operators_bind_as_tables_mean_it() {
+    for (formula, expected) in [
+        ("1 + 2 * 3", 7.0),
+        ("a - b - 1", 1.0),
+        ("a / b / 2", 0.75),
+        ("7 % 4 * 2", 6.0),
+        ("-a + b", -2.0),
+        ("a - -b", 10.0),
+        ("6 & 3 | 8", 10.0),
+        ("6 ^ 3", 5.0),
+        ("1 + 1 < 3", 1.0),
+        ("a > b", 1.0),
+        ("min(a, b) + max(a, b)", 10.0),
+        ("d_ratio(a, b)", 1.5),
+        ("d_ratio(a, zero)", 0.0),
+        ("1 if a > b else 2", 1.0),
+        ("1 if a < b else 2 if b else 3", 2.0),
+        ("(a + b) if #SMT_on else nosuch", 10.0),
+        ("nosuch if #smt_on - 1 else a", 6.0),
+        ("2 * #num_cpus", 16.0),
+        ("source_count(two)", 2.0),
+        ("1 if has_event(slots) else nosuch", 1.0),
+        ("strcmp_cpuid_str(0x410fd0c0)", 1.0),
+        (r"cpu@x\,y\=1@ / 3", 3.0),
+        ("1e3 + .5 + 2.5E-1", 1000.75),
+    ] {
+        assert_eq!(value(formula), expected, "{formula}");
+    }
+    for undefined in [
+        "a / zero",
+        "a % zero",
+        "min(a / zero, 1)",
+        "(a / zero) if zero else (0 % zero)",
+    ] {
+        assert!(value(undefined).is_nan(), "{undefined}");
+    }
+}
+
+#[test]
+fn names_are_those_of_events() {
+    let formula = r"(topdown\-retiring + cpu_core@MEM_LOAD\,cmask\=0x1@:u) / 3dnow if INST_RETIRED.ANY else 0x";
+    let expr = Expr::parse(formula).unwrap();
+    let names = [
+        "topdown-retiring",
+        "cpu_core/MEM_LOAD,cmask=0x1/:u",
+        "3dnow",
+        "INST_RETIRED.ANY",
+        "0x",
+    ];
+    assert_eq!(expr.names(), names);
+    let chosen = Expr::parse("a if #smt_on else b")
+        .unwrap()
+        .with(&Machine(false));
+    assert_eq!(chosen.names(), ["b"]);
+}
+
+#[test]
+fn mistakes_are_pointed_at() {
+    for (formula, position, reason) in [
+        ("a +", 3..3, "expected a number, an event or a metric"),
+        ("a b", 2..3, "expected an operator"),
+        ("(a", 2..2, "expected `)'"),
+        ("min(a)", 5..6, "expected `,'"),
+        ("a if b", 6..6, "expected `else'"),
+        ("a $ b", 2..3, "`$' is no part of a formula"),
+        ("a + # b", 4..5, "`#' is no part of a formula"),
+        ("sqrt(a)", 0..4, "there is no function `sqrt'"),
+        ("source_count(1)", 13..14, "expected a name"),
+        ("", 0..0, "expected a number, an event or a metric"),
+    ] {
+        let MetricError::Syntax {
+            position: at,
+            reason: why,
+            ..
+        } = Expr::parse(formula).unwrap_err()
+        else {
+            panic!("a mistake in {formula}");
+        };
+        assert_eq!((at, why.as_str()), (position, reason), "{formula}");
+    }
+    let nested = format!("{}1{}", "(".repeat(5000), ")".repeat(5000));
+    assert!(
+        Expr::parse(&nested)
+            .unwrap_err()
+            .to_string()
+            .contains("too many brackets")
+    );
+    assert!(Expr::parse(&format!("{}1", "-".repeat(5000))).is_err());
+}
+
+/// A table of metrics, each with its formula.
+fn tables(metrics: &[(&str, &str)]) -> Tables {
+    let metrics = metrics.iter().map(|(name, formula)| Metric {
+        name: (*name).to_owned(),
+        formula: (*formula).to_owned(),
+        groups: vec!["all".to_owned()],
+        pmu: None,
+        brief: None,
+        long: None,
+        scale: Some(Scale::parse("100%")),
+        threshold: Some("ipc > 1".to_owned()),
+        grouping: Grouping::Together,
+        topic: "test".to_owned(),
+    });
+    Tables::new(Vec::new(), metrics.collect())
+}
+
+#[test]
+fn metrics_are_computed_from_each_other() {
+    let tables = tables(&[
+        ("ipc", "insn / cycles"),
+        ("cpi", "1 / ipc"),
+        ("both", "ipc + cpi + cycles * 0 + TSC * 0"),
+        ("lacking", "both + nosuch"),
+    ]);
+    let plan = |name| Plan::new(tables.metric(name).unwrap(), &tables, &Machine(true)).unwrap();
+    let both = plan("both");
+    assert_eq!(both.events, ["insn", "cycles", "msr/tsc/"]);
+    let counts = Made::new(&[("insn", 400.0), ("cycles", 200.0), ("msr/tsc/", 1.0)]);
+    let outcome = both.outcome(&counts);
+    assert_eq!(
+        (outcome.value, outcome.asks_for_attention),
+        (250.0, Some(true))
+    );
+    assert_eq!(outcome.missing, [""; 0]);
+    let outcome = plan("lacking").outcome(&Made::new(&[("cycles", 1.0), ("msr/tsc/", 1.0)]));
+    assert!(outcome.value.is_nan());
+    assert_eq!(outcome.missing, ["insn", "nosuch"]);
+    assert_eq!(Plan::all("ALL", &tables, &Machine(true)).unwrap().len(), 4);
+    let error = Plan::all("cpo", &tables, &Machine(true)).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "Cannot find metric or group `cpo', did you mean `cpi'?"
+    );
+}
+
+#[test]
+fn metrics_that_refer_to_each_other_are_refused() {
+    let tables = tables(&[
+        ("a", "b + 1"),
+        ("b", "c"),
+        ("c", "b"),
+        ("d", "d / 2"),
+        ("e", "1 +"),
+    ]);
+    let plan = |name| Plan::new(tables.metric(name).unwrap(), &tables, &Machine(true));
+    let circle = plan("a").unwrap_err().to_string();
+    assert_eq!(circle, "metrics refer to each other: b -> c -> b");
+    assert_eq!(
+        plan("d").unwrap().events,
+        ["d"],
+        "an event of the same name"
+    );
+    let wrong = plan("e").unwrap_err().to_string();
+    assert!(
+        wrong.starts_with("syntax error in metric e: '1 +'\n"),
+        "{wrong}"
+    );
+}
+
+#[test]
+fn the_programs_own_metrics_can_be_planned() {
+    for cpuid in [
+        "GenuineIntel-6-55-4",
+        "AuthenticAMD-25-1-1",
+        "0x00000000410fd0c0",
+    ] {
+        let tables = load(&BuiltIn, cpuid).tables;
+        for metric in tables.metrics() {
+            for smt in [true, false] {
+                let plan = Plan::new(metric, &tables, &Machine(smt)).unwrap();
+                for event in &plan.events {
+                    assert_eq!(
+                        tables.events_called(event).len(),
+                        1,
+                        "{}: {event}",
+                        metric.name
+                    );
+                }
+            }
+        }
+    }
+    let tables = load(&BuiltIn, "GenuineIntel-6-55-4").tables;
+    let top = Plan::all("TopdownL1", &tables, &Machine(false)).unwrap();
+    let counts = Made::new(&[
+        ("CPU_CLK_UNHALTED.THREAD", 100.0),
+        ("IDQ_UOPS_NOT_DELIVERED.CORE", 40.0),
+        ("UOPS_ISSUED.ANY", 220.0),
+        ("UOPS_RETIRED.RETIRE_SLOTS", 200.0),
+        ("INT_MISC.RECOVERY_CYCLES", 5.0),
+    ]);
+    let shares: Vec<(String, f64)> = top
+        .iter()
+        .map(|plan| (plan.name.clone(), plan.outcome(&counts).value))
+        .collect();
+    let expected = [
+        ("tma_backend_bound", 30.0),
+        ("tma_bad_speculation", 10.0),
+        ("tma_frontend_bound", 10.0),
+        ("tma_retiring", 50.0),
+    ];
+    for ((name, share), (known, value)) in shares.iter().zip(expected) {
+        assert!(
+            name == known && (share - value).abs() < 1e-9,
+            "{name} {share}"
+        );
+    }
+}
+
+/// A formula before it is written down.
+#[derive(Debug, Clone)]
+enum Tree {
+    Number(u32),
+    Event(&'static str),
+    Minus(Box<Tree>),
+    Two(&'static str, Box<Tree>, Box<Tree>),
+    If(Box<Tree>, Box<Tree>, Box<Tree>),
+}
+
+const EVENTS: [(&str, f64); 4] = [("ev", 5.0), ("cpu/x-y/", 12.0), ("zero", 0.0), ("E.1", 2.5)];
+
+fn tree() -> impl Strategy<Value = Tree> {
+    let leaf = prop_oneof![
+        (0_u32..9).prop_map(Tree::Number),
+        prop::sample::select(EVENTS.map(|(name, _)| name).to_vec()).prop_map(Tree::Event),
+    ];
+    leaf.prop_recursive(5, 40, 3, |inner| {
+        let boxed = inner.prop_map(Box::new);
+        let signs = vec![
+            "|", "^", "&", "<", ">", "+", "-", "*", "/", "%", "min", "max", "d_ratio",
+        ];
+        prop_oneof![
+            boxed.clone().prop_map(Tree::Minus),
+            (prop::sample::select(signs), boxed.clone(), boxed.clone())
+                .prop_map(|(sign, left, right)| Tree::Two(sign, left, right)),
+            (boxed.clone(), boxed.clone(), boxed)
+                .prop_map(|(then, condition, other)| Tree::If(then, condition, other)),
+        ]
+    })
+}
+
+impl Tree {
+    /// How closely it binds: a choice least, then the levels of operators.
+    fn level(&self) -> usize {
+        match self {
+            Self::If(..) => 0,
+            Self::Two("|", ..) => 1,
+            Self::Two("^", ..) => 2,
+            Self::Two("&", ..) => 3,
+            Self::Two("<" | ">", ..) => 4,
+            Self::Two("+" | "-", ..) => 5,
+            Self::Two("*" | "/" | "%", ..) => 6,
+            Self::Minus(_) => 7,
+            _ => 8,
+        }
+    }
+
+    /// With no more brackets than it needs where it must bind as closely as `least`.
+    fn text(&self, least: usize) -> String {
+        let level = self.level();
+        let inside = match self {
+            Self::Number(value) => value.to_string(),
+            Self::Event(name) => name.replace('/', "@").replace('-', "\\-"),
+            Self::Minus(inner) => format!("-{}", inner.text(level)),
+            Self::Two(function, left, right) if level == 8 => {
+                format!("{function}({}, {})", left.text(0), right.text(0))
+            }
+            Self::Two(sign, left, right) => {
+                format!("{} {sign} {}", left.text(level), right.text(level + 1))
+            }
+            Self::If(then, condition, other) => {
+                format!(
+                    "{} if {} else {}",
+                    then.text(1),
+                    condition.text(1),
+                    other.text(0)
+                )
+            }
+        };
+        match level < least {
+            true => format!("({inside})"),
+            false => inside,
+        }
+    }
+
+    /// Its value by definition; nothing where it has none.
+    fn oracle(&self) -> Option<f64> {
+        Some(match self {
+            Self::Number(value) => f64::from(*value),
+            Self::Event(name) => EVENTS.iter().find(|(known, _)| known == name)?.1,
+            Self::Minus(inner) => -inner.oracle()?,
+            Self::If(then, condition, other) => match condition.oracle()? == 0.0 {
+                true => other.oracle()?,
+                false => then.oracle()?,
+            },
+            Self::Two(sign, left, right) => {
+                let (left, right) = (left.oracle()?, right.oracle()?);
+                // Wide integers, so that nothing wraps; only the first cut is that of 64 bits.
+                let cut = |value: f64| i128::from(value as i64);
+                match *sign {
+                    "|" => (cut(left) | cut(right)) as f64,
+                    "^" => (cut(left) ^ cut(right)) as f64,
+                    "&" => (cut(left) & cut(right)) as f64,
+                    "<" => f64::from(u8::from(left < right)),
+                    ">" => f64::from(u8::from(left > right)),
+                    "+" => left + right,
+                    "-" => left - right,
+                    "*" => left * right,
+                    "/" => (right != 0.0).then(|| left / right)?,
+                    "%" => (cut(right) != 0).then(|| (cut(left) % cut(right)) as f64)?,
+                    "min" => {
+                        if left < right {
+                            left
+                        } else {
+                            right
+                        }
+                    }
+                    "max" => {
+                        if left > right {
+                            left
+                        } else {
+                            right
+                        }
+                    }
+                    _ => {
+                        if right == 0.0 {
+                            0.0
+                        } else {
+                            left / right
+                        }
+                    }
+                }
+            }
+        })
+    }
+}
+
+proptest! {
+    #[test]
+    fn formulas_have_the_value_of_what_they_were_written_from(tree in tree()) {
+        let formula = tree.text(0);
+        let expr = Expr::parse(&formula).map_err(|error| TestCaseError::fail(error.to_string()))?;
+        let counts = Made::new(&EVENTS);
+        let mut missing = Vec::new();
+        let value = expr.value(&counts, &mut missing);
+        prop_assert_eq!(&missing, &[""; 0]);
+        let expected = tree.oracle().unwrap_or(f64::NAN);
+        prop_assert!(value == expected || value.is_nan() && expected.is_nan(), "{} is {}, not {}", formula, value, expected);
+        // What is put in early changes nothing.
+        let early = expr.with(&Machine(true)).value(&counts, &mut missing);
+        prop_assert!(early == expected || early.is_nan() && expected.is_nan());
+    }
+
+    #[test]
+    fn any_text_is_read_or_pointed_at(text in "[ab01.e#@\\\\()+*/%<>|&^, ifelsmn-]{0,24}|.{0,12}") {
+        match Expr::parse(&text) {
+            Ok(expr) => {
+                let _any = expr.with(&Machine(false)).value(&Made::new(&EVENTS), &mut Vec::new());
+            }
+            Err(MetricError::Syntax { position, .. }) => {
+                prop_assert!(text.get(position).is_some());
+            }
+            Err(other) => return Err(TestCaseError::fail(other.to_string())),
+        }
+    }
+}

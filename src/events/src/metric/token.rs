@@ -1,0 +1,139 @@
+//! The words of a formula.
+
+use std::ops::Range;
+
+/// One word.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Token {
+    Number(f64),
+    /// A name, with what it writes in another way put back.
+    Name(String),
+    /// Without `#`, in small letters.
+    Literal(String),
+    /// An operator, a bracket or a comma.
+    Mark(char),
+    End,
+}
+
+/// A word and its bytes.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Placed {
+    pub(super) token: Token,
+    pub(super) position: Range<usize>,
+}
+
+/// What is wrong, and where.
+pub(super) struct Wrong {
+    pub(super) position: Range<usize>,
+    pub(super) reason: String,
+}
+
+const MARKS: &str = "|^&<>+-*/%(),";
+
+/// The words of a formula, with one for its end.
+pub(super) fn tokens(text: &str) -> Result<Vec<Placed>, Wrong> {
+    let mut tokens = Vec::new();
+    let mut start = 0;
+    while let Some(first) = text.get(start..).and_then(|rest| rest.chars().next()) {
+        let rest = text.get(start..).unwrap_or_default();
+        if first.is_whitespace() {
+            start += first.len_utf8();
+            continue;
+        }
+        let (token, length) = match first {
+            '#' => literal(rest),
+            mark if MARKS.contains(mark) => (Token::Mark(mark), 1),
+            _ => number_or_name(rest),
+        };
+        let end = start + length.max(first.len_utf8());
+        if length == 0 {
+            return Err(Wrong {
+                position: start..end,
+                reason: format!("`{first}' is no part of a formula"),
+            });
+        }
+        tokens.push(Placed {
+            token,
+            position: start..end,
+        });
+        start = end;
+    }
+    tokens.push(Placed {
+        token: Token::End,
+        position: text.len()..text.len(),
+    });
+    Ok(tokens)
+}
+
+fn literal(text: &str) -> (Token, usize) {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
+    let name = text.get(1..).unwrap_or_default();
+    let length = name.find(|c| !is_part(c)).unwrap_or(name.len());
+    let name = name.get(..length).unwrap_or_default();
+    match name.is_empty() {
+        true => (Token::End, 0),
+        false => (Token::Literal(name.to_lowercase()), length + 1),
+    }
+}
+
+/// Whichever is longer; names may begin with digits, and numbers may hold a sign.
+fn number_or_name(text: &str) -> (Token, usize) {
+    let (name, name_length) = name(text);
+    match number(text) {
+        Some((value, length)) if length >= name_length => (Token::Number(value), length),
+        _ => (Token::Name(name), name_length),
+    }
+}
+
+/// `64`, `9.0`, `.5`, `1e9`, `1.5e-3`.
+fn number(text: &str) -> Option<(f64, usize)> {
+    let digits = |from: usize| {
+        let rest = text.get(from..).unwrap_or_default();
+        from + rest
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(rest.len())
+    };
+    let is = |at: usize, expected: &[u8]| {
+        let byte = text.as_bytes().get(at);
+        byte.is_some_and(|byte| expected.contains(byte))
+    };
+    let whole = digits(0);
+    let mut end = match is(whole, b".") {
+        true => digits(whole + 1),
+        false => whole,
+    };
+    if is(end, b"eE") {
+        let sign = usize::from(is(end + 1, b"-+"));
+        let exponent = digits(end + 1 + sign);
+        if exponent > end + 1 + sign {
+            end = exponent;
+        }
+    }
+    let value = text.get(..end)?.parse().ok()?;
+    Some((value, end))
+}
+
+/// A name of an event or a metric as `-e` takes it, and the bytes that it has here.
+fn name(text: &str) -> (String, usize) {
+    let (mut name, mut length) = (String::new(), 0);
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' => {
+                let Some(escaped) = letters.next() else { break };
+                name.push(escaped);
+                length += 1 + escaped.len_utf8();
+            }
+            '@' => {
+                name.push('/');
+                length += 1;
+            }
+            letter if letter.is_ascii_alphanumeric() || "_.:?".contains(letter) => {
+                name.push(letter);
+                length += 1;
+            }
+            _ => break,
+        }
+    }
+    (name, length)
+}
