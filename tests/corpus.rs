@@ -50,15 +50,19 @@ const EXPLAINED: &[(&str, &str, Relation)] = &[
     ("perf.data.armv7.perf_3.14-3.8", "report", SameNames),
 ];
 
-/// The files of the corpus, if it is there.
+/// Where the corpus lies, if it is there.
 #[expect(
     clippy::disallowed_methods,
     reason = "a test is told where its files are"
 )]
-fn corpus() -> Option<Vec<PathBuf>> {
+pub(crate) fn shared() -> PathBuf {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus");
-    let root = std::env::var_os("RPERF_CORPUS").map_or_else(beside, PathBuf::from);
-    let found = files(root);
+    std::env::var_os("RPERF_CORPUS").map_or_else(beside, PathBuf::from)
+}
+
+/// The files of the corpus, if it is there.
+fn corpus() -> Option<Vec<PathBuf>> {
+    let found = files(shared());
     (!found.is_empty()).then_some(found)
 }
 

@@ -6,6 +6,7 @@ mod code;
 mod compare;
 mod fixtures;
 mod inlines;
+mod matrix;
 mod piped;
 mod recordings;
 mod report;

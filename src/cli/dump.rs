@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 
 use clap::ArgMatches;
-use rperf_replay::{Replay, Sample, Turn, What};
-use rperf_view::dump::{Content, Dump, SampleDump};
-use rperf_wire::{CpuMode, RecordKind};
+use rperf_replay::{Replay, Sample, SideRecord, Turn, What};
+use rperf_view::dump::{Content, Dump, SampleDump, write_thread};
+use rperf_wire::CpuMode;
 
 use super::options::flag;
 
@@ -14,20 +14,44 @@ pub(super) fn is_wanted(matches: &ArgMatches) -> bool {
     flag(matches, "dump-raw-trace") == Some(true)
 }
 
+/// What a dumped record means to a command.
+pub(crate) enum Behind<'a> {
+    /// A sample, once for each event that it stands for.
+    Sample(&'a Sample<'a>),
+    /// Any other record.
+    Record(&'a SideRecord<'a>),
+}
+
 /// Dumps all records, in the order in which perf delivers them; `behind` writes what follows each.
 pub(super) fn write<W: Write>(
     out: &mut W,
     replay: &Replay<'_>,
     mut dump: Dump<'_>,
-    mut behind: impl FnMut(&mut W, RecordKind, &What<'_>) -> io::Result<()>,
+    mut behind: impl FnMut(&mut W, Behind<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut turns = replay.turns();
     if !dump.is_sorted() {
         turns = turns.as_they_stand();
     }
     for Turn { record, what, .. } in turns {
-        dump.write(out, &record, &content(replay, &what))?;
-        behind(out, record.raw.kind, &what)?;
+        let content = content(replay, &what);
+        dump.write(out, &record, &content)?;
+        match (&what, &content) {
+            (What::Sample(sample), Content::Sample(dumped)) => {
+                let mut written = Ok(());
+                replay.deliver(sample, |sample| {
+                    if written.is_ok() {
+                        written = write_thread(out, dumped)
+                            .and_then(|()| behind(out, Behind::Sample(sample)));
+                    }
+                });
+                written?;
+            }
+            (What::Kernel { side, .. } | What::User(side), _) => {
+                behind(out, Behind::Record(side))?;
+            }
+            _ => {}
+        }
     }
     out.flush()
 }

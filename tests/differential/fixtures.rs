@@ -95,6 +95,8 @@ const LISTS: &[(&str, &[&str])] = &[
     ("x86_64/kprobe", &["--mmaps"]),
     ("x86_64/pages", &["--mmaps"]),
     ("aarch64/group", &["--mmaps"]),
+    // Samples that stand for two events.
+    ("x86_64/leader", &["-D"]),
 ];
 
 /// What is not compared, by file and first word, and why.

@@ -15,14 +15,14 @@ use std::num::NonZeroUsize;
 use clap::ArgMatches;
 use rperf_hist::{BranchCounts, Histogram, Naming, Select, Source};
 use rperf_perfdata::{Described, Finding, PerfData};
-use rperf_replay::Replay;
+use rperf_replay::{Replay, What};
 use rperf_resolve::StackSummary;
 use rperf_view::dump::Dump;
 use rperf_view::report::{
-    Event, Stats, write_banner, write_branch_counts, write_event, write_lost, write_stats,
-    write_tasks, write_tip, write_values,
+    Event, EventStats, Stats, write_banner, write_branch_counts, write_event, write_lost,
+    write_stats, write_tasks, write_tip, write_values,
 };
-use rperf_wire::RecordKind;
+use rperf_wire::{Record, RecordKind};
 
 use crate::cli::choice::Chosen;
 use crate::cli::context::Context;
@@ -140,7 +140,7 @@ fn print_records(
         if dumps {
             print_dump(matches, context, input, replay)?;
         }
-        print_stats(context, replay)?;
+        print_stats(context, replay, !dumps)?;
         conclude(&input.path, &diagnostics, context)?;
         return Ok(true);
     }
@@ -181,24 +181,48 @@ fn print_dump(
     } else if flag(matches, "quiet") != Some(true) {
         write_banner(&mut context.stdout())?;
     }
-    dump::write(&mut context.stdout(), replay, records, |_, _, _| Ok(()))?;
+    dump::write(&mut context.stdout(), replay, records, |_, _| Ok(()))?;
     Ok(())
 }
 
-/// Prints how many records of each kind there are.
-fn print_stats(context: &Context, replay: &Replay<'_>) -> io::Result<()> {
+/// Prints how many records of each kind there are, and of each event how many samples were lost if `with_lost`: perf does
+/// not count these where it dumps records.
+fn print_stats(context: &Context, replay: &Replay<'_>, with_lost: bool) -> io::Result<()> {
     let data = replay.data();
     let mut stats = Stats::default();
     // What ends the walk was counted when the file was opened.
     for record in data.records().flatten() {
         stats.add(record.raw.kind);
     }
-    let events = data.events().iter().zip(replay.sample_counts());
-    let events = events.map(|(event, samples)| (event.name.as_str(), *samples));
-    let sampled: Vec<(&str, u64)> = events.filter(|(_, samples)| *samples > 0).collect();
+    let lost = match with_lost && replay.diagnostics().lost_samples > 0 {
+        true => lost_samples(replay),
+        false => vec![0; data.events().len()],
+    };
+    let events = data.events().iter().zip(replay.sample_counts()).zip(lost);
+    let events = events.map(|((event, samples), lost)| EventStats {
+        name: &event.name,
+        samples: *samples,
+        lost,
+    });
     let out = &mut context.stdout();
-    write_stats(out, &stats, &sampled)?;
+    write_stats(out, &stats, &events.collect::<Vec<_>>())?;
     out.flush()
+}
+
+/// How many samples of each event were lost.
+fn lost_samples(replay: &Replay<'_>) -> Vec<u64> {
+    let data = replay.data();
+    let mut lost = vec![0_u64; data.events().len()];
+    for turn in replay.turns().as_they_stand() {
+        if let What::Kernel { side, .. } = turn.what
+            && let Ok(Record::LostSamples(more)) = Record::decode(&side.raw, data.endian())
+            && let Some(event) = side.event
+            && let Some(lost) = lost.get_mut(event.0 as usize)
+        {
+            *lost = lost.saturating_add(more.lost);
+        }
+    }
+    lost
 }
 
 /// perf takes one word for a symbol filter; a file name often stands there by mistake.

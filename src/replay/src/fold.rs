@@ -58,10 +58,9 @@ impl<'a> Replay<'a> {
                     continue;
                 }
                 match self.sample_into(&record.raw, record.position, &mut sample) {
-                    Ok(true) => self
-                        .scan
-                        .shares
-                        .deliver(&sample, |sample| folded.sample(self.world(), sample)),
+                    Ok(true) => {
+                        self.deliver(&sample, |sample| folded.sample(self.world(), sample));
+                    }
                     Ok(false) => {}
                     Err(error) => bad.add(record.position, error),
                 }

@@ -79,6 +79,13 @@ impl<'a> Replay<'a> {
         &self.scan.samples
     }
 
+    /// Calls `each` with the samples that `sample` stands for: itself, or with `:S` one of each event of its group that
+    /// gained something.
+    #[inline]
+    pub fn deliver(&self, sample: &Sample<'_>, each: impl FnMut(&Sample<'_>)) {
+        self.scan.shares.deliver(sample, each);
+    }
+
     pub(crate) fn bad(&self) -> std::sync::MutexGuard<'_, Bad> {
         self.bad_samples
             .lock()

@@ -23,7 +23,7 @@ use std::io::{self, Write};
 use rperf_perfdata::{Described, EventDesc, RecordAt};
 use rperf_wire::{AttrFlags, DecodeError, Endian, RecordHeader, RecordKind, SampleId, SampleType};
 
-pub use self::sample::SampleDump;
+pub use self::sample::{SampleDump, write_thread};
 use crate::script::Architecture;
 
 /// Writes records of one recording.

@@ -11,7 +11,7 @@ mod tests;
 mod text;
 
 pub use self::graph::BranchValue;
-pub use self::stats::{Stats, write_stats};
+pub use self::stats::{EventStats, Stats, write_stats};
 pub use self::table::{Layout, write_rows, write_titles};
 pub use self::tasks::{Task, TaskMapping, write_tasks};
 pub use self::text::{

@@ -49,9 +49,12 @@ impl Mode {
 
     /// What is counted of a recording.
     pub(super) fn counted(&self, recording: Described<'_>) -> Result<Counted, CliError> {
-        let mut events = recording.events.iter();
-        let copies_stacks =
-            events.any(|event| event.attr.sample_type.contains(SampleType::STACK_USER));
+        let any = |bit| {
+            let mut events = recording.events.iter();
+            events.any(|event| event.attr.sample_type.contains(bit))
+        };
+        let copies_stacks = any(SampleType::STACK_USER);
+        let has_accesses = any(SampleType::DATA_SRC);
         let has_branches = recording.features.has(FeatureId::BRANCH_STACK) && !copies_stacks;
         match (self.branches, self.accesses) {
             (Some(true), _) if !has_branches => {
@@ -64,6 +67,10 @@ impl Mode {
             (None, true) if has_branches => {
                 let error = CliError::usage("branch and mem mode incompatible");
                 Err(error.hint("the recording has branches: add --no-branch-stack"))
+            }
+            (_, true) if !recording.is_pipe && !has_accesses => {
+                let error = CliError::message(255, "Selected --mem-mode but no mem data.");
+                Err(error.hint("accesses are recorded with 'record -d' and events of memory"))
             }
             (_, true) => Ok(Counted::Accesses),
             (Some(false), _) => Ok(Counted::Samples),

@@ -63,6 +63,12 @@ pub(super) struct Settings {
     pub(super) symbols: Symbols,
 }
 
+/// The refusal of what needs callchains.
+fn no_callchains(asked: &str) -> CliError {
+    CliError::message(255, format!("{asked}, but the samples have no callchains"))
+        .hint("callchains are recorded with 'record -g'")
+}
+
 impl Settings {
     /// Reads options and configuration.
     pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
@@ -127,13 +133,13 @@ impl Settings {
             let sample_type = event.attr.sample_type;
             sample_type.contains(SampleType::CALLCHAIN)
         };
-        let callchains = events.iter().any(has_callchain);
-        if self.graph.demanded && !callchains && !recording.is_pipe {
-            let error = CliError::message(255, "-g was given, but the samples have no callchains");
-            return Err(error.hint("callchains are recorded with 'record -g'"));
+        let has_callchains = events.iter().any(has_callchain);
+        let lacks_callchains = !has_callchains && !recording.is_pipe;
+        if self.graph.demanded && lacks_callchains {
+            return Err(no_callchains("-g was given"));
         }
         let counted = self.mode.counted(recording)?;
-        let callchains = callchains && counted != Counted::Branches;
+        let callchains = has_callchains && counted != Counted::Branches;
         // perf decides on this before the events of a pipe have come, and leaves callers out then.
         let wants_children = self.children.unwrap_or(!recording.is_pipe) && callchains;
         let children = wants_children && !self.layout.hierarchy;
@@ -159,7 +165,7 @@ impl Settings {
         let parts = events
             .iter()
             .map(|event| has_weight_parts(event.attr.sample_type));
-        let parent = self.parent(&order_by)?;
+        let parent = self.parent(&order_by, lacks_callchains)?;
         let options = Options {
             counted,
             columns,
@@ -194,10 +200,16 @@ impl Settings {
     }
 
     /// What is looked for in callchains, where `order_by` or a filter asks for it.
-    fn parent(&self, order_by: &[Field]) -> Result<Option<Regex>, CliError> {
+    fn parent(
+        &self,
+        order_by: &[Field],
+        lacks_callchains: bool,
+    ) -> Result<Option<Regex>, CliError> {
         let mut keys = order_by.iter().filter_map(|field| field.key());
-        if !self.exclude_other && !keys.any(Key::shows_parent) {
-            return Ok(None);
+        match keys.any(Key::shows_parent) {
+            true if lacks_callchains => return Err(no_callchains("--sort parent was given")),
+            false if !self.exclude_other => return Ok(None),
+            _ => {}
         }
         match &self.parent {
             Some(parent) => Ok(Some(parent.clone())),

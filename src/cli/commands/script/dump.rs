@@ -3,14 +3,14 @@
 use std::io::Write as _;
 
 use clap::ArgMatches;
-use rperf_replay::{Render as _, Replay, What};
+use rperf_replay::{Render as _, Replay};
 use rperf_view::dump::Dump;
 use rperf_view::script::{Block, Join};
 use rperf_wire::RecordKind;
 
 use super::text::{SampleText, Scratch};
 use crate::cli::context::Context;
-use crate::cli::dump;
+use crate::cli::dump::{self, Behind};
 use crate::cli::error::CliError;
 use crate::cli::input::Input;
 use crate::cli::options::flag;
@@ -42,16 +42,15 @@ pub(super) fn print(
     let world = replay.world();
     let out = &mut context.stdout();
     records.write_start(out)?;
-    dump::write(out, replay, records, |out, kind, what| {
+    dump::write(out, replay, records, |out, behind| {
         let mut block = Block::default();
-        match what {
-            What::Sample(sample) => text.render(world, sample, &mut scratch, &mut block),
-            What::Kernel { side, .. } | What::User(side) => {
-                if text.wanted().contains(&kind) {
+        match behind {
+            Behind::Sample(sample) => text.render(world, sample, &mut scratch, &mut block),
+            Behind::Record(side) => {
+                if text.wanted().contains(&side.raw.kind) {
                     text.record(world, side, &mut scratch, &mut block);
                 }
             }
-            _ => return Ok(()),
         }
         out.write_all(join.join(&block))
     })?;

@@ -72,6 +72,16 @@ pub(super) fn write(
     if let Some(read) = &wire.read {
         write_read(out, read, sample.attr.read_format)?;
     }
+    Ok(())
+}
+
+/// Writes whose sample it is, which stands behind the record, once for each event that the sample stands for.
+///
+/// # Errors
+/// What `out` says.
+pub fn write_thread(out: &mut dyn Write, sample: &SampleDump<'_>) -> io::Result<()> {
+    let (_, tid) = sample.wire.pid_tid.unwrap_or((u32::MAX, u32::MAX));
+    let tid = tid.cast_signed();
     writeln!(out, " ... thread: {}:{tid}", sample.comm)?;
     writeln!(out, " ...... dso: {}", sample.object)
 }

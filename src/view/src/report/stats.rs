@@ -18,8 +18,26 @@ impl Stats {
     }
 }
 
-/// Writes the numbers of records by kind, and of the samples of each event.
-pub fn write_stats(out: &mut dyn Write, stats: &Stats, events: &[(&str, u64)]) -> io::Result<()> {
+/// What there is of one event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventStats<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Samples in the recording.
+    pub samples: u64,
+    /// Samples that were lost.
+    pub lost: u64,
+}
+
+/// Writes the numbers of records by kind, and of the samples of each event that has or had some.
+///
+/// # Errors
+/// What `out` says.
+pub fn write_stats(
+    out: &mut dyn Write,
+    stats: &Stats,
+    events: &[EventStats<'_>],
+) -> io::Result<()> {
     let total: u64 = stats.0.values().sum();
     writeln!(out, "\nAggregated stats:")?;
     write_count(out, "TOTAL", total)?;
@@ -30,10 +48,19 @@ pub fn write_stats(out: &mut dyn Write, stats: &Stats, events: &[(&str, u64)]) -
         let share = Percent::of(*count, total).value();
         writeln!(out, "  ({share:4.1}%)")?;
     }
-    for (name, samples) in events {
-        writeln!(out, "{name} stats:")?;
-        write_count(out, "SAMPLE", *samples)?;
-        out.write_all(b"\n")?;
+    for event in events {
+        let counts = [("SAMPLE", event.samples), ("LOST_SAMPLES", event.lost)];
+        let mut counts = counts
+            .into_iter()
+            .filter(|(_, count)| *count > 0)
+            .peekable();
+        if counts.peek().is_some() {
+            writeln!(out, "{} stats:", event.name)?;
+        }
+        for (name, count) in counts {
+            write_count(out, name, count)?;
+            out.write_all(b"\n")?;
+        }
     }
     Ok(())
 }
@@ -62,7 +89,13 @@ mod tests {
             (0..count).for_each(|_| stats.add(kind));
         }
         let mut out = Vec::new();
-        write_stats(&mut out, &stats, &[("cycles", 998)]).expect("memory takes it");
+        let event = |name, samples, lost| EventStats {
+            name,
+            samples,
+            lost,
+        };
+        let events = [event("cycles", 998, 3), event("faults", 0, 0)];
+        write_stats(&mut out, &stats, &events).expect("memory takes it");
         let expected = "
 Aggregated stats:
            TOTAL events:       1000
@@ -71,6 +104,7 @@ Aggregated stats:
               99 events:          1  ( 0.1%)
 cycles stats:
           SAMPLE events:        998
+    LOST_SAMPLES events:          3
 ";
         assert_eq!(String::from_utf8(out).expect("text"), expected);
     }

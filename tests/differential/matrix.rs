@@ -1,0 +1,389 @@
+//! Command lines of `script` and `report` in their breadth: each by both tools over a recording made in a guest
+//! (tests/fixtures), over one that another project publishes, and over one made on the spot, in turns.
+
+use std::path::{Path, PathBuf};
+
+use rperf_testkit::{Outcome, absent, skip};
+
+use super::recordings::{Recording, Target};
+use super::workloads::Workloads;
+use super::{Tool, Tools, assert_alike, compare_texts, difference, settled};
+use crate::corpus::shared;
+use crate::tidy::root;
+
+const SCRIPT: &[&[&str]] = &[
+    &["--ns"],
+    &["--reltime"],
+    &["--deltatime", "--ns"],
+    &["-G"],
+    &["-L"],
+    &["--max-stack", "1"],
+    &["--max-stack", "3", "--no-inline"],
+    &["--no-demangle"],
+    &["--show-kernel-path"],
+    &["--header"],
+    &["--header-only", "-I"],
+    &["-C", "0-1", "--max-stack", "2"],
+    &["--comms", "sh,load,echo,swapper"],
+    &["--dsos", "[kernel.kallsyms]"],
+    &["--dsos", "libc.so.6,load,libc-2.15.so"],
+    &["--pid", "1,2,116"],
+    &["--tid", "0"],
+    &["-S", "main,do_syscall_64"],
+    &["-S", "0xffffffff81000000", "--addr-range", "8388608"],
+    &["--stop-bt", "do_syscall_64,main"],
+    &["--time", "0%-50%"],
+    &["--time", "30%/2,30%/1"],
+    &["--time", "10%/2,10%/5,10%/10"],
+    &["--reltime", "--time", "0,0.01"],
+    &["--show-task-events"],
+    &["--show-mmap-events"],
+    &["--show-task-events", "--show-mmap-events", "--ns"],
+    &["--show-switch-events"],
+    &["--show-namespace-events", "--show-cgroup-events"],
+    &["--show-lost-events"],
+    &["--show-bpf-events", "--show-text-poke-events"],
+    &["--show-round-events", "-F", "comm,time,event"],
+    &["-F", "comm,tid,pid,time,event"],
+    &["-F", "pid"],
+    &["-F", "+pid,-comm"],
+    &["-F", "-time"],
+    &["-F", "-ip"],
+    &["-F", "comm,cpu,time"],
+    &["-F", "ip"],
+    &["-F", "ip,sym,symoff,dso"],
+    &["-F", "event,ip,sym", "--max-stack", "4"],
+    &["-F", "comm,ip,dso", "-G"],
+    &["-F", "event,trace"],
+    &["-F", "trace:comm,trace", "-F", "sw:comm,ip"],
+    &["-F", "trace:time,event,trace"],
+    &["-F", "hw:comm,ip,sym", "-F", "sw:comm"],
+    &["-F", "raw:comm"],
+    &["-F", "period,event"],
+    &["-F", "+addr"],
+    &["-F", "addr,sym"],
+    &["-F", "+weight,+data_src"],
+    &["-F", "ip,weight,ins_lat"],
+    &["-F", "+phys_addr"],
+    &["-F", "ip,data_page_size,code_page_size"],
+    &["-F", "brstack"],
+    &["-F", "ip,brstacksym"],
+    &["-F", "+iregs"],
+    &["-F", "ip,uregs"],
+    &["-F", "+misc"],
+    &["-F", "comm,tod,event"],
+    &["-F", "+bpf-output"],
+    &["-F", "+flags,+callindent"],
+    &["-F", "+synth,+ipc"],
+    &["-F", "+machine_pid,+vcpu"],
+    &["-F", "+metric"],
+    &["-F", "+insn,+insnlen"],
+    &["-F", "nosuch"],
+    &["-F", "+comm,time"],
+    &["-d"],
+    &["-D"],
+    &["-D", "--show-mmap-events", "-F", "comm,event"],
+    &["--switch-on", "nosuch"],
+    &["--reltime", "--deltatime"],
+    &["--time", "9,8"],
+];
+
+const REPORT: &[&[&str]] = &[
+    &["--no-children"],
+    &["--no-children", "-n", "--show-total-period", "-g", "none"],
+    &["-g", "callee"],
+    &["-g", "caller,1", "--no-children"],
+    &["-g", "fractal,2"],
+    &["-g", "flat,0", "--no-children"],
+    &["-g", "folded,0,count"],
+    &["-g", "none", "-s", "comm"],
+    &["-g", "none", "-s", "dso"],
+    &["-g", "none", "-s", "sym", "--no-children"],
+    &["-g", "none", "-s", "pid"],
+    &["-g", "none", "-s", "cpu,socket", "--no-children"],
+    &["-g", "none", "-s", "comm,dso,sym,parent"],
+    &[
+        "-g",
+        "none",
+        "-s",
+        "time",
+        "--time-quantum",
+        "1ms",
+        "--no-children",
+    ],
+    &["-g", "none", "-s", "time", "--ns", "--no-children"],
+    &["-g", "none", "-s", "cgroup_id,cgroup"],
+    &["-g", "none", "-s", "transaction,weight,local_weight"],
+    &["-g", "none", "-s", "code_page_size"],
+    &["-g", "none", "-F", "overhead,sample,period,comm"],
+    &["-g", "none", "-F", "+period"],
+    &["-g", "none", "-F", "sym,overhead_sys,overhead_us"],
+    &["-g", "none", "-F", "comm,trace"],
+    &["-s", "trace"],
+    &["-s", "trace", "--raw-trace"],
+    &["-s", "trace_fields"],
+    &["-s", "nosuch"],
+    &["--hierarchy", "-g", "none"],
+    &["--hierarchy", "-s", "comm,sym", "--percent-limit", "10"],
+    &["--group", "-g", "none"],
+    &["--no-group", "-g", "none"],
+    &["--group-sort-idx", "0", "-g", "none"],
+    &["--show-cpu-utilization", "-g", "none"],
+    &["-b"],
+    &["-b", "-s", "symbol_from,symbol_to", "-n"],
+    &["--no-branch-stack", "-g", "none"],
+    &["--mem-mode", "-g", "none"],
+    &["--mem-mode", "-s", "mem,snoop", "-n"],
+    &["--comms", "sh,load,echo", "-g", "none"],
+    &["--dsos", "[kernel.kallsyms]", "--no-children", "-g", "none"],
+    &["-S", "main", "-g", "none"],
+    &["--pid", "1", "-g", "none"],
+    &["-C", "0", "-g", "none"],
+    &[
+        "--percentage",
+        "relative",
+        "--comms",
+        "swapper",
+        "-g",
+        "none",
+    ],
+    &["--percent-limit", "3", "-g", "none"],
+    &["--time", "0%-50%", "-g", "none"],
+    &["--max-stack", "2", "--no-children"],
+    &["-w", "10,20,30", "-g", "none"],
+    &["-q", "-g", "none"],
+    &["-U", "-g", "none"],
+    &["-p", "sys", "-s", "parent,sym", "-g", "none"],
+    &["--ignore-callees", "entry", "--no-children"],
+    &["-G"],
+    &["--no-demangle", "-g", "none"],
+    &["--stats"],
+    &["--tasks"],
+    &["--mmaps"],
+    &["--header", "-g", "none"],
+    &["--header-only", "-I"],
+    &["-D"],
+    &["--skip-empty", "-g", "none"],
+];
+
+/// Small recordings of each kind, below tests/fixtures.
+const FIXTURES: &[&str] = &[
+    "x86_64/branches.data",
+    "x86_64/cycles.data",
+    "aarch64/kprobe.data",
+    "x86_64/group.data",
+    "x86_64/kprobe.data",
+    "x86_64/leader.data",
+    "x86_64/memory.data",
+    "aarch64/cycles.data",
+    "x86_64/pages.data",
+    "x86_64/precise.data",
+    "x86_64/registers.data",
+    "aarch64/registers.data",
+    "x86_64/stores.data",
+    "x86_64/switches.data",
+    "x86_64/counted.data",
+    "x86_64/zstd.data",
+    "x86_64/branches-flags.data",
+];
+
+/// Small ones of many releases and of simpleperf, below ../shared/corpus.
+const CORPUS: &[&str] = &[
+    "perf_data_converter/files/perf.data.group_desc-4.14",
+    "platform_system_extras/files/perf_with_two_event_types.data",
+    "perf_data_converter/files/perf.data.lost_samples-4.4",
+    "platform_system_extras/files/perf_with_symbols.data",
+    "perf_data_converter/files/perf.data.singleprocess-3.8",
+    "platform_system_extras/files/perf_with_multiple_pids_and_tids.data",
+    "platform_system_extras/files/perf_with_add_counter.data",
+];
+
+/// What is not compared: command, the end of a file's name, a word of the line (or nothing for all), and why.
+const EXCEPT: &[(&str, &str, &str, &str)] = &[
+    (
+        "report",
+        "branches.data",
+        "-s",
+        "perf counts one of the branches that are one row",
+    ),
+    (
+        "report",
+        "branches-flags.data",
+        "-s",
+        "perf counts one of the branches that are one row, or dies",
+    ),
+    (
+        "report",
+        "branches-flags.data",
+        "-D",
+        "perf ends with the number of branches, and says samples",
+    ),
+    (
+        "report",
+        "add_counter.data",
+        "",
+        "perf cuts names of threads in rows that have the same weight",
+    ),
+    (
+        "report",
+        "pids_and_tids.data",
+        "",
+        "perf cuts names of threads in rows that have the same weight",
+    ),
+    (
+        "script",
+        ".data",
+        "-C",
+        "perf refuses recordings of simpleperf, which do not say how many processors there are",
+    ),
+];
+
+/// Made on the spot, for every third line of one command each.
+const MADE: [(Tool, Recording); 2] = [
+    (
+        Tool::Rperf,
+        Recording {
+            name: "clock and switches",
+            options: &[
+                "-e",
+                "cpu-clock,context-switches,page-faults",
+                "-d",
+                "--sample-cpu",
+                "-F",
+                "999",
+            ],
+            target: SHELL,
+        },
+    ),
+    (
+        Tool::Perf,
+        Recording {
+            name: "clock with callchains",
+            options: &["-g", "-F", "2999"],
+            target: SHELL,
+        },
+    ),
+];
+
+const SHELL: Target = Target::Command(&[
+    "sh",
+    "-c",
+    "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done; ls / > /dev/null; sleep 0.002",
+]);
+
+/// A command with its lines.
+struct Command {
+    start: &'static [&'static str],
+    lines: &'static [&'static [&'static str]],
+}
+
+const COMMANDS: [Command; 2] = [
+    Command {
+        start: &["script"],
+        lines: SCRIPT,
+    },
+    Command {
+        start: &["report", "--stdio"],
+        lines: REPORT,
+    },
+];
+
+impl Command {
+    fn is_report(&self) -> bool {
+        self.start.len() > 1
+    }
+
+    /// Every line over the next of `files`.
+    fn over_files(&self, tools: &Tools, files: &[PathBuf]) -> Vec<String> {
+        let pairs = self.lines.iter().zip(files.iter().cycle());
+        let found = pairs.filter_map(|(words, file)| {
+            let excepted = EXCEPT.iter().any(|(command, end, word, _)| {
+                self.start[0] == *command
+                    && file.to_string_lossy().ends_with(end)
+                    && (word.is_empty() || words.contains(word))
+            });
+            match excepted {
+                true => None,
+                false => self.compare(tools, file, words),
+            }
+        });
+        found.collect()
+    }
+
+    fn compare(&self, tools: &Tools, file: &Path, words: &[&str]) -> Option<String> {
+        let file = file.to_str()?;
+        let line = [self.start, words, &["-f", "-i", file]].concat();
+        let [perf, rperf] = tools.outcomes(&line, b"");
+        let found = match (is_refused(&perf), rperf.status != 0) {
+            (true, true) => return None,
+            (false, false) if self.is_report() && !words.contains(&"-D") => {
+                compare_texts(&perf.stdout, &renamed(&rperf))
+            }
+            (false, false) => difference(&perf.stdout, &renamed(&rperf)),
+            _ => Some(format!(
+                "  perf: {} {}\n  rperf: {} {}",
+                perf.status, perf.stderr, rperf.status, rperf.stderr
+            )),
+        };
+        Some(format!("{}\n{}", line.join(" "), found?))
+    }
+}
+
+/// perf's report ends with 0 whatever it says.
+fn is_refused(perf: &Outcome) -> bool {
+    perf.status != 0 || perf.stderr.contains("Error:")
+}
+
+/// Advice names the program as it was called.
+fn renamed(rperf: &Outcome) -> String {
+    rperf.stdout.replace("'rperf ", "'perf ")
+}
+
+fn over(name: &str, files: &[PathBuf]) {
+    let Some(tools) = Tools::find() else {
+        return skip(name, "there is no perf");
+    };
+    let found = COMMANDS
+        .iter()
+        .flat_map(|command| command.over_files(&tools, files));
+    assert_alike(&found.collect::<Vec<_>>());
+}
+
+#[test]
+fn lines_over_recordings_of_guests() {
+    let folder = root().join("tests/fixtures");
+    let files: Vec<PathBuf> = FIXTURES.iter().map(|name| folder.join(name)).collect();
+    over("lines_over_recordings_of_guests", &files);
+}
+
+#[test]
+fn lines_over_other_projects_recordings() {
+    const NAME: &str = "lines_over_other_projects_recordings";
+    let folder = shared();
+    let files: Vec<PathBuf> = CORPUS.iter().map(|name| folder.join(name)).collect();
+    if files.iter().any(|file| !file.exists()) {
+        return absent(NAME, "other projects' recordings");
+    }
+    over(NAME, &files);
+}
+
+#[test]
+fn lines_over_new_recordings() {
+    const NAME: &str = "lines_over_new_recordings";
+    let Some(tools) = Tools::find() else {
+        return skip(NAME, "there is no perf");
+    };
+    let mut found = Vec::new();
+    for (command, (recorder, recording)) in COMMANDS.iter().zip(&MADE) {
+        found.extend(settled(|| {
+            let Some(file) = recording.make(&tools, &Workloads::none(), *recorder) else {
+                return Vec::new();
+            };
+            let lines = command.lines.iter().step_by(3);
+            lines
+                .filter_map(|words| command.compare(&tools, Path::new(&file), words))
+                .collect()
+        }));
+    }
+    assert_alike(&found);
+}
