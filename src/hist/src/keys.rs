@@ -26,6 +26,7 @@ use std::fmt;
 use rperf_replay::{CommId, DsoId};
 use rperf_resolve::{Level, SymbolId};
 
+use self::comm::Numberless;
 use self::field::TraceField;
 pub(crate) use crate::facts::Fact;
 use crate::facts::{Cacheline, FactsId};
@@ -56,6 +57,8 @@ pub(crate) static KEYS: &[&Key] = &[
     &time::TIME,
     &size::CODE_PAGE_SIZE,
     &thread::TID,
+    &thread::TGID,
+    &comm::COMM_NODIGIT,
     &weight::LOCAL_INS_LAT,
     &weight::INS_LAT,
     &branch::DSO_FROM,
@@ -328,6 +331,8 @@ pub(crate) enum Part<'n> {
     Descending(Reverse<&'n str>),
     /// By bytes.
     Text(&'n str),
+    /// The same where numbers do not count.
+    Numberless(Numberless<'n>),
     /// What a field of a record holds, backwards.
     Bytes(Reverse<&'n [u8]>),
     /// A function of an object.
