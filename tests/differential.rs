@@ -10,6 +10,7 @@ mod matrix;
 mod piped;
 mod recordings;
 mod report;
+mod report_options;
 mod script;
 mod script_options;
 mod tracepoints;

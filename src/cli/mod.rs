@@ -30,6 +30,7 @@ mod sampled;
 mod spool;
 mod stacks;
 mod stream;
+mod switches;
 mod symbol_options;
 mod symbols;
 mod tracefs;

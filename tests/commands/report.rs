@@ -155,6 +155,64 @@ fn keys_of_what_is_not_counted_are_refused() {
 }
 
 #[test]
+fn commands_that_differ_in_numbers_are_one_row() {
+    let mut file = Recording::new();
+    for tid in [10, 11, 12] {
+        let name = if tid == 12 {
+            "main"
+        } else {
+            &format!("worker/{tid}")
+        };
+        file.comm(0, (10, tid), name, 0);
+        file.sample(Sampled {
+            ids: (10, tid),
+            time: 1_000 + u64::from(tid),
+            chain: &[],
+        });
+    }
+    let bytes = file.finish();
+    for (key, rows) in [
+        (
+            "comm_nodigit",
+            ["66.67%  worker/<N>", "33.33%  main"].as_slice(),
+        ),
+        ("tgid", &["100.00%       10:worker/10"]),
+    ] {
+        let words = ["-q", "--no-children", "-g", "none", "-s", key];
+        let outcome = report(&bytes, &words);
+        let shown = outcome.stdout.lines().map(str::trim);
+        let shown: Vec<&str> = shown.filter(|line| !line.is_empty()).collect();
+        assert_eq!(shown, rows, "{outcome:?}");
+    }
+}
+
+#[test]
+fn idle_processors_can_be_left_out() {
+    let mut file = Recording::new();
+    file.comm(0, (10, 10), "program", 0);
+    for (tid, time) in [(0, 1_000), (10, 2_000), (0, 3_000)] {
+        file.sample(Sampled {
+            ids: (tid, tid),
+            time,
+            chain: &[],
+        });
+    }
+    let bytes = file.finish();
+    let words = ["-q", "--no-children", "-g", "none", "-s", "comm"];
+    let all = report(&bytes, &words);
+    assert!(all.stdout.contains("66.67%  swapper"), "{all:?}");
+    let busy = report(&bytes, &[&words[..], &["--no-idle"]].concat());
+    assert_eq!(busy.stdout.trim(), "100.00%  program", "{busy:?}");
+}
+
+#[test]
+fn layouts_of_counts_are_checked() {
+    let outcome = report(&recording(), &["-T", "--pretty", "nice"]);
+    let message = "--pretty takes normal or raw, not 'nice'\n";
+    assert_eq!((outcome.status, outcome.stderr.as_str()), (129, message));
+}
+
+#[test]
 fn tasks_stand_below_those_that_started_them() {
     let outcome = report(&recording(), &["--tasks"]);
     let expected = "\
@@ -183,7 +241,7 @@ fn no_samples_is_an_error_that_names_the_events() {
 #[test]
 fn a_time_without_samples_is_an_error_that_names_the_options() {
     let outcome = report(&recording(), &["--time", "5000,6000"]);
-    let message = "The perf.data data has no samples!\nhint: --time, --cpu or --hide-unresolved leave none of them\n";
+    let message = "The perf.data data has no samples!\nhint: --time, --cpu, --hide-unresolved and such leave none of them\n";
     assert_eq!((outcome.status, outcome.stderr.as_str()), (255, message));
     assert_eq!(outcome.stdout, "");
 }

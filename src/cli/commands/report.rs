@@ -5,8 +5,10 @@ mod call_graph;
 mod columns;
 mod groups;
 mod mode;
+mod selection;
 mod settings;
 mod tasks;
+mod threads;
 mod tracepoints;
 
 use std::io::{self, Write};
@@ -20,16 +22,14 @@ use rperf_resolve::StackSummary;
 use rperf_view::dump::Dump;
 use rperf_view::report::{
     Event, EventStats, Stats, write_banner, write_branch_counts, write_event, write_lost,
-    write_stats, write_tasks, write_tip, write_values,
+    write_stats, write_tasks, write_threads, write_tip, write_values,
 };
 use rperf_wire::{Record, RecordKind};
 
-use crate::cli::choice::Chosen;
 use crate::cli::context::Context;
 use crate::cli::diagnosis::diagnose;
 use crate::cli::dump;
 use crate::cli::error::{CliError, Exit};
-use crate::cli::filter::Wanted;
 use crate::cli::findings::{conclude, warn_of_symbols};
 use crate::cli::header::print_header;
 use crate::cli::input::Input;
@@ -41,6 +41,7 @@ use crate::cli::symbols::replay;
 pub(super) use self::args::command;
 
 use self::groups::Table;
+use self::selection::Selection;
 use self::settings::{Plan, Settings};
 use self::tasks::Tasks;
 use self::tracepoints::Tracepoints;
@@ -61,7 +62,8 @@ const PASSED_OVER: &[RecordKind] = &[
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
     refuse_word(matches, context)?;
     let settings = Settings::new(matches, context)?;
-    let wanted = Wanted::new(matches)?;
+    let selection = Selection::new(matches)?;
+    let thread_layout = threads::layout(matches)?;
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
     let full = flag(matches, "show-info") == Some(true);
@@ -82,7 +84,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     let mut tracepoints = Tracepoints::new(context, &input.path, data.described(), raw);
     let plan = settings.plan(data.described(), &mut tracepoints)?;
     let tables = settings.tables(data.described());
-    let chosen = Chosen::new(wanted.filter(data.described(), false)?);
+    let sockets = sockets(data.described());
+    let selected = selection.of(&replay, sockets.clone(), settings.jobs)?;
     if plan.options.shows_payload() {
         tracepoints.read()?;
     }
@@ -90,8 +93,10 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         plan: &plan,
         tracepoints: &tracepoints,
         tables: &tables,
-        select: chosen.as_ref().map(|chosen| chosen as &dyn Select),
-        times: wanted.time(),
+        select: selected.as_ref().map(|selected| selected as &dyn Select),
+        times: selection.time(),
+        socket: selection.socket,
+        sockets,
         inlines: flag(matches, "inline"),
         symbols: &settings.symbols,
         jobs: settings.jobs,
@@ -117,6 +122,9 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     print(context, &question, &histograms, lost, &settings)?;
     let out = &mut context.stdout();
     write_branch_counts(out, &branches)?;
+    if let Some(layout) = thread_layout {
+        write_threads(out, &threads::counts(&replay, &data), layout)?;
+    }
     for hint in hints {
         writeln!(out, "# hint: {hint}")?;
     }
@@ -173,7 +181,10 @@ fn print_dump(
     replay: &Replay<'_>,
 ) -> Result<(), CliError> {
     let path = input.path.to_string_lossy();
-    let records = Dump::new(replay.data().described(), &path).passing_over(PASSED_OVER);
+    let mut records = Dump::new(replay.data().described(), &path).passing_over(PASSED_OVER);
+    if flag(matches, "disable-order") == Some(true) {
+        records = records.as_they_stand();
+    }
     records.write_start(&mut context.stdout())?;
     if flag(matches, "header") == Some(true) {
         let full = flag(matches, "show-info") == Some(true);
@@ -251,7 +262,8 @@ fn no_samples(input: &Input, data: &PerfData<'_>) -> CliError {
 
 fn none_left(input: &Input) -> CliError {
     let message = format!("The {} data has no samples!", input.path.display());
-    CliError::message(255, message).hint("--time, --cpu or --hide-unresolved leave none of them")
+    CliError::message(255, message)
+        .hint("--time, --cpu, --hide-unresolved and such leave none of them")
 }
 
 /// What is asked of a recording.
@@ -262,6 +274,10 @@ struct Question<'q> {
     select: Option<&'q dyn Select>,
     /// The stretches of time that were asked for.
     times: Option<&'q str>,
+    /// The socket that was asked for.
+    socket: Option<i32>,
+    /// The socket of each processor.
+    sockets: Vec<i32>,
     /// `--inline`, `--no-inline`.
     inlines: Option<bool>,
     symbols: &'q Symbols,
@@ -299,7 +315,7 @@ fn count(
             .iter()
             .map(|table| table.events.clone())
             .collect(),
-        sockets: sockets(data.described()),
+        sockets: question.sockets.clone(),
         payloads: &question.tracepoints.told(&resolver),
         ..source(data.described(), question.inlines)
     };
@@ -361,6 +377,7 @@ fn print(
             name: &table.name,
             plural: table.plural,
             times: question.times,
+            socket: question.socket,
             costs_by: question.plan.costs_by.as_deref(),
             histogram,
         };

@@ -2,7 +2,7 @@
 
 use clap::Arg;
 
-use crate::cli::options::value;
+use crate::cli::options::{switch, value};
 
 /// All of them, for the commands that draw pictures.
 pub(crate) fn all() -> [Arg; 7] {
@@ -52,4 +52,17 @@ pub(crate) fn time() -> Arg {
     value("time", "start,end").help(
         "only samples of this time in seconds, or in percent of the recording: 10%/2, 10%-20%",
     )
+}
+
+pub(crate) fn switch_on() -> Arg {
+    value("switch-on", "event").help("only samples behind the first of this event")
+}
+
+pub(crate) fn switch_off() -> Arg {
+    value("switch-off", "event")
+        .help("no samples behind one of this event, until one of --switch-on")
+}
+
+pub(crate) fn show_switches() -> Arg {
+    switch("show-on-off-events").help("count the samples that switch, too")
 }

@@ -28,6 +28,18 @@ impl EventSwitch {
         self.on.is_some() || self.off.is_some()
     }
 
+    /// Whether samples of the event at place `event` may switch.
+    #[must_use]
+    pub fn concerns(&self, event: usize) -> bool {
+        [self.on, self.off].contains(&Some(event))
+    }
+
+    /// Whether a sample that does not switch would be shown now.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        !self.is_off
+    }
+
     /// Whether a sample of the event at place `event` is shown, which may switch.
     pub fn shows(&mut self, event: usize) -> bool {
         let switches = match self.is_off {

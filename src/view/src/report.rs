@@ -9,6 +9,7 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 mod text;
+mod threads;
 
 pub use self::graph::BranchValue;
 pub use self::stats::{EventStats, Stats, write_stats};
@@ -17,3 +18,4 @@ pub use self::tasks::{Task, TaskMapping, write_tasks};
 pub use self::text::{
     Event, write_banner, write_branch_counts, write_event, write_lost, write_tip, write_values,
 };
+pub use self::threads::{ThreadCount, ThreadCounts, ThreadLayout, write_threads};

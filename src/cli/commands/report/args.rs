@@ -27,7 +27,7 @@ How call graphs are printed: any of these, separated by commas, in any order.
   percent, period, count  mark branches with their share, their events or their samples";
 
 const KEYS_HELP: &str = "\
-what makes a line: comm, pid, tid, dso, symbol, parent, srcline, srcfile, cpu, socket, time, cgroup, cgroup_id, trace (what tracepoints \
+what makes a line: comm, comm_nodigit (its numbers as <N>), pid, tid, tgid, dso, symbol, parent, srcline, srcfile, cpu, socket, time, cgroup, cgroup_id, trace (what tracepoints \
 tell), a field of theirs (FIELD, EVENT.FIELD, EVENT.*, each with /raw for the number itself; trace_fields for all), symbol_size, dso_size, code_page_size, weight, ins_lat, transaction; of branches: dso_from, dso_to, symbol_from, \
 symbol_to, addr_from, addr_to, srcline_from, srcline_to, mispredict, in_tx, abort, cycles; with --mem-mode: mem, tlb, snoop, \
 locked, blocked, symbol_daddr, symbol_iaddr, dso_daddr, phys_daddr, dcacheline, data_page_size";
@@ -49,6 +49,7 @@ fn input_and_layout() -> Vec<Arg> {
         // Before what perf has: of the options that a prefix fits, the last two are named.
         debuginfod::option(),
         switch("hints").help("on a terminal, end with what would spoil the report (the default)"),
+        switch("idle").help("count idle processors too (the default); --no-idle leaves the idle tasks out"),
         input::option(),
         not_yet("verbose", "").short('v'),
         switch("quiet")
@@ -68,8 +69,10 @@ fn input_and_layout() -> Vec<Arg> {
         switch("show-nr-samples")
             .short('n')
             .help("show the number of samples of each line"),
-        not_yet("threads", "").short('T'),
-        not_yet("pretty", ""),
+        switch("threads")
+            .short('T')
+            .help("end with what was counted in each thread, of a recording made with record -s"),
+        value("pretty", "layout").help("of --threads: normal, a column for each event, or raw, a line for each"),
         not_yet("tui", "use --stdio"),
         switch("stdio").help("print text; it is the only output there is yet"),
         switch("header").help("print what is known of machine and recording before the report"),
@@ -150,7 +153,7 @@ fn code() -> Vec<Arg> {
         names::demangle(),
         names::demangle_kernel(),
         switch("mem-mode").help("show memory accesses by what they cost and where data was found"),
-        not_yet("samples", ""),
+        not_yet("samples", "the text shows no single samples, 'script' does"),
     ]
 }
 
@@ -165,22 +168,26 @@ fn rest() -> Vec<Arg> {
         switch("full-source-path").help("print source files with their whole path"),
         not_yet("show-ref-call-graph", ""),
         not_yet("stitch-lbr", ""),
-        not_yet("socket-filter", ""),
+        value("socket-filter", "socket")
+            .value_parser(number)
+            .help("only samples taken on this processor socket"),
         switch("raw-trace").help("show what tracepoints tell field by field, as recorded"),
         switch("hierarchy")
             .help("print each sort key on a level of its own, with what it is made of below"),
         not_yet("stdio-color", "the text has no colours"),
         choose::time(),
         names::inline(),
-        not_yet("percent-type", ""),
+        not_yet("percent-type", "it is of annotated code"),
         switch("ns").help("print times to the nanosecond"),
         value("time-quantum", "time")
             .help("what the key time takes for one moment: 10ms, 1s (default: 100ms)"),
-        not_yet("switch-on", ""),
-        not_yet("switch-off", ""),
-        not_yet("show-on-off-events", ""),
+        choose::switch_on(),
+        choose::switch_off(),
+        choose::show_switches(),
         not_yet("total-cycles", ""),
-        not_yet("disable-order", ""),
+        switch("disable-order").help(
+            "with -D: print records in the order of the file; reports are the same in any order",
+        ),
         switch("skip-empty").help("leave out events without samples (the default)"),
         jobs::option(),
     ]

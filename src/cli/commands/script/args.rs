@@ -148,10 +148,9 @@ fn rest() -> Vec<Arg> {
         not_yet("guestmodules", ""),
         not_yet("guest-code", ""),
         not_yet("stitch-lbr", ""),
-        value("switch-on", "event").help("only samples behind the first of this event"),
-        value("switch-off", "event")
-            .help("no samples behind one of this event, until one of --switch-on"),
-        switch("show-on-off-events").help("print the samples that switch, too"),
+        choose::switch_on(),
+        choose::switch_off(),
+        choose::show_switches(),
         jobs::option(),
     ]
 }

@@ -18,6 +18,7 @@ use crate::cli::findings::warn_of_symbols;
 use crate::cli::header;
 use crate::cli::jobs::jobs;
 use crate::cli::options::flag;
+use crate::cli::switches::SwitchOptions;
 use crate::cli::symbol_options::Symbols;
 
 /// Frames of a callchain that are shown, `PERF_MAX_STACK_DEPTH`.
@@ -51,10 +52,8 @@ pub(super) struct Settings {
     pub(super) max_blocks: Option<usize>,
     /// Whether each event's samples go into a file of their own.
     pub(super) per_event: bool,
-    /// Names of events that switch others on and off.
-    switch_on: Option<String>,
-    switch_off: Option<String>,
-    show_switches: bool,
+    /// Events that switch others on and off.
+    switches: SwitchOptions,
     /// `-L`: short names, CPUs without brackets.
     pub(super) brief: bool,
     /// Whether the order of samples is checked, and nothing printed.
@@ -100,9 +99,7 @@ impl Settings {
                 .get_one::<u64>("max-blocks")
                 .and_then(|max| usize::try_from(*max).ok()),
             per_event: is_on("per-event-dump"),
-            switch_on: matches.get_one::<String>("switch-on").cloned(),
-            switch_off: matches.get_one::<String>("switch-off").cloned(),
-            show_switches: is_on("show-on-off-events"),
+            switches: SwitchOptions::new(matches),
             brief: is_on("Latency"),
             checks: is_on("debug-mode"),
             verbose: context.verbosity(matches) > 0,
@@ -136,25 +133,7 @@ impl Settings {
     ///
     /// Status 255: names that no event has.
     pub(super) fn switch(&self, recording: Described<'_>) -> Result<EventSwitch, CliError> {
-        let place = |what, name: &Option<String>| {
-            let Some(name) = name else {
-                return Ok(None);
-            };
-            let mut events = recording.events.iter();
-            match events.position(|event| event.name == *name) {
-                Some(place) => Ok(Some(place)),
-                None => Err(CliError::message(
-                    255,
-                    format!("switch-{what} event not found ({name})"),
-                )
-                .hint("'evlist' names the events of a recording")),
-            }
-        };
-        let (on, off) = (
-            place("on", &self.switch_on)?,
-            place("off", &self.switch_off)?,
-        );
-        Ok(EventSwitch::new(on, off, self.show_switches))
+        self.switches.find(recording)
     }
 
     /// Which samples of `recording` are shown.

@@ -66,6 +66,7 @@ fn text(histogram: &Histogram, layout: Layout, quiet: bool) -> String {
         name: "cpu-clock:ppp",
         plural: histogram.events.len() > 1,
         times: None,
+        socket: None,
         costs_by: None,
         histogram,
     };

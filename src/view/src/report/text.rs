@@ -16,6 +16,8 @@ pub struct Event<'a> {
     pub plural: bool,
     /// The stretches of time that were asked for.
     pub times: Option<&'a str>,
+    /// The socket that was asked for.
+    pub socket: Option<i32>,
     /// The sort keys, where costs of memory accesses are counted instead of events.
     pub costs_by: Option<&'a str>,
     /// Its rows.
@@ -59,13 +61,17 @@ pub fn write_event(
             write!(out, " (time slices: {times})")?;
         }
         out.write_all(b"\n")?;
+        let socket = match event.socket {
+            Some(socket) => format!("# Processor Socket: {socket}\n"),
+            None => String::new(),
+        };
         match event.costs_by {
             Some(keys) => writeln!(
                 out,
-                "# Total weight : {}\n# Sort order   : {keys}\n#",
+                "# Total weight : {}\n# Sort order   : {keys}\n{socket}#",
                 whole.period
             )?,
-            None => writeln!(out, "# Event count (approx.): {}\n#", whole.period)?,
+            None => writeln!(out, "# Event count (approx.): {}\n{socket}#", whole.period)?,
         }
         write_titles(out, histogram, layout)?;
     }

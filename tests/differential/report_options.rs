@@ -1,0 +1,88 @@
+//! Options of `report` that choose samples by what other samples are, and what stands beside its tables.
+
+use rperf_testkit::skip;
+
+use super::difference;
+use super::recordings::{Recording, Target};
+use super::report::compare_report;
+use super::workloads::Workloads;
+use super::{Tool, Tools, assert_alike};
+
+/// Threads and processes with every thread's counts, and events that can switch others on and off.
+const RECORDING: Recording = Recording {
+    name: "threads and their counts",
+    options: &[
+        "-s",
+        "-g",
+        "-e",
+        "cpu-clock,page-faults,context-switches",
+        "-F",
+        "999",
+        "--sample-cpu",
+    ],
+    target: Target::Command(&["family"]),
+};
+
+const LINES: &[&[&str]] = &[
+    &["--switch-on", "context-switches"],
+    &["--switch-on", "page-faults", "--show-on-off-events"],
+    &[
+        "--switch-on",
+        "context-switches",
+        "--switch-off",
+        "page-faults",
+    ],
+    &[
+        "--switch-on",
+        "context-switches",
+        "--switch-off",
+        "page-faults",
+        "--show-on-off-events",
+    ],
+    &["--socket-filter", "0"],
+    &["--socket-filter", "1", "-n"],
+    &["--disable-order"],
+];
+
+#[test]
+fn report_takes_the_same_samples() {
+    let Some(tools) = Tools::find() else {
+        return skip("report_takes_the_same_samples", "there is no perf");
+    };
+    let workloads = Workloads::build(tools.scratch.path());
+    let compare = |file: &str| {
+        let lines = LINES.iter().map(|words| {
+            let words = [words, &["-g", "none", "--no-children"][..]].concat();
+            compare_report(&tools, file, &words)
+        });
+        let counts = compare_counts(&tools, file);
+        let unsorted = compare_dump(&tools, file);
+        lines.chain([counts, unsorted]).flatten().collect()
+    };
+    let found = RECORDING.differences(&tools, &workloads, Tool::Perf, compare);
+    workloads.clean_up();
+    assert_alike(&found);
+}
+
+/// Records in the order of the file. Rounds are not called unhandled: docs/compatibility.md.
+fn compare_dump(tools: &Tools, file: &str) -> Option<String> {
+    let line = ["report", "-D", "--disable-order", "-i", file];
+    let [perf, rperf] = tools.outcomes(&line, b"");
+    let perf = perf.stdout.replace("_ROUND: unhandled!", "_ROUND");
+    let found = difference(&perf, &rperf.stdout)?;
+    Some(format!("{}\n{found}", line.join(" ")))
+}
+
+/// What `--threads` prints behind the tables.
+fn compare_counts(tools: &Tools, file: &str) -> Option<String> {
+    let line = ["report", "--stdio", "-T", "-i", file];
+    let [perf, rperf] = tools.outcomes(&line, b"");
+    let counts = |text: &str| {
+        let start = text.lines().skip_while(|line| !line.contains(" TID"));
+        start.collect::<Vec<_>>().join("\n")
+    };
+    let (perf, rperf) = (counts(&perf.stdout), counts(&rperf.stdout));
+    assert!(perf.lines().count() > 2, "perf counts no threads: {perf}");
+    let found = difference(&perf, &rperf)?;
+    Some(format!("{}\n{found}", line.join(" ")))
+}
