@@ -91,6 +91,9 @@ pub(crate) fn warn_of_cut(context: &Context, found: &StackSummary, events: &[Eve
             found.stacks,
             causes.join(", ")
         ));
+        if !found.marked {
+            context.note("hint: --mark-cut ends each of them in a frame that says why");
+        }
     }
     let copied = events
         .iter()

@@ -30,6 +30,7 @@ pub(crate) struct Symbols {
     servers: Option<Arc<dyn Servers>>,
     demangle: bool,
     demangle_kernel: bool,
+    mark_cut: bool,
 }
 
 impl Symbols {
@@ -52,6 +53,7 @@ impl Symbols {
             symfs: file("symfs")?,
             demangle: flag(matches, "demangle") != Some(false),
             demangle_kernel: flag(matches, "demangle-kernel") == Some(true),
+            mark_cut: flag(matches, "mark-cut") == Some(true),
         })
     }
 
@@ -68,7 +70,9 @@ impl Symbols {
             Some(_) => None,
             None => own_vdso(),
         };
-        Resolver::new(world, &DiskFiles, paths).with_vdso(vdso)
+        Resolver::new(world, &DiskFiles, paths)
+            .with_vdso(vdso)
+            .marking_cut_stacks(self.mark_cut)
     }
 
     /// The usual places, as far as nothing else was said. Below `--symfs` there is a cache of its own, as in perf.

@@ -142,6 +142,43 @@ fn stacks_that_were_cut_are_counted_by_cause() {
             .stderr
             .contains("record with --call-graph dwarf,1024");
         assert_eq!(hints, kind == "dwarf,512", "{}", script.stderr);
+        are_marked(&bench, &file, cause, found);
+    }
+}
+
+/// With `--mark-cut` as many stacks end in a frame with the cause as were counted.
+fn are_marked(bench: &Bench, file: &str, cause: &str, count: usize) {
+    let mark = format!("[stack cut{cause}]");
+    let line = ["script", "--no-inline", "--mark-cut", "-i", file];
+    let script = bench.rperf(&line);
+    let samples = read(&script.stdout);
+    let ends = |frames: &[&str]| frames.last().is_some_and(|frame| frame.contains(&mark));
+    let marked = samples.iter().filter(|sample| ends(&sample.frames));
+    assert_eq!(marked.count(), count, "{mark}");
+    for line in [
+        &[
+            "flamegraph",
+            "--folded",
+            "-o",
+            "-",
+            "--mark-cut",
+            "-i",
+            file,
+        ][..],
+        &["report", "--mark-cut", "-g", "caller", "-i", file],
+        &[
+            "data",
+            "convert",
+            "--to-folded",
+            "-",
+            "--mark-cut",
+            "-i",
+            file,
+        ],
+    ] {
+        let shown = bench.rperf(line);
+        assert_eq!(shown.status, 0, "{line:?} {shown:?}");
+        assert!(shown.stdout.contains(&mark), "{line:?}");
     }
 }
 

@@ -15,6 +15,7 @@ pub(crate) fn all() -> Vec<Arg> {
         demangle(),
         demangle_kernel(),
         inline(),
+        mark_cut(),
         debuginfod::option(),
         jobs::option(),
     ]
@@ -39,6 +40,11 @@ pub(crate) fn inline() -> Arg {
 
 pub(crate) fn kallsyms() -> Arg {
     value("kallsyms", "file").help("the kernel's list of symbols, for its names")
+}
+
+pub(crate) fn mark_cut() -> Arg {
+    switch("mark-cut")
+        .help("end unwound stacks that lack their outer frames in a frame that says why")
 }
 
 pub(crate) fn symfs() -> Arg {

@@ -200,7 +200,8 @@ impl Names for Recording<'_, '_> {
     }
 
     fn shares_its_place(&self, symbol: SymbolId) -> bool {
-        self.resolver.world().dso(symbol.dso).has_functions
+        let dso = self.resolver.world().dsos().get(symbol.dso.0 as usize);
+        dso.is_some_and(|dso| dso.has_functions)
     }
 
     fn line(&self, line: PayloadId) -> &str {

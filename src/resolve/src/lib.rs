@@ -8,6 +8,7 @@
 
 mod chain;
 mod code;
+mod cut;
 mod frame;
 mod inline;
 mod jit;

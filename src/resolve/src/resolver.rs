@@ -12,6 +12,7 @@ use rperf_wire::{CpuMode, U64s};
 
 use crate::chain::{self, Split};
 use crate::code::CodeOf;
+use crate::cut;
 use crate::frame::{Frame, Level, Place, SymbolId};
 use crate::inline::{Call, Inlines, Reading, SourceLine};
 use crate::made::Function;
@@ -42,6 +43,8 @@ pub struct Resolver<'w> {
 pub struct Known {
     paths: SearchPaths,
     vdso: Option<FileBytes>,
+    /// Marks at the ends of stacks that lack frames, if these are marked.
+    marks: Option<Box<Object>>,
     /// What debug information may take of memory.
     budget: Arc<Budget>,
     /// The mapping of the host's kernel, among the first so many mappings.
@@ -64,6 +67,7 @@ impl<'w> Resolver<'w> {
         let known = Known {
             paths,
             vdso: None,
+            marks: None,
             budget: Budget::new(Budget::DEFAULT_BYTES),
             kernel: None,
             mappings: 0,
@@ -99,6 +103,23 @@ impl<'w> Resolver<'w> {
         self
     }
 
+    /// Puts a frame with the cause at the outer end of each unwound stack that lacks frames, where `on`.
+    #[must_use]
+    pub fn marking_cut_stacks(mut self, on: bool) -> Self {
+        self.known.marks = on.then(|| Box::new(cut::object()));
+        self
+    }
+
+    /// Whether such stacks are marked.
+    pub(crate) fn marks_cut_stacks(&self) -> bool {
+        self.known.marks.is_some()
+    }
+
+    /// The callchain entry at the end of a stack that lacks frames, if such stacks are marked.
+    pub(crate) fn mark(&self, cause: Cause) -> Option<u64> {
+        self.marks_cut_stacks().then(|| cut::address(cause))
+    }
+
     /// The World that the frames' ids belong to.
     #[must_use]
     pub fn world(&self) -> &'w World {
@@ -113,10 +134,19 @@ impl<'w> Resolver<'w> {
     /// What is at `ip`, looked up in `mode` alone. Modes other than kernel and user of a machine know no mappings.
     #[must_use]
     pub fn locate(&self, at: Place, mode: CpuMode, ip: u64) -> Frame {
-        self.mapping(at, mode, ip)
-            .map_or(Frame::unknown(ip, mode.into()), |mapping| {
-                self.in_mapping(mapping, ip, mode.into())
-            })
+        match self.mapping(at, mode, ip) {
+            Some(mapping) => self.in_mapping(mapping, ip, mode.into()),
+            None => self.unmapped(mode, ip),
+        }
+    }
+
+    /// The frame at an address where nothing is mapped.
+    #[must_use]
+    pub fn unmapped(&self, mode: CpuMode, ip: u64) -> Frame {
+        let marks = self.known.marks.as_ref();
+        let mark = marks.filter(|_| mode == CpuMode::User);
+        mark.and_then(|marks| cut::frame(marks, ip))
+            .unwrap_or(Frame::unknown(ip, mode.into()))
     }
 
     /// What is mapped at `ip`, looked up in `mode` alone.
@@ -406,6 +436,9 @@ impl<'w> Resolver<'w> {
 
     /// The symbols of an object, read now if this is the first time that they are wanted.
     fn object(&self, dso: DsoId) -> Option<&Object> {
+        if dso == cut::MARKS {
+            return self.known.marks.as_deref();
+        }
         let place = self.known.objects.get(dso.0 as usize)?;
         Some(place.get_or_init(|| self.load(dso)))
     }

@@ -55,6 +55,8 @@ pub struct StackSummary {
     pub guessed: u64,
     /// Those that lack frames, by cause.
     pub cut: Vec<CutStacks>,
+    /// Whether these end in a frame that says so.
+    pub marked: bool,
 }
 
 /// Stacks that lack frames for one reason.
@@ -85,6 +87,7 @@ impl StackSummary {
     pub fn merge(&mut self, other: Self) {
         self.stacks += other.stacks;
         self.guessed += other.guessed;
+        self.marked |= other.marked;
         for cut in other.cut {
             match self.cut.iter_mut().find(|known| known.cause == cut.cause) {
                 Some(known) => known.stacks += cut.stacks,
@@ -156,6 +159,7 @@ impl<'r, 'w> UserStacks<'r, 'w> {
             stacks: self.found.stacks.load(Ordering::Relaxed),
             guessed: self.found.guessed.load(Ordering::Relaxed),
             cut: cut.collect(),
+            marked: self.resolver.marks_cut_stacks(),
         }
     }
 
@@ -170,7 +174,10 @@ impl<'r, 'w> UserStacks<'r, 'w> {
         if sample.wire.stack_user.is_none() {
             return self.without_copy(sample, limit, scratch);
         }
-        let has_user_frames = self.unwind(sample, limit, scratch);
+        if let Some(cause) = self.unwind(sample, limit, scratch) {
+            scratch.addresses.extend(self.resolver.mark(cause));
+        }
+        let has_user_frames = !scratch.addresses.is_empty();
         if !has_user_frames && recorded.len() <= limit {
             return None;
         }
@@ -203,29 +210,31 @@ impl<'r, 'w> UserStacks<'r, 'w> {
         Arch::of_task(&self.options.machine, abi)
     }
 
-    /// Puts the user frames of `sample` into the scratch; `false` where there are none.
-    fn unwind(&self, sample: &Sample<'_>, limit: usize, scratch: &mut StackScratch) -> bool {
+    /// Puts the user frames of `sample` into the scratch; says why some are missing, if so.
+    fn unwind(
+        &self,
+        sample: &Sample<'_>,
+        limit: usize,
+        scratch: &mut StackScratch,
+    ) -> Option<Cause> {
         scratch.addresses.clear();
         let (Some(registers), Some(stack)) = (&sample.wire.regs_user, &sample.wire.stack_user)
         else {
-            return false;
+            return None;
         };
         // Threads of the kernel have neither; and whose user space would it be with a guest?
         if registers.values.is_empty() || sample.machine() != Machine::Host {
-            return false;
+            return None;
         }
         self.found.stacks.fetch_add(1, Ordering::Relaxed);
         let Some(arch) = self.arch_of(registers.abi) else {
-            self.cut(Cause::UnknownArch, None);
-            return false;
+            return self.cut(Cause::UnknownArch, None);
         };
         let Some(registers) = Registers::of_sample(arch, registers) else {
-            self.cut(Cause::NoStack, None);
-            return false;
+            return self.cut(Cause::NoStack, None);
         };
         if stack.bytes.is_empty() {
-            self.cut(Cause::NoStack, None);
-            return false;
+            return self.cut(Cause::NoStack, None);
         }
         let snapshot = Snapshot {
             arch,
@@ -241,23 +250,25 @@ impl<'r, 'w> UserStacks<'r, 'w> {
         let outcome = scratch
             .unwinder
             .unwind(&snapshot, &space, limit, &mut scratch.addresses);
-        self.note(outcome);
-        !scratch.addresses.is_empty()
+        self.note(outcome)
     }
 
-    fn note(&self, outcome: Outcome) {
+    /// Counts a stack; says why frames are missing, if so.
+    fn note(&self, outcome: Outcome) -> Option<Cause> {
         if outcome.guessed > 0 {
             self.found.guessed.fetch_add(1, Ordering::Relaxed);
         }
-        if let Ending::Cut { cause, module } = outcome.ending {
-            self.cut(cause, module);
+        match outcome.ending {
+            Ending::Cut { cause, module } => self.cut(cause, module),
+            Ending::Complete | Ending::Limit => None,
         }
     }
 
-    fn cut(&self, cause: Cause, module: Option<ModuleId>) {
+    fn cut(&self, cause: Cause, module: Option<ModuleId>) -> Option<Cause> {
         let counts = self.found.cut.lock();
         let mut counts = counts.unwrap_or_else(PoisonError::into_inner);
         *counts.entry((cause, module)).or_default() += 1;
+        Some(cause)
     }
 }
 

@@ -101,6 +101,7 @@ fn folded(matches: &ArgMatches, context: &Context, target: &Target) -> Result<Ex
         "ignore-vmlinux",
         "demangle",
         "demangle-kernel",
+        "mark-cut",
     ] {
         match flag(matches, option) {
             Some(true) => words.push(format!("--{option}").into()),

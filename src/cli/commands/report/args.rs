@@ -177,6 +177,7 @@ fn rest() -> Vec<Arg> {
         not_yet("stdio-color", "the text has no colours"),
         choose::time(),
         names::inline(),
+        names::mark_cut(),
         not_yet("percent-type", "it is of annotated code"),
         switch("ns").help("print times to the nanosecond"),
         value("time-quantum", "time")

@@ -142,6 +142,7 @@ fn rest() -> Vec<Arg> {
         names::demangle_kernel(),
         choose::time().long_help(TIME),
         names::inline(),
+        names::mark_cut(),
         not_yet("guestmount", ""),
         not_yet("guestvmlinux", ""),
         not_yet("guestkallsyms", ""),

@@ -277,7 +277,8 @@ impl<'r, 'w> SampleText<'r, 'w> {
         out: &mut Vec<u8>,
     ) {
         let Some(mapping) = self.resolver.mapping(at, mode, ip) else {
-            return event.layout.frame(&Spot::unknown(ip), out);
+            let frame = self.resolver.unmapped(mode, ip);
+            return event.layout.frame(&self.spot(event, &frame), out);
         };
         let world = self.resolver.world();
         let mapped = world.mapping(mapping);
