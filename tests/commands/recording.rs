@@ -5,6 +5,9 @@ use rperf_testkit::Bytes;
 /// `PERF_SAMPLE_IP | TID | TIME | CALLCHAIN | PERIOD`.
 const SAMPLE_TYPE: u64 = 1 | 2 | 4 | 32 | 256;
 /// `sample_id_all`, bit 18 of the flags: every record ends with ids and time.
+const BRANCH_STACK: u64 = 1 << 11;
+/// `PERF_SAMPLE_BRANCH_ANY`.
+const ANY_BRANCH: u64 = 1 << 3;
 const SAMPLE_ID_ALL: u64 = 1 << 18;
 const MISC_KERNEL: u16 = 1;
 pub(super) const MISC_USER: u16 = 2;
@@ -14,6 +17,7 @@ pub(super) const MISC_EXEC: u16 = 1 << 13;
 /// Records of one event, cpu-clock with callchains.
 pub(super) struct Recording {
     records: Vec<u8>,
+    branches: bool,
 }
 
 /// One sample.
@@ -27,6 +31,15 @@ impl Recording {
     pub(super) fn new() -> Self {
         Self {
             records: Vec::new(),
+            branches: false,
+        }
+    }
+
+    /// One whose samples come with branches.
+    pub(super) fn with_branches() -> Self {
+        Self {
+            branches: true,
+            ..Self::new()
         }
     }
 
@@ -75,6 +88,11 @@ impl Recording {
 
     /// A sample of user space, or of the kernel where its first address is there.
     pub(super) fn sample(&mut self, sampled: Sampled<'_>) {
+        self.sample_behind(&[], sampled);
+    }
+
+    /// The same behind branches, the newest first: origin, target and flags of each.
+    pub(super) fn sample_behind(&mut self, branches: &[[u64; 3]], sampled: Sampled<'_>) {
         let ip = sampled
             .chain
             .iter()
@@ -97,6 +115,13 @@ impl Recording {
         for address in sampled.chain {
             body = body.u64(*address);
         }
+        if self.branches {
+            body = body.u64(branches.len() as u64);
+            body = branches
+                .iter()
+                .flatten()
+                .fold(body, |body, word| body.u64(*word));
+        }
         self.push(9, misc, body);
     }
 
@@ -107,10 +132,12 @@ impl Recording {
             .u32(128)
             .u64(0)
             .u64(250_000)
-            .u64(SAMPLE_TYPE)
+            .u64(SAMPLE_TYPE | if self.branches { BRANCH_STACK } else { 0 })
             .u64(0)
             .u64(SAMPLE_ID_ALL)
-            .raw([0; 80])
+            .raw([0; 24])
+            .u64(if self.branches { ANY_BRANCH } else { 0 })
+            .raw([0; 48])
             .done();
         let (attrs, data) = (104, 104 + 128 + 16);
         Bytes::new()

@@ -247,16 +247,75 @@ fn a_time_without_samples_is_an_error_that_names_the_options() {
 }
 
 #[test]
-fn forms_of_call_graphs_to_come_are_refused_by_name() {
-    let outcome = report(&recording(), &["-g", "branch"]);
-    assert_eq!(outcome.status, 129);
-    assert!(
-        outcome
-            .stderr
-            .contains("'branch' stacks are not supported yet"),
-        "{outcome:?}"
-    );
+fn branches_that_were_not_recorded_are_missed() {
+    let mut file = Recording::with_branches();
+    file.comm(0, (10, 10), "program", 0);
+    file.sample(Sampled {
+        ids: (10, 10),
+        time: 1_000,
+        chain: &[],
+    });
+    let outcome = report(&file.finish(), &["--branch-history"]);
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    let fixture = root().join("tests/fixtures/x86_64/precise.data");
+    let path = fixture.to_str().expect("a path of text");
+    let outcome = rperf(&["report", "--stdio", "-f", "--branch-history", "-i", path]).finish();
+    let outcome = outcome.expect("the binary starts");
+    let message = "--branch-history was given, but the samples have no branches\nhint: branches are recorded with 'record -b'\n";
+    assert_eq!((outcome.status, outcome.stderr.as_str()), (255, message));
     assert_eq!(outcome.stdout, "");
+}
+
+/// Callers that branches tell of stand there once, those behind them all; a loop is told once.
+#[test]
+fn chains_go_on_behind_their_branches() {
+    let (leaf, middle, main) = (0x40_0100, 0x40_1100, 0x40_2100);
+    let (foreseen, conditional, call) = (1 << 1, 1 << 20, 4 << 20);
+    let turn = |flags| [leaf + 0x40, leaf + 4, flags | conditional | 3 << 4];
+    let branches = [
+        turn(foreseen),
+        turn(foreseen),
+        turn(0),
+        [middle, leaf, foreseen | call],
+    ];
+    let mut file = Recording::with_branches();
+    file.comm(0, (10, 10), "program", 0);
+    file.mmap(10, (0x40_0000, 0x1_0000, 0), "/nonexistent/program", 0);
+    file.sample_behind(
+        &branches,
+        Sampled {
+            ids: (10, 10),
+            time: 1_000,
+            chain: &[USER, leaf + 8, middle + 5, main + 5],
+        },
+    );
+    let bytes = file.finish();
+    let words = ["-q", "--no-children", "-s", "comm", "--no-branch-stack"];
+    let lines = |more: &[&str]| {
+        let outcome = report(&bytes, &[&words[..], more].concat());
+        assert_eq!(outcome.status, 0, "{outcome:?}");
+        let lines = outcome.stdout.lines().skip(2);
+        let lines = lines.map(|line| line.trim_start_matches([' ', '|', '-']).to_owned());
+        lines.filter(|line| !line.is_empty()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        lines(&["-g", "callee,branch,address"]),
+        [
+            "0x400104", "0x400140", "0x400104", "0x400140", "0x400100", "0x401100", "0x400108",
+            "0x401105", "0x402105"
+        ]
+    );
+    assert_eq!(
+        lines(&["--branch-history", "-g", "callee"])[..6],
+        [
+            "0x400104 (COND_BWD)",
+            "0x400140 (cycles:3)",
+            "0x400104 (COND_BWD predicted:0.0%)",
+            "0x400140 (cycles:3 iter:1 avg_cycles:3)",
+            "0x400100 (CALL CROSS_4K)",
+            "0x401100",
+        ]
+    );
 }
 
 #[test]

@@ -41,6 +41,30 @@ const SPECIAL: &[(&str, &[&str])] = &[
     ),
     ("x86_64/branches", &["--no-branch-stack"]),
     (
+        "x86_64/branches",
+        &["--branch-history", "-s", "srcline,sym"],
+    ),
+    (
+        "x86_64/branches",
+        &["--branch-history", "--no-children", "-s", "sym"],
+    ),
+    (
+        "x86_64/branches",
+        &["--branch-history", "-g", "callee,0", "-s", "comm"],
+    ),
+    (
+        "x86_64/branches",
+        &[
+            "--branch-history",
+            "--max-stack",
+            "3",
+            "-g",
+            "flat,count",
+            "-s",
+            "comm",
+        ],
+    ),
+    (
         "x86_64/branches-flags",
         &["-b", "-s", "dso_from,cycles,sym"],
     ),

@@ -309,7 +309,7 @@ fn count(
         .symbols
         .resolver(context, replay.world(), data.features());
     let limit = unwinding_limit(data.described(), &mut options);
-    let source = Source {
+    let mut source = Source {
         groups: question
             .tables
             .iter()
@@ -319,6 +319,11 @@ fn count(
         payloads: &question.tracepoints.told(&resolver),
         ..source(data.described(), question.inlines)
     };
+    if question.plan.options.branch_chains {
+        let with_branches = data.events().iter().map(settings::has_branches);
+        let chains = source.callchains.iter_mut().zip(with_branches);
+        chains.for_each(|(has, branches)| *has |= branches);
+    }
     let naming = Naming::new(&options, &source, &resolver, threads);
     let select = question.select;
     let (folded, stacks) = fold(replay, (&naming, &resolver), limit, select, threads)?;

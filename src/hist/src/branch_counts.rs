@@ -57,28 +57,28 @@ const FURTHER: [&str; 8] = [
 ];
 
 impl BranchCounts {
-    /// Counts a branch, unless nothing is known of it.
-    pub(crate) fn add(&mut self, branch: &BranchEntry) {
+    /// Counts a branch that was taken so many times, unless nothing is known of it.
+    pub(crate) fn add(&mut self, branch: &BranchEntry, times: u64) {
         let field = |at: u32| (branch.flags >> at & 0xf) as usize;
         let kind = field(KIND_AT);
         if kind == UNKNOWN || branch.from == 0 {
             return;
         }
         match kind {
-            EXTENDED => self.further[field(FURTHER_AT)] += 1,
-            kind => self.kinds[kind] += 1,
+            EXTENDED => self.further[field(FURTHER_AT)] += times,
+            kind => self.kinds[kind] += times,
         }
         if kind == CONDITIONAL {
             match branch.to > branch.from {
-                true => self.forward += 1,
-                false => self.backward += 1,
+                true => self.forward += times,
+                false => self.backward += times,
             }
         }
         let crosses = |size: u64| branch.from / size != branch.to / size;
         if crosses(LARGE_PAGE) {
-            self.across_large_pages += 1;
+            self.across_large_pages += times;
         } else if crosses(PAGE) {
-            self.across_pages += 1;
+            self.across_pages += times;
         }
     }
 
@@ -101,6 +101,21 @@ impl BranchCounts {
     #[must_use]
     pub fn total(&self) -> u64 {
         self.kinds.iter().chain(&self.further).sum()
+    }
+
+    /// The words for what there is any of, in the order of call graphs; conditional branches go by their way.
+    pub(crate) fn words(&self) -> impl Iterator<Item = &'static str> {
+        let ways = [("COND_FWD", self.forward), ("COND_BWD", self.backward)];
+        let kinds = KINDS.into_iter().zip(self.kinds).enumerate();
+        let kinds = kinds.filter(|(kind, _)| *kind != CONDITIONAL);
+        let further = FURTHER.into_iter().zip(self.further);
+        let pages = [
+            ("CROSS_4K", self.across_pages),
+            ("CROSS_2M", self.across_large_pages),
+        ];
+        let all = ways.into_iter().chain(kinds.map(|(_, kind)| kind));
+        let all = all.chain(further).chain(pages);
+        all.filter(|(_, count)| *count > 0).map(|(word, _)| word)
     }
 
     /// What there is any of, in perf's words and order.
@@ -138,7 +153,7 @@ mod tests {
             branch(0, 0x1000, 6),
             branch(0x1000, 0x1000, 0),
         ] {
-            counts.add(&branch);
+            counts.add(&branch, 1);
         }
         let mut both = counts.clone();
         both.merge(&counts);

@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use rperf_replay::{CommId, DsoId, Epoch, Fold, Recent, Sample, World, hash};
 use rperf_wire::{BranchEntry, Endian, Misc};
 
+use crate::branch_chain;
 use crate::branch_counts::BranchCounts;
 use crate::facts::{self, RawFacts};
 use crate::histogram::Sum;
@@ -39,6 +40,8 @@ pub struct Samples<'n, 'w> {
     /// The last key without payload and callchain, and the place of its weight.
     last_short: Option<([u8; FIXED], usize)>,
     scratch: Vec<u8>,
+    /// A callchain with branches before it.
+    led: Vec<u8>,
     own: Part<'n, 'w>,
     /// Bytes of raw stacks that wait for names.
     room: usize,
@@ -90,6 +93,8 @@ struct Wanted {
     cpu: bool,
     payload: bool,
     chain: bool,
+    /// Branches before the callchain.
+    branches: bool,
 }
 
 impl Wanted {
@@ -104,6 +109,7 @@ impl Wanted {
                 .iter()
                 .any(|key| key.shows_payload() || key.shows_field()),
             chain: options.counted != Counted::Branches && options.reads_chains(),
+            branches: options.leads_with_branches(),
         }
     }
 }
@@ -128,6 +134,7 @@ impl<'n, 'w> Samples<'n, 'w> {
             last: None,
             last_short: None,
             scratch: Vec::new(),
+            led: Vec::new(),
             own: Part {
                 raw: RawStacks::default(),
                 namer,
@@ -197,7 +204,7 @@ impl<'n, 'w> Samples<'n, 'w> {
             return;
         };
         for branch in branches.iter() {
-            self.branch_counts.add(&branch);
+            self.branch_counts.add(&branch, 1);
             let hit = Hit {
                 ip: branch.to,
                 period: 1,
@@ -210,11 +217,18 @@ impl<'n, 'w> Samples<'n, 'w> {
     fn count(&mut self, world: &World, sample: &Sample<'_>, hit: Hit) {
         let payload = sample.wire.raw.filter(|_| self.wanted.payload);
         let chain = sample.wire.callchain.filter(|_| self.wanted.chain);
+        let mut chain = chain.map_or(&[][..], |chain| chain.as_bytes());
+        let mut led = std::mem::take(&mut self.led);
+        if self.wanted.branches {
+            led.clear();
+            branch_chain::write(sample.wire.branch_stack, chain, &mut led);
+            chain = &led;
+        }
         let key = RawKey {
             head: self.head(world, sample, hit.branch),
             ip: hit.ip,
             payload: payload.unwrap_or_default(),
-            chain: chain.map_or(&[], |chain| chain.as_bytes()),
+            chain,
         };
         let weight = Weight {
             period: hit.period,
@@ -226,6 +240,7 @@ impl<'n, 'w> Samples<'n, 'w> {
             },
         };
         self.add(&key, weight);
+        self.led = led;
     }
 
     /// Adds a sample to those of its key.

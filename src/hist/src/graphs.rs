@@ -93,6 +93,7 @@ impl<'a> Graphs<'a> {
             } else {
                 Siblings::ByWeight
             },
+            tells_branches: self.options.tells_branches && !listed,
             rank: |site| self.rank(site),
         };
         let (nodes, _) = builder.split(chains);
@@ -129,8 +130,12 @@ impl<'a> Graphs<'a> {
     }
 
     fn branch(&self, node: Node) -> Branch {
+        let mut frames = self.frames(&node.frames);
+        for (frame, marks) in frames.iter_mut().zip(&node.marks) {
+            *frame = format!("{frame}{}", marks.text()).into();
+        }
         Branch {
-            frames: self.frames(&node.frames),
+            frames,
             all: node.all,
             own: node.own,
             branches: node

@@ -30,6 +30,7 @@ use self::comm::Numberless;
 use self::field::TraceField;
 pub(crate) use crate::facts::Fact;
 use crate::facts::{Cacheline, FactsId};
+use crate::marks::Mark;
 use crate::names::Names;
 use crate::options::Counted;
 use crate::payloads::PayloadId;
@@ -272,6 +273,8 @@ pub(crate) struct Site {
     pub(crate) level: Option<Level>,
     /// Bytes of the mapping, where they are asked for.
     pub(crate) map_size: Option<u64>,
+    /// The end of a branch that it is.
+    pub(crate) mark: Option<Mark>,
 }
 
 /// Where in the source a frame is.

@@ -10,6 +10,7 @@
 //! **Invariants.** The result does not depend on the number of threads: rows are ordered by weights, names, addresses
 //! and the earliest sample, never by numbers given out on the way. Strings appear in [`Histogram`] alone.
 
+mod branch_chain;
 mod branch_counts;
 mod chains;
 mod codes;
@@ -23,6 +24,7 @@ mod hierarchy;
 mod histogram;
 mod keys;
 mod lines;
+mod marks;
 mod named;
 mod namer;
 mod names;

@@ -22,6 +22,8 @@ pub struct Options {
     pub graph: Option<GraphOptions>,
     /// Frames of a callchain that count, from the innermost.
     pub max_stack: usize,
+    /// Whether callchains begin with the branches that samples came with.
+    pub branch_chains: bool,
     /// Whether what no function is known of is left out, in callchains too.
     pub hide_unresolved: bool,
     /// Fits the functions of callchains that the key `parent` shows: of each chain the one nearest to where graphs begin.
@@ -57,6 +59,7 @@ impl Default for Options {
             order: Direction::default(),
             graph: None,
             max_stack: usize::MAX,
+            branch_chains: false,
             hide_unresolved: false,
             parent: None,
             exclude_other: false,
@@ -116,6 +119,8 @@ pub struct GraphOptions {
     pub by_address: bool,
     /// Whether calls from different lines of one function are.
     pub by_line: bool,
+    /// Whether frames that are ends of branches tell of them.
+    pub tells_branches: bool,
 }
 
 impl GraphOptions {
@@ -130,6 +135,11 @@ impl Options {
     #[must_use]
     pub fn reads_chains(&self) -> bool {
         self.keeps_chains() || self.parent.is_some() || self.ignore_callees.is_some()
+    }
+
+    /// Whether branches are frames of callchains.
+    pub(crate) fn leads_with_branches(&self) -> bool {
+        self.branch_chains && self.counted != Counted::Branches && self.reads_chains()
     }
 
     /// Whether they are shown, or count for rows of their own.

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::facts::{self, Facts, RawFacts, locate_anywhere};
 use crate::keys::{Line, Site};
+use crate::marks::Mark;
 use crate::options::Options;
 use crate::payloads::Payloads;
 use crate::select::{Choice, Select};
@@ -84,15 +85,20 @@ impl<'a, 'w> Sites<'a, 'w> {
         if inlines {
             self.resolver.expand(frame, &mut self.calls);
         } else {
-            let wanted = self.keys_show_lines || self.by_address || self.by_line;
             self.calls.push(Call {
                 frame: *frame,
-                place: wanted.then(|| self.resolver.source_line(frame)).flatten(),
+                place: self.place(frame),
             });
         }
         for call in &self.calls {
             site(self.caller(&call.frame, call.place));
         }
+    }
+
+    /// The line of a caller, if that is asked for.
+    fn place(&self, frame: &Frame) -> Option<SourceLine<'a>> {
+        let wanted = self.keys_show_lines || self.by_address || self.by_line;
+        wanted.then(|| self.resolver.source_line(frame)).flatten()
     }
 
     fn caller(&self, frame: &Frame, place: Option<SourceLine<'_>>) -> Site {
@@ -117,6 +123,7 @@ impl<'a, 'w> Sites<'a, 'w> {
             line: Line::None,
             level: frame.mapping.map(|_| frame.level),
             map_size: mapping.map(|mapping| mapping.end.wrapping_sub(mapping.start)),
+            mark: None,
         }
     }
 
@@ -217,6 +224,17 @@ impl Finder<'_, '_, '_> {
         // perf shows targets without a function by the address in the process.
         let site = self.sites.caller(&frame, None);
         (self.numbers.number(site), self.sites.choice(&frame))
+    }
+
+    /// The number of the site of one end of a branch; none where it is hidden.
+    pub(crate) fn end(&mut self, ip: u64, mark: Mark) -> Option<u32> {
+        let frame = locate_anywhere(self.sites.resolver, self.at, ip);
+        if self.sites.hides(&frame) {
+            return None;
+        }
+        let site = self.sites.caller(&frame, self.sites.place(&frame));
+        let mark = Some(mark);
+        Some(self.numbers.number(Site { mark, ..site }))
     }
 
     /// Appends the numbers of the sites of a frame to `frames`.

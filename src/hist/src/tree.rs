@@ -8,6 +8,7 @@ use std::cmp::Reverse;
 use rustc_hash::FxHashMap;
 
 use crate::histogram::Sum;
+use crate::marks::Marks;
 use crate::stacks::Layout;
 
 /// A branch: frames below each other without a fork, then the forks.
@@ -19,6 +20,8 @@ pub(crate) struct Node {
     pub(crate) all: Sum,
     /// Those of them that end here.
     pub(crate) own: Sum,
+    /// What each frame tells as the end of branches, if that is asked for.
+    pub(crate) marks: Vec<Marks>,
     /// Where it forks.
     pub(crate) nodes: Vec<Node>,
 }
@@ -64,6 +67,8 @@ pub(crate) struct Builder<'a, F> {
     pub(crate) alike: &'a [u32],
     pub(crate) least: Least,
     pub(crate) siblings: Siblings,
+    /// Whether frames tell of the branches that they are ends of.
+    pub(crate) tells_branches: bool,
     /// Ranks sites among siblings.
     pub(crate) rank: F,
 }
@@ -110,7 +115,11 @@ impl<K: Ord, F: Fn(u32) -> K> Builder<'_, F> {
     /// The branch of `group`, whose chains all go on with `site`.
     fn descend(&self, group: &mut [Chain], site: u32, all: Sum) -> Node {
         let mut frames = vec![site];
+        let mut marks = Vec::new();
         loop {
+            if self.tells_branches {
+                marks.push(self.marks(group));
+            }
             for chain in &mut *group {
                 chain.from += 1;
             }
@@ -124,6 +133,7 @@ impl<K: Ord, F: Fn(u32) -> K> Builder<'_, F> {
             frames,
             all,
             own,
+            marks,
             nodes,
         }
     }
@@ -138,10 +148,26 @@ impl<K: Ord, F: Fn(u32) -> K> Builder<'_, F> {
     }
 
     fn site(&self, chain: Chain) -> Option<u32> {
+        Some(self.alike[self.own_site(chain)? as usize])
+    }
+
+    fn own_site(&self, chain: Chain) -> Option<u32> {
         let stack = &self.layout.stacks[chain.stack as usize];
         let frames = self.layout.frames(stack);
-        let site = frames.get(chain.from as usize)?;
-        Some(self.alike[*site as usize])
+        frames.get(chain.from as usize).copied()
+    }
+
+    /// The ends of branches that the next frames are.
+    fn marks(&self, group: &[Chain]) -> Marks {
+        let mut marks = Marks::default();
+        for chain in group {
+            let site = self.own_site(*chain);
+            let mark = site.and_then(|site| self.layout.sites[site as usize].mark);
+            if let Some(mark) = mark {
+                marks.add(mark, self.sum(*chain).samples);
+            }
+        }
+        marks
     }
 
     fn sum(&self, chain: Chain) -> Sum {

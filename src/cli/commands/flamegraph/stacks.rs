@@ -186,6 +186,7 @@ impl Question {
                 min_percent: 0.0,
                 by_address: false,
                 by_line: false,
+                tells_branches: false,
             }),
             max_stack: self.max_stack.unwrap_or(usize::MAX),
             ..Options::default()

@@ -24,6 +24,7 @@ How call graphs are printed: any of these, separated by commas, in any order.
   caller, callee          from the outermost caller down, or from the sampled function up
   function                join calls from all places of a function
   address, srcline        tell calls apart by their address, or by their line in the source
+  branch                  begin chains with the branches that led to the sample
   percent, period, count  mark branches with their share, their events or their samples";
 
 const KEYS_HELP: &str = "\
@@ -148,7 +149,7 @@ fn code() -> Vec<Arg> {
         switch("branch-stack").short('b').help(
             "show the branches that samples came with (the default where there are any)",
         ),
-        not_yet("branch-history", ""),
+        switch("branch-history").help("call graphs of the branches that led to each sample, told of at both ends"),
         not_yet("objdump", ""),
         names::demangle(),
         names::demangle_kernel(),

@@ -26,6 +26,10 @@ pub(super) struct CallGraph {
     pub(super) by_address: bool,
     /// Whether calls from different lines are.
     pub(super) by_line: bool,
+    /// Whether chains begin with branches.
+    pub(super) branches: bool,
+    /// Whether these are told of: `--branch-history`.
+    pub(super) history: bool,
     pub(super) min_percent: f64,
     /// Most branches of one fork.
     pub(super) limit: Option<NonZeroUsize>,
@@ -42,6 +46,8 @@ impl Default for CallGraph {
             value: BranchValue::default(),
             by_address: false,
             by_line: false,
+            branches: false,
+            history: false,
             min_percent: THRESHOLD,
             limit: None,
             order: None,
@@ -66,6 +72,13 @@ impl CallGraph {
         }
         if place("percent-limit") > place("call-graph") {
             graph.min_percent = limit.unwrap_or(graph.min_percent);
+        }
+        if flag(matches, "branch-history") == Some(true) {
+            graph.branches = true;
+            graph.history = true;
+            graph.shown = true;
+            graph.demanded = true;
+            (graph.by_address, graph.by_line) = (true, false);
         }
         if flag(matches, "inverted") == Some(true) {
             graph.order = Some(Direction::Caller);
@@ -135,7 +148,7 @@ impl CallGraph {
                 self.by_line = key == CallKey::Line;
             }
             Word::Value(value) => self.value = value,
-            Word::ToCome(reason) => return Err(CliError::usage(reason)),
+            Word::Branches => self.branches = true,
         }
         Ok(())
     }
@@ -180,7 +193,7 @@ enum Word {
     Order(Direction),
     By(CallKey),
     Value(BranchValue),
-    ToCome(&'static str),
+    Branches,
 }
 
 const WORDS: &[(&str, Word)] = &[
@@ -194,10 +207,7 @@ const WORDS: &[(&str, Word)] = &[
     ("function", Word::By(CallKey::Function)),
     ("address", Word::By(CallKey::Address)),
     ("srcline", Word::By(CallKey::Line)),
-    (
-        "branch",
-        Word::ToCome("call graphs of 'branch' stacks are not supported yet"),
-    ),
+    ("branch", Word::Branches),
     ("percent", Word::Value(BranchValue::Percent)),
     ("period", Word::Value(BranchValue::Period)),
     ("count", Word::Value(BranchValue::Count)),
@@ -206,7 +216,7 @@ const WORDS: &[(&str, Word)] = &[
 fn unknown(word: &str) -> CliError {
     CliError::usage(format!("unknown call graph option '{word}'")).hint(
         "give graph, fractal, flat, folded or none, a threshold in percent and a limit, caller or callee, function, \
-         address or srcline, percent, period or count, separated by commas",
+         address or srcline, branch, percent, period or count, separated by commas",
     )
 }
 
@@ -257,14 +267,12 @@ mod tests {
         let by_line = parse("address,srcline").expect("both are known");
         assert!(by_line.by_line && !by_line.by_address);
         assert!(parse("f").is_ok_and(|graph| graph.form == GraphForm::Flat));
+        assert!(parse("b").is_ok_and(|graph| graph.branches && !graph.history));
         assert!(parse("p").is_ok_and(|graph| graph.value == BranchValue::Percent));
     }
 
     #[test]
-    fn what_is_not_built_and_what_is_not_known_are_refused() {
-        assert!(
-            parse("branch").is_err_and(|text| text.contains("'branch' stacks are not supported"))
-        );
+    fn what_is_not_known_is_refused() {
         assert!(parse("upwards").is_err_and(|text| text.contains("'upwards'")));
         assert!(parse("0.5,3,7").is_err_and(|text| text.contains("'7'")));
         assert!(parse("101").is_err());

@@ -26,6 +26,9 @@ const MAX_STACK: usize = 127;
 /// What the key `parent` shows where nothing is said: system calls and page faults.
 const PARENT: &str = "^sys_|^do_page_fault";
 
+/// The rows of `--branch-history` where nothing else is said.
+const HISTORY_KEYS: &str = "srcline,symbol,dso";
+
 /// The settings of one run.
 pub(super) struct Settings {
     columns: Columns,
@@ -135,21 +138,32 @@ impl Settings {
         };
         let has_callchains = events.iter().any(has_callchain);
         let lacks_callchains = !has_callchains && !recording.is_pipe;
-        if self.graph.demanded && lacks_callchains {
-            return Err(no_callchains("-g was given"));
+        let history = self.graph.history && events.iter().any(has_branches);
+        if self.graph.demanded && lacks_callchains && !history {
+            return Err(match self.graph.history {
+                true => no_branches(),
+                false => no_callchains("-g was given"),
+            });
         }
-        let counted = self.mode.counted(recording)?;
+        let counted = match self.graph.history {
+            true => Counted::Samples,
+            false => self.mode.counted(recording)?,
+        };
         let callchains = has_callchains && counted != Counted::Branches;
         // perf decides on this before the events of a pipe have come, and leaves callers out then.
         let wants_children = self.children.unwrap_or(!recording.is_pipe) && callchains;
         let children = wants_children && !self.layout.hierarchy;
-        let caller_first = wants_children || (recording.is_pipe && self.children.is_none());
+        let by_default = recording.is_pipe || history;
+        let caller_first = wants_children || (by_default && self.children.is_none());
         let order = if caller_first {
             Direction::Caller
         } else {
             Direction::Callee
         };
-        let usual = usual_keys(counted, recording, self.raw_trace);
+        let usual = match self.graph.history {
+            true => HISTORY_KEYS,
+            false => usual_keys(counted, recording, self.raw_trace),
+        };
         let Resolved {
             columns,
             order_by,
@@ -172,13 +186,15 @@ impl Settings {
             order_by,
             children,
             order: self.graph.order.unwrap_or(order),
-            graph: (self.graph.shown && callchains).then_some(GraphOptions {
+            graph: (self.graph.shown && (callchains || history)).then_some(GraphOptions {
                 form: self.graph.form,
                 min_percent: self.graph.min_percent,
                 by_address: self.graph.by_address,
                 by_line: self.graph.by_line,
+                tells_branches: history,
             }),
             max_stack: self.max_stack,
+            branch_chains: self.graph.branches,
             hide_unresolved: self.hide_unresolved,
             parent,
             exclude_other: self.exclude_other,
@@ -237,6 +253,17 @@ pub(super) struct Plan {
     pub(super) costs_by: Option<String>,
     /// Columns that are left out because they have one value, and that value.
     pub(super) values: Vec<(&'static str, String)>,
+}
+
+/// Whether samples of an event come with branches.
+pub(super) fn has_branches(event: &EventDesc) -> bool {
+    let sample_type = event.attr.sample_type;
+    sample_type.contains(SampleType::BRANCH_STACK)
+}
+
+fn no_branches() -> CliError {
+    let message = "--branch-history was given, but the samples have no branches";
+    CliError::message(255, message).hint("branches are recorded with 'record -b'")
 }
 
 /// The regular expression of an option.

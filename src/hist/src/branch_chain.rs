@@ -1,0 +1,210 @@
+//! Branches as frames: callchains that begin with the branches that led to their samples.
+
+use rperf_wire::{BranchEntry, BranchStack, Endian, U64s};
+
+use crate::marks::Mark;
+use crate::options::Direction;
+
+/// The most that perf takes for branches of hardware.
+const MOST: usize = 127;
+
+/// Bytes that a call takes at most: a return address lies no farther behind the call.
+const CALL: u64 = 8;
+
+/// Values from here on are no addresses but markers (`PERF_CONTEXT_MAX`).
+const MARKERS: u64 = (-4095_i64).cast_unsigned();
+
+/// A branch on the way to a sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Step {
+    branch: BranchEntry,
+    /// Passes through a loop that were taken out behind it, and the cycles of the last.
+    passes: u32,
+    cycles: u64,
+}
+
+/// Writes branches, and the callchain behind them, for [`split`].
+pub(crate) fn write(branches: Option<BranchStack<'_>>, chain: &[u8], out: &mut Vec<u8>) {
+    let count = branches.map_or(0, |branches| branches.len() as u64);
+    out.extend_from_slice(&count.to_le_bytes());
+    for branch in branches.iter().flat_map(BranchStack::iter) {
+        for word in [branch.from, branch.to, branch.flags] {
+            out.extend_from_slice(&word.to_le_bytes());
+        }
+    }
+    out.extend_from_slice(chain);
+}
+
+/// The branches, newest first, and the callchain.
+pub(crate) fn split(bytes: &[u8]) -> (Vec<BranchEntry>, &[u8]) {
+    let Some((count, rest)) = bytes.split_at_checked(8) else {
+        return (Vec::new(), bytes);
+    };
+    let count = U64s::new(count, Endian::Little).get(0).unwrap_or_default();
+    let size = usize::try_from(count)
+        .ok()
+        .and_then(|count| count.checked_mul(24));
+    let Some((branches, chain)) = size.and_then(|size| rest.split_at_checked(size)) else {
+        return (Vec::new(), rest);
+    };
+    let words = U64s::new(branches, Endian::Little);
+    let word = |at| words.get(at).unwrap_or_default();
+    let branch = |at: usize| BranchEntry {
+        from: word(at * 3),
+        to: word(at * 3 + 1),
+        flags: word(at * 3 + 2),
+    };
+    let branches = (0..words.len() / 3).map(branch).collect();
+    (branches, chain)
+}
+
+/// The steps of `branches` in the order of call graphs, at most so many, without what is passed through again and again.
+pub(crate) fn steps(branches: &[BranchEntry], order: Direction, most: usize) -> Vec<Step> {
+    if branches.len() > MOST {
+        return Vec::new();
+    }
+    let step = |branch: &BranchEntry| Step {
+        branch: *branch,
+        passes: 0,
+        cycles: 0,
+    };
+    let mut steps: Vec<Step> = match order {
+        Direction::Callee => branches.iter().take(most).map(step).collect(),
+        Direction::Caller => branches.iter().rev().take(most).map(step).collect(),
+    };
+    remove_loops(&mut steps);
+    steps
+}
+
+impl Step {
+    /// Its frames: where it went, and where it came from.
+    pub(crate) fn frames(&self) -> [(u64, Mark); 2] {
+        let BranchEntry { from, to, flags } = self.branch;
+        let origin = Mark::From {
+            cycles: cycles(flags),
+            passes: self.passes,
+            loop_cycles: self.cycles,
+        };
+        [(to, Mark::To { from, to, flags }), (from, origin)]
+    }
+}
+
+/// Cycles since the branch before.
+fn cycles(flags: u64) -> u64 {
+    flags >> 4 & 0xffff
+}
+
+/// How many entries of `chain` the newest branches tell of: those that are their calls' return addresses.
+pub(crate) fn overlap(branches: &[BranchEntry], most: usize, chain: U64s<'_>) -> usize {
+    let mut covered = 0;
+    for branch in branches.iter().take(most.min(MOST)) {
+        let Some(entry) = chain.get(covered) else {
+            break;
+        };
+        let returns = branch.from < entry && branch.from >= entry.saturating_sub(CALL);
+        if entry >= MARKERS || returns {
+            covered += 1;
+        }
+    }
+    // What stands behind a marker is told of by it.
+    let entries = (0..covered).filter_map(|at| chain.get(at));
+    entries.filter(|entry| *entry < MARKERS).count()
+}
+
+/// Places for origins of branches. There is one branch to a place, as in perf: a loop that begins with one that came
+/// too late is not seen.
+const PLACES: usize = 127;
+
+fn place(from: u64) -> usize {
+    // 2^64 divided by the square of the golden ratio, the kernel's multiplier for hashes; the 7 highest bits count.
+    (from.wrapping_mul(0x61c8_8646_80b5_83eb) >> 57) as usize % PLACES
+}
+
+/// Takes out what is a repetition of what stands right before it.
+fn remove_loops(steps: &mut Vec<Step>) {
+    let mut first = [None; PLACES];
+    let mut at = 0;
+    while let Some(step) = steps.get(at) {
+        let from = step.branch.from;
+        let known = &mut first[place(from)];
+        let start = *known.get_or_insert(at);
+        if start < at && steps[start].branch.from == from {
+            let pairs = steps[start..at].iter().zip(&steps[at..]);
+            let is_loop = pairs
+                .into_iter()
+                .all(|(one, other)| one.branch.from == other.branch.from);
+            if is_loop {
+                let end = (at + at - start).min(steps.len());
+                let body = steps.drain(at..end);
+                let cycles = body.map(|step| cycles(step.branch.flags)).sum();
+                if let Some(next) = steps.get_mut(at) {
+                    next.passes += 1;
+                    next.cycles = cycles;
+                }
+            }
+        }
+        at += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn branch(from: u64) -> BranchEntry {
+        BranchEntry {
+            from,
+            to: from + 1,
+            flags: 3 << 4,
+        }
+    }
+
+    #[test]
+    fn what_repeats_is_told_once() {
+        let branches = [9, 1, 2, 1, 2, 1, 2, 7].map(branch);
+        let shown = |order, most| {
+            let steps = steps(&branches, order, most);
+            let step = |step: &Step| (step.branch.from, step.passes, step.cycles);
+            steps.iter().map(step).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            shown(Direction::Callee, 100),
+            [
+                (9, 0, 0),
+                (1, 0, 0),
+                (2, 0, 0),
+                (1, 1, 6),
+                (2, 0, 0),
+                (7, 0, 0)
+            ]
+        );
+        assert_eq!(shown(Direction::Caller, 2), [(7, 0, 0), (2, 0, 0)]);
+    }
+
+    #[test]
+    fn bytes_come_apart_again() {
+        let mut bytes = Vec::new();
+        write(None, &[1, 2], &mut bytes);
+        assert_eq!(split(&bytes), (Vec::new(), &[1, 2][..]));
+        let mut bytes = 1u64.to_le_bytes().to_vec();
+        for word in [10u64, 11, 0x30] {
+            bytes.extend(word.to_le_bytes());
+        }
+        bytes.push(7);
+        assert_eq!(split(&bytes), (vec![branch(10)], &[7][..]));
+        for cut in 0..bytes.len() {
+            let _ = split(&bytes[..cut]);
+        }
+    }
+
+    #[test]
+    fn callers_that_branches_tell_of_are_left_out() {
+        let words = [MARKERS, 0x1005, 0x2005, 0x3005];
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let chain = U64s::new(&bytes, Endian::Little);
+        let branches = [0x500, 0x1000, 0x2000, 0x600].map(branch);
+        assert_eq!(overlap(&branches, 100, chain), 2);
+        assert_eq!(overlap(&branches, 2, chain), 1);
+        assert_eq!(overlap(&[], 100, chain), 0);
+    }
+}

@@ -1,0 +1,158 @@
+//! What is told behind the ends of branches in call graphs.
+
+use std::fmt::Write as _;
+
+use rperf_wire::BranchEntry;
+
+use crate::branch_counts::BranchCounts;
+
+/// What makes a frame the end of a branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Mark {
+    /// Where it went: the words of [`BranchEntry`].
+    To { from: u64, to: u64, flags: u64 },
+    /// Where it came from.
+    From {
+        /// Since the branch before.
+        cycles: u64,
+        /// Passes through a loop that are not shown, and the cycles of the last.
+        passes: u32,
+        loop_cycles: u64,
+    },
+}
+
+/// The marks of all samples at one frame of a call graph.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Marks {
+    /// Samples that have one here.
+    count: u64,
+    is_target: bool,
+    predicted: u64,
+    aborted: u64,
+    kinds: BranchCounts,
+    cycles: u64,
+    passes: u64,
+    loop_cycles: u64,
+}
+
+/// Bits of a branch's flags.
+const PREDICTED: u64 = 1 << 1;
+const ABORTED: u64 = 1 << 3;
+
+impl Marks {
+    /// Adds that of so many samples.
+    pub(crate) fn add(&mut self, mark: Mark, samples: u64) {
+        self.count += samples;
+        match mark {
+            Mark::To { from, to, flags } => {
+                self.is_target = true;
+                let has = |bit| if flags & bit == 0 { 0 } else { samples };
+                self.predicted += has(PREDICTED);
+                self.aborted += has(ABORTED);
+                self.kinds.add(&BranchEntry { from, to, flags }, samples);
+            }
+            Mark::From {
+                cycles,
+                passes,
+                loop_cycles,
+            } => {
+                self.is_target = false;
+                self.cycles += cycles * samples;
+                self.passes += u64::from(passes) * samples;
+                self.loop_cycles += loop_cycles * samples;
+            }
+        }
+    }
+
+    /// What stands behind the frame, a blank first.
+    pub(crate) fn text(&self) -> String {
+        if self.count == 0 {
+            return " (calltrace)".to_owned();
+        }
+        let words = match self.is_target {
+            true => self.of_target(),
+            false => self.of_origin(),
+        };
+        match words.as_str() {
+            "" => words,
+            words => format!(" ({})", words.trim_start()),
+        }
+    }
+
+    fn of_target(&self) -> String {
+        let share = |count: u64| count as f64 * 100.0 / self.count as f64;
+        let mut words = String::new();
+        for word in self.kinds.words() {
+            let _ = write!(words, " {word}");
+        }
+        if self.predicted < self.count {
+            let _ = write!(words, " predicted:{:.1}%", share(self.predicted));
+        }
+        if share(self.aborted) >= 0.1 {
+            let _ = write!(words, " abort:{:.1}%", share(self.aborted));
+        }
+        words
+    }
+
+    fn of_origin(&self) -> String {
+        let mut words = String::new();
+        let cycles = self.cycles / self.count;
+        if cycles > 0 {
+            let _ = write!(words, " cycles:{cycles}");
+        }
+        let passes = self.passes / self.count;
+        if passes > 0 {
+            let each = self.loop_cycles / self.passes;
+            let _ = write!(words, " iter:{passes} avg_cycles:{each}");
+        }
+        words
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(marks: &[(Mark, u64)]) -> String {
+        let mut sum = Marks::default();
+        marks
+            .iter()
+            .for_each(|(mark, samples)| sum.add(*mark, *samples));
+        sum.text()
+    }
+
+    fn to(flags: u64) -> Mark {
+        Mark::To {
+            from: 0x1000,
+            to: 0x1010,
+            flags,
+        }
+    }
+
+    #[test]
+    fn targets_tell_their_kinds_and_what_was_not_foreseen() {
+        let (conditional, call) = (1 << 20, 4 << 20);
+        assert_eq!(text(&[]), " (calltrace)");
+        assert_eq!(text(&[(to(PREDICTED), 3)]), "");
+        assert_eq!(
+            text(&[(to(PREDICTED | conditional), 3), (to(call), 1)]),
+            " (COND_FWD CALL predicted:75.0%)"
+        );
+        assert_eq!(
+            text(&[(to(PREDICTED | ABORTED), 1), (to(PREDICTED), 1)]),
+            " (abort:50.0%)"
+        );
+    }
+
+    #[test]
+    fn origins_tell_their_cycles_and_loops() {
+        let from = |cycles, passes| Mark::From {
+            cycles,
+            passes,
+            loop_cycles: u64::from(passes) * 7,
+        };
+        assert_eq!(text(&[(from(0, 0), 5)]), "");
+        assert_eq!(text(&[(from(3, 0), 1), (from(6, 0), 1)]), " (cycles:4)");
+        assert_eq!(text(&[(from(9, 2), 3)]), " (cycles:9 iter:2 avg_cycles:7)");
+    }
+}
