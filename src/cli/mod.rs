@@ -20,6 +20,7 @@ mod header;
 mod help;
 mod input;
 mod jobs;
+mod live;
 mod options;
 mod output;
 mod pager;

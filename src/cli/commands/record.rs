@@ -2,20 +2,15 @@
 
 mod args;
 mod call_graph;
-mod cgroups;
 mod details;
-mod events;
-mod explain;
 mod masks;
 mod output;
 mod rate;
 mod request;
 mod ring_size;
 mod rotation;
-mod said;
 mod summary;
 mod timing;
-mod user;
 
 use std::path::Path;
 
@@ -27,6 +22,7 @@ use rperf_sys::Ended;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit};
 use crate::cli::files::DiskFiles;
+use crate::cli::live::{events, explain, said};
 use crate::cli::options::flag;
 
 pub(super) use self::args::command;
@@ -40,7 +36,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     }
     let mut said = said::Said::new(context, matches);
     let recorded = rperf_session::record(&request, &Elf, &mut said);
-    let recorded = recorded.map_err(|error| explain::explain(context, &request, error))?;
+    let recorded = recorded
+        .map_err(|error| explain::explain(context, &events::names(&request.events), error))?;
     summary::print(context, &request, &recorded);
     Ok(match (recorded.signal, recorded.ended) {
         (Some(signal), _) | (None, Some(Ended::Signaled(signal))) => Exit::Signal(signal),

@@ -1,12 +1,12 @@
 //! The options of `record`, in perf's order; those still to come are refused by name.
 
-use std::ffi::OsString;
 use std::path::Path;
 
 use clap::{Arg, ArgMatches, Command};
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::cli::live::workload;
 use crate::cli::options::{
     attached, counter, flag, list, not_yet, number, number_list, short_switch, switch, value,
 };
@@ -54,7 +54,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         .args(samples())
         .args(kinds())
         .args(output())
-        .arg(workload())
+        .arg(workload::words())
 }
 
 /// Events, targets, rate, buffers, call graphs.
@@ -222,14 +222,6 @@ fn output() -> Vec<Arg> {
         not_yet("threads", ""),
         not_yet("off-cpu", ""),
     ]
-}
-
-fn workload() -> Arg {
-    Arg::new("workload")
-        .num_args(0..)
-        .trailing_var_arg(true)
-        .allow_hyphen_values(true)
-        .value_parser(clap::value_parser!(OsString))
 }
 
 /// `-g dwarf` was the way to ask for DWARF stacks once; now `dwarf` would be the workload. Stops unless there is a

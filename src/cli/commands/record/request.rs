@@ -1,24 +1,19 @@
 //! From options to the recording they describe.
 
-use std::ffi::OsString;
-use std::io;
-
 use clap::ArgMatches;
 use rperf_events::{EventSpec, Group, default_event};
 use rperf_session::{Request, Synthesized, Target, may_profile_kernel};
-use rperf_sys::{CpuList, Program, Sysctl};
+use rperf_sys::{Program, Sysctl};
 
 use super::call_graph::Chains;
 use super::details::details;
-use super::{cgroups, events, explain, output, rate, ring_size, rotation, timing, user};
+use super::{output, rate, ring_size, rotation, timing};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::cli::live::{PROC, cgroups, events, explain, target, workload};
 use crate::cli::options::flag;
 use crate::cli::pmus::MachinePmus;
 use crate::cli::tracefs::MachineTracepoints;
-
-/// Where the kernel's file systems are mounted.
-pub(super) const PROC: &str = "/proc";
 
 /// What the command line asks for; says on stderr what it decides itself.
 pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, CliError> {
@@ -28,8 +23,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, 
     let sampling = rate::sampling(matches, context, &sysctl)?;
     let ring_pages = ring_size::pages(matches, context)?;
     say_what_is_otherwise(matches, context);
-    let has_workload = matches.contains_id("workload");
-    let target = target(matches, context, has_workload)?;
+    let target = target::target(matches, context, "recording")?;
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let pmus = MachinePmus::find(context);
     let events = match events::events(matches, context, &pmus, &machine)? {
@@ -174,88 +168,13 @@ fn usual_event(context: &Context, target: &Target) -> EventSpec {
     default_event(allowed)
 }
 
-/// The program to run, found before anything is opened or written.
+/// The program to run.
 fn workload(
     matches: &ArgMatches,
     context: &Context,
     events: &[EventSpec],
 ) -> Result<Option<Program>, CliError> {
-    let words: Vec<OsString> = matches
-        .get_many("workload")
-        .into_iter()
-        .flatten()
-        .cloned()
-        .collect();
-    let Some(word) = words
-        .first()
-        .map(|word| word.to_string_lossy().into_owned())
-    else {
-        return Ok(None);
-    };
-    let found = Program::find(words, context.var("PATH").as_deref());
-    let missing = |cause: io::Error| {
-        let names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
-        explain::workload(&names.join(","), &word, &cause)
-    };
-    found.map(Some).map_err(missing)
-}
-
-fn target(matches: &ArgMatches, context: &Context, workload: bool) -> Result<Target, CliError> {
-    let text = |id: &str| matches.get_one::<String>(id).map(String::as_str);
-    let all = flag(matches, "all-cpus") == Some(true);
-    let cpus = text("cpu").map(CpuList::parse).transpose();
-    let cpus = cpus.map_err(|error| CliError::usage(format!("-C: {error}")))?;
-    let (pids, tids) = (text("pid"), text("tid"));
-    if let Some(list) = pids.or(tids) {
-        let overridden = [("CPU", cpus.is_some()), ("SYSTEM", all)];
-        for (name, _) in overridden.iter().filter(|(_, given)| *given) {
-            context.warn(format_args!("PID/TID switch overriding {name}"));
-        }
-        if pids.is_some() && tids.is_some() {
-            context.warn("PID switch overriding TID");
-        }
-        let ids = ids(list)?;
-        return Ok(if pids.is_some() {
-            Target::Processes(ids)
-        } else {
-            Target::Threads(ids)
-        });
-    }
-    if let Some(name) = text("uid") {
-        if all || cpus.is_some() {
-            context.warn("UID switch overriding SYSTEM and CPU");
-        }
-        return Ok(Target::User(user::user(name)?));
-    }
-    if all || cpus.is_some() {
-        return Ok(Target::Cpus(cpus));
-    }
-    if workload {
-        return Ok(Target::Workload);
-    }
-    context.note("no workload and no target: recording the whole system until Ctrl-C");
-    Ok(Target::Cpus(None))
-}
-
-fn ids(list: &str) -> Result<Vec<u32>, CliError> {
-    let id = |word: &str| {
-        let number = word.trim().parse::<u32>().ok();
-        number
-            .filter(|id| i32::try_from(*id).is_ok_and(|id| id > 0))
-            .ok_or_else(|| CliError::usage(format!("'{word}' is no process or thread id")))
-    };
-    list.split(',').map(id).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ids_are_positive_numbers_with_blanks_around() {
-        assert_eq!(ids("1, 2,3").ok(), Some(vec![1, 2, 3]));
-        for bad in ["", "0", "-1", "1,,2", "x", "4294967295"] {
-            assert!(ids(bad).is_err(), "{bad}");
-        }
-    }
+    let missing =
+        |(word, cause): (String, _)| explain::workload(&events::names(events), &word, &cause);
+    workload::find(matches, context).map_err(missing)
 }

@@ -2,10 +2,10 @@
 
 use std::io;
 
-use rperf_session::{Error, Request};
+use rperf_session::Error;
 use rperf_sys::Proc;
 
-use super::request::PROC;
+use super::PROC;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 
@@ -17,8 +17,8 @@ const CAPABILITIES: &str = "CAP_PERFMON: setcap cap_perfmon,cap_sys_ptrace,cap_s
 /// The setting that says who may observe what.
 const PARANOID: &str = "kernel.perf_event_paranoid";
 
-/// Puts a session's error into words.
-pub(super) fn explain(context: &Context, request: &Request, error: Error) -> CliError {
+/// Puts a session's error into words; `events` are the names of those asked for.
+pub(crate) fn explain(context: &Context, events: &str, error: Error) -> CliError {
     match error {
         Error::NoSuchTask(id) => no_such_task(id),
         Error::NoSuchCpu { missing, online } => CliError::message(
@@ -55,14 +55,7 @@ pub(super) fn explain(context: &Context, request: &Request, error: Error) -> Cli
             "Couldn't create thread/CPU maps: No such process",
         )
         .detail(format!("user {user} has no processes that can be seen")),
-        Error::Workload { program, cause } => {
-            let names: Vec<&str> = request
-                .events
-                .iter()
-                .map(|event| event.name.as_str())
-                .collect();
-            workload(&names.join(","), &program.to_string_lossy(), &cause)
-        }
+        Error::Workload { program, cause } => workload(events, &program.to_string_lossy(), &cause),
         Error::Output { path, cause } => {
             let cause = reason(&cause);
             CliError::message(
@@ -104,13 +97,13 @@ pub(super) fn explain(context: &Context, request: &Request, error: Error) -> Cli
 }
 
 /// What is said when only user space is recorded.
-pub(super) fn user_only_note(paranoid: Option<i64>) -> String {
+pub(crate) fn user_only_note(paranoid: Option<i64>) -> String {
     let level = paranoid.map_or(String::new(), |level| format!(" ({PARANOID} is {level})"));
     format!("the kernel may not be profiled by this user{level}: recording user space only")
 }
 
 /// The workload can't be run.
-pub(super) fn workload(events: &str, word: &str, cause: &io::Error) -> CliError {
+pub(crate) fn workload(events: &str, word: &str, cause: &io::Error) -> CliError {
     let cause = match cause.kind() {
         io::ErrorKind::NotFound => "No such file or directory".to_owned(),
         io::ErrorKind::PermissionDenied => "Permission denied".to_owned(),

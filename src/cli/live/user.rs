@@ -10,7 +10,7 @@ const NO_USER: u8 = 234;
 const PASSWD: &str = "/etc/passwd";
 
 /// The number of a user.
-pub(super) fn user(word: &str) -> Result<u32, CliError> {
+pub(crate) fn user(word: &str) -> Result<u32, CliError> {
     let passwd = fs::read_to_string(PASSWD).unwrap_or_default();
     lookup(&passwd, word)
         .or_else(|| word.parse().ok())

@@ -6,7 +6,7 @@ use rperf_session::Target;
 use crate::cli::error::CliError;
 
 /// A cgroup for each event in order; one name alone is for all events, and an empty one for none.
-pub(super) fn cgroups(
+pub(crate) fn cgroups(
     matches: &ArgMatches,
     target: &Target,
     events: usize,

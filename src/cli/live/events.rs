@@ -24,7 +24,7 @@ struct List {
 }
 
 /// The events of all `-e` with their filters; `None` without any `-e`. All mistakes in names are told at once.
-pub(super) fn events(
+pub(crate) fn events(
     matches: &ArgMatches,
     context: &Context,
     pmus: &MachinePmus,
@@ -53,6 +53,12 @@ pub(super) fn events(
     let events = lists.into_iter().flat_map(|list| list.events);
     let events: Vec<EventSpec> = events.collect();
     Ok((!events.is_empty()).then_some(events))
+}
+
+/// The names of events in one word.
+pub(crate) fn names(events: &[EventSpec]) -> String {
+    let names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
+    names.join(",")
 }
 
 fn unknown(errors: &[ParseError]) -> CliError {

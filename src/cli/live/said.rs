@@ -1,4 +1,4 @@
-//! What `record` says while it sets up: what it decided otherwise than asked, and with `-v` and `-vv`
+//! What is said while events are opened: what it decided otherwise than asked, and with `-v` and `-vv`
 //! each attr and each call, in perf's layout.
 
 use clap::ArgMatches;
@@ -13,7 +13,7 @@ const RULE: usize = 60;
 const NAMES: usize = 32;
 
 /// Says things on stderr.
-pub(super) struct Said<'a> {
+pub(crate) struct Said<'a> {
     context: &'a Context,
     verbosity: u8,
     /// The missing counter is named once.
@@ -21,7 +21,7 @@ pub(super) struct Said<'a> {
 }
 
 impl<'a> Said<'a> {
-    pub(super) fn new(context: &'a Context, matches: &ArgMatches) -> Self {
+    pub(crate) fn new(context: &'a Context, matches: &ArgMatches) -> Self {
         Self {
             context,
             verbosity: context.verbosity(matches),

@@ -1,0 +1,84 @@
+//! `-a`, `-C`, `-p`, `-t`, `-u`: whom to watch.
+
+use clap::ArgMatches;
+use rperf_session::Target;
+use rperf_sys::CpuList;
+
+use super::user;
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::options::flag;
+
+/// The target; where nothing names one and there is no workload, the whole system, which is said (`doing` is what the
+/// command does to it).
+pub(crate) fn target(
+    matches: &ArgMatches,
+    context: &Context,
+    doing: &str,
+) -> Result<Target, CliError> {
+    let text = |id: &str| {
+        matches
+            .try_get_one::<String>(id)
+            .ok()
+            .flatten()
+            .map(String::as_str)
+    };
+    let all = flag(matches, "all-cpus") == Some(true);
+    let cpus = text("cpu").map(CpuList::parse).transpose();
+    let cpus = cpus.map_err(|error| CliError::usage(format!("-C: {error}")))?;
+    let (pids, tids) = (text("pid"), text("tid"));
+    if let Some(list) = pids.or(tids) {
+        let overridden = [("CPU", cpus.is_some()), ("SYSTEM", all)];
+        for (name, _) in overridden.iter().filter(|(_, given)| *given) {
+            context.warn(format_args!("PID/TID switch overriding {name}"));
+        }
+        if pids.is_some() && tids.is_some() {
+            context.warn("PID switch overriding TID");
+        }
+        let ids = ids(list)?;
+        return Ok(if pids.is_some() {
+            Target::Processes(ids)
+        } else {
+            Target::Threads(ids)
+        });
+    }
+    if let Some(name) = text("uid") {
+        if all || cpus.is_some() {
+            context.warn("UID switch overriding SYSTEM and CPU");
+        }
+        return Ok(Target::User(user::user(name)?));
+    }
+    if all || cpus.is_some() {
+        return Ok(Target::Cpus(cpus));
+    }
+    if matches.contains_id("workload") {
+        return Ok(Target::Workload);
+    }
+    context.note(format_args!(
+        "no workload and no target: {doing} the whole system until Ctrl-C"
+    ));
+    Ok(Target::Cpus(None))
+}
+
+fn ids(list: &str) -> Result<Vec<u32>, CliError> {
+    let id = |word: &str| {
+        let number = word.trim().parse::<u32>().ok();
+        number
+            .filter(|id| i32::try_from(*id).is_ok_and(|id| id > 0))
+            .ok_or_else(|| CliError::usage(format!("'{word}' is no process or thread id")))
+    };
+    list.split(',').map(id).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_positive_numbers_with_blanks_around() {
+        assert_eq!(ids("1, 2,3").ok(), Some(vec![1, 2, 3]));
+        for bad in ["", "0", "-1", "1,,2", "x", "4294967295"] {
+            assert!(ids(bad).is_err(), "{bad}");
+        }
+    }
+}
