@@ -13,6 +13,7 @@ mod report;
 mod report_options;
 mod script;
 mod script_options;
+mod stat;
 mod tracepoints;
 mod workloads;
 

@@ -37,6 +37,7 @@ mod record_turns;
 mod recording;
 mod report;
 mod script;
+mod stat;
 mod symbols;
 mod tracepoints;
 

@@ -11,6 +11,7 @@ use super::{assert_none, files, root, shown};
 
 /// Each crate and those of ours it may use, as docs/architecture.md says.
 const MAY_USE: &[(&str, &[&str])] = &[
+    ("count", &["wire"]),
     ("debuginfod", &["symbol", "sys"]),
     ("events", &["wire"]),
     (
@@ -30,12 +31,18 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("replay", &["perfdata", "wire"]),
     ("resolve", &["replay", "symbol", "unwind", "wire"]),
     ("ring", &["wire"]),
-    ("session", &["events", "perfdata", "ring", "sys", "wire"]),
+    (
+        "session",
+        &["count", "events", "perfdata", "ring", "sys", "wire"],
+    ),
     ("symbol", &[]),
     ("sys", &["wire"]),
     ("testkit", &[]),
     ("unwind", &["symbol", "wire"]),
-    ("view", &["events", "hist", "lines", "perfdata", "wire"]),
+    (
+        "view",
+        &["count", "events", "hist", "lines", "perfdata", "wire"],
+    ),
     ("wire", &[]),
 ];
 

@@ -14,6 +14,7 @@ mod list;
 mod record;
 mod report;
 mod script;
+mod stat;
 mod version;
 
 use clap::{ArgMatches, Command};
@@ -140,6 +141,16 @@ pub(crate) const COMMANDS: &[Entry] = &[
         run: script::run,
     },
     Entry {
+        name: "stat",
+        summary: "Run a command, or watch the system, and count events",
+        usage: &[
+            "[<options>] [<command>]",
+            "[<options>] -- <command> [<options>]",
+        ],
+        build: stat::command,
+        run: stat::run,
+    },
+    Entry {
         name: "version",
         summary: "Show the version and what is built in",
         usage: &["[<options>]"],
@@ -170,10 +181,6 @@ const TO_COME: &[(&str, &str)] = &[
     (
         "sched",
         "'record -e context-switches -ag' shows who gives up the processor",
-    ),
-    (
-        "stat",
-        "'record' with 'report -n' counts samples; Linux perf has it",
     ),
     ("test", "the tests of the source tree take its place"),
     ("timechart", "Linux perf has it"),

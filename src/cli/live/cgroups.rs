@@ -16,10 +16,7 @@ pub(crate) fn cgroups(
     if names.is_empty() {
         return Ok(Vec::new());
     }
-    if !matches!(target, Target::Cpus(_)) {
-        let message = "cgroup monitoring only available in system-wide mode";
-        return Err(CliError::usage(message).hint("add -a"));
-    }
+    check(target)?;
     if names.len() > events {
         let message = format!("-G names {} cgroups for {events} events", names.len());
         return Err(CliError::usage(message).hint("give one name, or one for each event"));
@@ -29,4 +26,13 @@ pub(crate) fn cgroups(
         [one] => vec![name(one); events],
         all => all.iter().map(name).collect(),
     })
+}
+
+/// Cgroups are watched on whole CPUs.
+pub(crate) fn check(target: &Target) -> Result<(), CliError> {
+    if matches!(target, Target::Cpus(_)) {
+        return Ok(());
+    }
+    let message = "cgroup monitoring only available in system-wide mode";
+    Err(CliError::usage(message).hint("add -a"))
 }

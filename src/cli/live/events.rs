@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use clap::ArgMatches;
 use rperf_events::tracepoint::Format;
-use rperf_events::{Catalogue, EventSpec, Filter, ParseError, parse};
+use rperf_events::{Catalogue, EventSpec, Filter, Group, ParseError, parse};
 use rperf_sys::Tracefs;
 
 use crate::cli::context::Context;
@@ -53,6 +53,19 @@ pub(crate) fn events(
     let events = lists.into_iter().flat_map(|list| list.events);
     let events: Vec<EventSpec> = events.collect();
     Ok((!events.is_empty()).then_some(events))
+}
+
+/// All events as one group.
+pub(crate) fn grouped(mut events: Vec<EventSpec>) -> Vec<EventSpec> {
+    for (index, event) in events.iter_mut().enumerate() {
+        event.group = match index {
+            0 => Group::Leader {
+                name: String::new(),
+            },
+            _ => Group::Member,
+        };
+    }
+    events
 }
 
 /// The names of events in one word.

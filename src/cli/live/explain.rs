@@ -104,15 +104,20 @@ pub(crate) fn user_only_note(paranoid: Option<i64>) -> String {
 
 /// The workload can't be run.
 pub(crate) fn workload(events: &str, word: &str, cause: &io::Error) -> CliError {
-    let cause = match cause.kind() {
-        io::ErrorKind::NotFound => "No such file or directory".to_owned(),
-        io::ErrorKind::PermissionDenied => "Permission denied".to_owned(),
-        _ => reason(cause),
-    };
+    let cause = exec_reason(cause);
     CliError::message(
         FAILED,
         format!("Failed to collect '{events}' for the '{word}' workload: {cause}"),
     )
+}
+
+/// Why a program can't be run, in the system's words also where the search for it failed.
+pub(crate) fn exec_reason(cause: &io::Error) -> String {
+    match cause.kind() {
+        io::ErrorKind::NotFound => "No such file or directory".to_owned(),
+        io::ErrorKind::PermissionDenied => "Permission denied".to_owned(),
+        _ => reason(cause),
+    }
 }
 
 fn no_branches(event: &str) -> CliError {
@@ -131,7 +136,7 @@ fn no_such_task(id: u32) -> CliError {
 }
 
 /// The system's words for an error without Rust's addition of its number.
-fn reason(error: &io::Error) -> String {
+pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     match text.rfind(" (os error") {
         Some(end) => text.get(..end).unwrap_or(&text).to_owned(),

@@ -7,6 +7,7 @@ mod branch_filter;
 mod breakpoint;
 mod cache_event;
 mod catalogue;
+mod count_attr;
 mod details;
 mod error;
 mod filter;
@@ -31,6 +32,7 @@ pub mod vendor;
 
 pub use branch_filter::{UnknownBranches, branch_filter, branch_names};
 pub use catalogue::{Catalogue, Machine, Tracepoints};
+pub use count_attr::{CountOptions, count_attr};
 pub use details::{CallGraph, Details, Side, StackSize, USER_REGISTERS};
 pub use error::{Fault, ParseError};
 pub use filter::{Filter, FilterError};

@@ -4,6 +4,8 @@
 //! One call, [`record`], goes from the first system call to the closed file. It prints nothing: what is
 //! worth a line while it runs goes to a [`Watch`], what is known at the end into a [`Summary`].
 //!
+//! [`count`] does the same for counters that are only read.
+//!
 //! **Invariants.** Ring chunks go to the file as they are, with one write per run of whole records;
 //! only headers are walked on the way. The old output is not touched before everything that can fail
 //! has been tried.
@@ -11,6 +13,7 @@
 mod build_ids;
 mod cache;
 mod checkpoint;
+mod counting;
 mod drain;
 mod error;
 mod finish;
@@ -33,6 +36,9 @@ mod tasks;
 mod tracing_data;
 
 pub use cache::{Cache, Cached, NewObject};
+pub use counting::{
+    CountEvent, CountRequest, CountWatch, Counted, Interval, Readings, Start, count,
+};
 pub use error::Error;
 pub use open::may_profile_kernel;
 pub use recording::record;

@@ -284,7 +284,7 @@ fn ring_of_task(tasks: &mut Vec<i32>, tid: i32) -> usize {
 }
 
 /// Makes single events of the group that begins the list.
-fn break_group(specs: &mut [EventSpec], watch: &mut dyn Watch) {
+pub(crate) fn break_group(specs: &mut [EventSpec], watch: &mut dyn Watch) {
     if let Some(leader) = specs.first() {
         watch.tell(Happened::GroupBroken {
             leader: &leader.name,
@@ -319,7 +319,7 @@ const ENODEV: i32 = libc::ENODEV;
 const EINVAL: i32 = libc::EINVAL;
 const ESRCH: i32 = libc::ESRCH;
 
-fn is_denied(error: &io::Error) -> bool {
+pub(crate) fn is_denied(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::PermissionDenied
 }
 

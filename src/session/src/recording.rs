@@ -3,14 +3,15 @@
 use std::collections::VecDeque;
 use std::fs;
 use std::io;
+use std::path::Path;
 use std::time::Instant;
 
 use rperf_events::RecordOptions;
 use rperf_perfdata::EventDesc;
 use rperf_perfdata::feature::TracingDataBuilder;
 use rperf_sys::{
-    Cgroup, CgroupFolder, Ended, Proc, Signals, Sysctl, Sysfs, Urgent, Workload, raise_open_files,
-    run_in_real_time,
+    Cgroup, CgroupFolder, Ended, Proc, Program, Signals, Sysctl, Sysfs, Urgent, Workload,
+    raise_open_files, run_in_real_time,
 };
 use rperf_wire::{AttrFlags, RecordKind, SampleIdLayout};
 
@@ -131,7 +132,7 @@ impl Live {
         ids: &dyn BuildIds,
         watch: &mut dyn Watch,
     ) -> Result<Self, Error> {
-        let workload = fork(request, signals)?;
+        let workload = fork_workload(request.workload.as_ref(), signals)?;
         let pid = workload.as_ref().map(Workload::pid);
         let (proc, sysfs) = (Proc::new(&request.proc), Sysfs::new(&request.sysfs));
         let mut places = Places::find(
@@ -263,10 +264,19 @@ impl Live {
     }
 }
 
-fn fork(request: &Request, signals: &Signals) -> Result<Option<Workload>, Error> {
-    let fork = |program| Workload::fork(program, signals);
-    let forked = request.workload.as_ref().map(fork).transpose();
-    forked.map_err(|cause| workload_error(request, cause))
+/// Forks the program, if there is one.
+pub(crate) fn fork_workload(
+    program: Option<&Program>,
+    signals: &Signals,
+) -> Result<Option<Workload>, Error> {
+    let fork = |program: &Program| {
+        let forked = Workload::fork(program, signals);
+        forked.map_err(|cause| Error::Workload {
+            program: program.path().to_owned(),
+            cause,
+        })
+    };
+    program.map(fork).transpose()
 }
 
 fn workload_error(request: &Request, cause: io::Error) -> Error {
@@ -354,22 +364,24 @@ fn describe_tracepoints(
 
 /// The cgroups of the events, opened.
 fn open_cgroups(request: &Request) -> Result<Vec<Option<Cgroup>>, Error> {
-    if request.cgroups.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mounts = fs::read_to_string(request.proc.join("self/mounts")).unwrap_or_default();
-    let folder = CgroupFolder::find(&mounts);
     let open = |name: &Option<String>| {
-        let Some(name) = name else { return Ok(None) };
-        let missing = || io::Error::from(io::ErrorKind::NotFound);
-        let opened = folder.as_ref().ok_or_else(missing);
-        let opened = opened.and_then(|folder| folder.open(name));
-        opened.map(Some).map_err(|cause| Error::Cgroup {
-            name: name.clone(),
-            cause,
-        })
+        let name = name.as_ref();
+        name.map(|name| open_cgroup(name, &request.proc))
+            .transpose()
     };
     request.cgroups.iter().map(open).collect()
+}
+
+/// Opens a cgroup by its name below the folder of all.
+pub(crate) fn open_cgroup(name: &str, proc: &Path) -> Result<Cgroup, Error> {
+    let mounts = fs::read_to_string(proc.join("self/mounts")).unwrap_or_default();
+    let folder = CgroupFolder::find(&mounts);
+    let folder = folder.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound));
+    let opened = folder.and_then(|folder| folder.open(name));
+    opened.map_err(|cause| Error::Cgroup {
+        name: name.to_owned(),
+        cause,
+    })
 }
 
 /// Draining must not wait for what it observes: rings that are not emptied in time lose what comes then. The workload

@@ -19,6 +19,8 @@ pub enum Target {
     Processes(Vec<u32>),
     /// All threads of this user's processes, and the children they will have.
     User(u32),
+    /// All threads of all processes, each by itself.
+    Everyone,
     /// These threads, without children.
     Threads(Vec<u32>),
     /// Everything on these CPUs, or on all that are online.
@@ -31,7 +33,7 @@ impl Target {
     pub fn kind(&self) -> rperf_events::Target {
         match self {
             Self::Workload => rperf_events::Target::Workload,
-            Self::Processes(_) | Self::User(_) => rperf_events::Target::Processes,
+            Self::Processes(_) | Self::User(_) | Self::Everyone => rperf_events::Target::Processes,
             Self::Threads(_) => rperf_events::Target::Threads,
             Self::Cpus(_) => rperf_events::Target::Cpus,
         }
@@ -210,6 +212,13 @@ pub enum Happened<'a> {
     Dumped {
         /// Its name.
         path: &'a Path,
+    },
+    /// The machine or the kernel has no counter for the event.
+    NotSupported {
+        /// Name of the event.
+        event: &'a str,
+        /// Whether it was to be counted together with others, which may be what does not work.
+        grouped: bool,
     },
     /// A group does not fit on the counters; its events are counted one by one (`:W`).
     GroupBroken {

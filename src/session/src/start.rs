@@ -54,7 +54,7 @@ impl Start<'_> {
                 synthesize::some_tasks(to, &proc, &self.places.tasks, told);
             }
             // Without /proc readers show numbers instead of names; samples are complete all the same.
-            Target::Cpus(_) => drop(synthesize::all_tasks(to, &proc, told)),
+            Target::Cpus(_) | Target::Everyone => drop(synthesize::all_tasks(to, &proc, told)),
         }
     }
 

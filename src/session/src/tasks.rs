@@ -45,21 +45,15 @@ impl Places {
                 (online, signed(tids))
             }
             Target::User(user) => {
-                let pids = proc
-                    .processes()
-                    .map_err(Error::system("list the processes"))?;
-                let own = pids
-                    .into_iter()
-                    .filter(|pid| proc.owner(*pid).is_ok_and(|owner| owner == *user));
-                // What ended since has no threads.
-                let tids: Vec<u32> = own
-                    .flat_map(|pid| proc.threads(pid).unwrap_or_default())
-                    .collect();
+                let tids = threads_of(proc, |pid| {
+                    proc.owner(pid).is_ok_and(|owner| owner == *user)
+                })?;
                 if tids.is_empty() {
                     return Err(Error::IdleUser(*user));
                 }
                 (online, signed(tids))
             }
+            Target::Everyone => (online, signed(threads_of(proc, |_| true)?)),
             Target::Threads(tids) => {
                 if let Some(gone) = tids.iter().find(|tid| proc.process_of(**tid).is_err()) {
                     return Err(Error::NoSuchTask(*gone));
@@ -74,6 +68,16 @@ impl Places {
         };
         Ok(Self { cpus, tasks })
     }
+}
+
+/// The threads of the processes that are wanted.
+fn threads_of(proc: &Proc, wanted: impl Fn(u32) -> bool) -> Result<Vec<u32>, Error> {
+    let pids = proc.processes();
+    let pids = pids.map_err(Error::system("list the processes"))?;
+    let wanted = pids.into_iter().filter(|pid| wanted(*pid));
+    // What ended since has no threads.
+    let threads = wanted.flat_map(|pid| proc.threads(pid).unwrap_or_default());
+    Ok(threads.collect())
 }
 
 fn signed(mut tids: Vec<u32>) -> Vec<i32> {

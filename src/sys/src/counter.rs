@@ -164,6 +164,17 @@ impl Counter {
     /// What read(2) reports; [`io::ErrorKind::UnexpectedEof`] when the event is in error state or
     /// the kernel returned less than `format` asks for.
     pub fn read(&self, format: ReadFormat) -> io::Result<Reading> {
+        let readings = self.read_all(format)?;
+        let first = readings.into_iter().next();
+        first.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    }
+
+    /// Reads what one call returns: with `GROUP` in `format` every event of the group, the leader first, then the
+    /// others in the order in which they were opened; otherwise the event alone. All share the times.
+    ///
+    /// # Errors
+    /// As [`Counter::read`].
+    pub fn read_all(&self, format: ReadFormat) -> io::Result<Vec<Reading>> {
         // Room for a group of 600; larger ones fail with ENOSPC.
         let mut bytes = [0_u8; 16 << 10];
         let size = read_fd(self.fd.as_fd(), &mut bytes)?;
@@ -181,13 +192,18 @@ impl Counter {
         let first = next(true)?.unwrap_or_default();
         let enabled = next(format.contains(ReadFormat::TOTAL_TIME_ENABLED))?;
         let running = next(format.contains(ReadFormat::TOTAL_TIME_RUNNING))?;
-        Ok(Reading {
-            value: next(in_group)?.unwrap_or(first),
-            enabled,
-            running,
-            id: next(format.contains(ReadFormat::ID))?,
-            lost: next(format.contains(ReadFormat::LOST))?,
-        })
+        let number = if in_group { first } else { 1 };
+        let mut readings = Vec::new();
+        for _ in 0..number {
+            readings.push(Reading {
+                value: next(in_group)?.unwrap_or(first),
+                enabled,
+                running,
+                id: next(format.contains(ReadFormat::ID))?,
+                lost: next(format.contains(ReadFormat::LOST))?,
+            });
+        }
+        Ok(readings)
     }
 }
 
@@ -256,6 +272,27 @@ mod tests {
             first.value,
             "it stands still"
         );
+    }
+
+    #[test]
+    fn a_group_is_read_at_once() {
+        let format = ReadFormat::GROUP | ReadFormat::ID | ReadFormat::TOTAL_TIME_RUNNING;
+        let own = Observed { pid: 0, cpu: -1 };
+        let attr = |config| Attr {
+            kind: EventType::SOFTWARE,
+            config,
+            read_format: format,
+            flags: AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV,
+            ..Attr::default()
+        };
+        let Ok(clock) = Counter::open(&attr(1), own, None) else {
+            return;
+        };
+        let faults = Counter::open(&attr(2), own, Some(&clock)).unwrap();
+        let readings = clock.read_all(format).unwrap();
+        let ids: Vec<Option<u64>> = readings.iter().map(|reading| reading.id).collect();
+        assert_eq!(ids, [clock.id().ok(), faults.id().ok()]);
+        assert_eq!(readings[0].running, readings[1].running);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::ffi::CStr;
 use std::fs::{self, File};
 use std::io;
+use std::os::fd::FromRawFd as _;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -52,6 +53,43 @@ pub fn page_size() -> usize {
 #[must_use]
 pub fn parallelism() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Writes everything that waits in memory to the disks (sync(2)).
+pub fn sync_disks() {
+    // SAFETY: the call takes nothing and cannot fail.
+    unsafe { libc::sync() };
+}
+
+/// A second descriptor of an open file of this process, which the caller names by number.
+///
+/// # Errors
+/// `EBADF` where none is open under that number.
+pub fn duplicate(number: i32) -> io::Result<File> {
+    // SAFETY: the call takes numbers and makes a new descriptor, or fails.
+    let fd = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call succeeded, so `fd` is an open descriptor that nobody else owns.
+    Ok(unsafe { File::from_raw_fd(fd) })
+}
+
+/// What stands between groups of three digits in the locale of the environment; nothing in that of programs, and where
+/// the C library knows no locales.
+#[must_use]
+pub fn thousands_separator() -> String {
+    // SAFETY: the name is a string that ends with a NUL; the call changes how the C library writes numbers, which nothing
+    // here lets it do.
+    unsafe { libc::setlocale(libc::LC_NUMERIC, c"".as_ptr()) };
+    // SAFETY: the call fills a structure of the C library and returns its address.
+    let conventions = unsafe { libc::localeconv() };
+    if conventions.is_null() {
+        return String::new();
+    }
+    // SAFETY: the structure is the C library's own, and its texts end with a NUL; they are copied at once.
+    let separator = unsafe { CStr::from_ptr((*conventions).thousands_sep) };
+    separator.to_string_lossy().into_owned()
 }
 
 /// Seconds since 1970.
@@ -157,6 +195,12 @@ mod tests {
         let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
         assert_eq!(uname.release, release.trim());
         assert!(page_size().is_power_of_two());
+    }
+
+    #[test]
+    fn descriptors_are_duplicated_if_they_are_open() {
+        assert!(duplicate(2).is_ok());
+        assert_eq!(duplicate(-1).unwrap_err().raw_os_error(), Some(libc::EBADF));
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod ring_map;
 mod signals;
 mod sysctl;
 mod sysfs;
+mod task_end;
 mod time_zone;
 mod tracefs;
 mod vdso32;
@@ -33,8 +34,8 @@ pub use counter::{Counter, Observed, PERF_FLAG_FD_CLOEXEC, PERF_FLAG_PID_CGROUP,
 pub use cpu_list::{CpuList, CpuListError};
 pub use cut_files::{found_cut_file, survive_cut_files};
 pub use host::{
-    Uname, cpuid, effective_user, kernel_notes, module_notes, page_size, parallelism, uname,
-    unix_time, vdso_image,
+    Uname, cpuid, duplicate, effective_user, kernel_notes, module_notes, page_size, parallelism,
+    sync_disks, thousands_separator, uname, unix_time, vdso_image,
 };
 pub use kernel_map::{KernelText, Module};
 pub use limits::raise_open_files;
@@ -42,11 +43,12 @@ pub use map_file::{MappedFile, map, map_file};
 pub use priority::{Urgent, run_in_real_time};
 pub use procfs::{MapEntry, Proc, Status, map_entries};
 pub use ring_map::RingMap;
-pub use signals::{Ready, Signals, die_by, poll};
+pub use signals::{Ready, Signals, die_by, poll, signal_text};
 pub use sysctl::Sysctl;
 pub use sysfs::{CacheLevel, CpuGroups, CpuPlace, CpuState, Node, Sysfs};
+pub use task_end::TaskEnd;
 pub use time_zone::{local_digits, utc_offset};
 pub use tracefs::Tracefs;
 pub use vdso32::vdso32_image;
 pub use whole_file::{make_whole, write_whole};
-pub use workload::{Ended, Program, Workload};
+pub use workload::{Ended, Program, Usage, Workload};

@@ -1,5 +1,6 @@
 //! Signals taken as readable events instead of handlers (signalfd(2)).
 
+use std::ffi::CStr;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -110,6 +111,20 @@ pub fn die_by(signal: i32) {
     }
 }
 
+/// The C library's words for a signal (`Terminated`).
+#[must_use]
+pub fn signal_text(signal: i32) -> String {
+    // SAFETY: the text is static or this thread's own, and copied before anything else is called.
+    let text = unsafe { libc::strsignal(signal) };
+    if text.is_null() {
+        return format!("Unknown signal {signal}");
+    }
+    // SAFETY: strsignal(3) returns a string that ends with a NUL.
+    unsafe { CStr::from_ptr(text) }
+        .to_string_lossy()
+        .into_owned()
+}
+
 /// What has become ready among `fds` within `timeout_millis` (-1: no limit): one flag per descriptor
 /// that it is readable, and one that its other end is gone (`POLLHUP`, `POLLERR`).
 ///
@@ -151,6 +166,12 @@ pub struct Ready {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn signals_have_names() {
+        assert_eq!(signal_text(libc::SIGTERM), "Terminated");
+        assert!(signal_text(12345).contains("ignal"));
+    }
 
     #[test]
     fn a_held_signal_is_read_not_delivered() {

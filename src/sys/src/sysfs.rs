@@ -103,6 +103,30 @@ impl Sysfs {
         }
     }
 
+    /// The cluster that a CPU lies in, -1 where the kernel knows of none (before Linux 5.16, or no such thing).
+    #[must_use]
+    pub fn cluster(&self, cpu: u32) -> i32 {
+        let number = self.topology(cpu, "cluster_id");
+        number.and_then(|number| number.parse().ok()).unwrap_or(-1)
+    }
+
+    /// The caches that hold a CPU's data: the level of each, and the first CPU that shares it.
+    #[must_use]
+    pub fn data_caches(&self, cpu: u32) -> Vec<(u8, i32)> {
+        let folder = |index| {
+            let cpus = self.root.join("devices/system/cpu");
+            cpus.join(format!("cpu{cpu}/cache/index{index}"))
+        };
+        let caches = (0..10).map_while(|index| cache(&folder(index)));
+        let of_data = caches.filter(|cache| cache.kind != "Instruction");
+        let first = |cache: CacheLevel| {
+            let shared = CpuList::parse(&cache.shared).ok()?;
+            let first = shared.numbers().first()?.cast_signed();
+            Some((u8::try_from(cache.level).ok()?, first))
+        };
+        of_data.filter_map(first).collect()
+    }
+
     /// The groups that the `present` CPUs form; offline ones tell nothing.
     ///
     /// # Errors
@@ -354,6 +378,8 @@ mod tests {
             }
         );
         assert_eq!(sysfs.caches().unwrap().len(), 1);
+        assert_eq!(sysfs.data_caches(1), [(2, 0)]);
+        assert_eq!(sysfs.cluster(1), -1);
         let node = Node {
             number: 0,
             total_kb: 100,

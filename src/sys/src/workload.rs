@@ -3,11 +3,13 @@
 use std::ffi::{CString, OsStr, OsString};
 use std::fs;
 use std::io::{self, Read, Write};
+use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::ptr;
+use std::time::Duration;
 
 use crate::Signals;
 
@@ -94,6 +96,15 @@ pub enum Ended {
     Signaled(i32),
 }
 
+/// Processor time of a process that has ended and of those that it waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// In user space.
+    pub user: Duration,
+    /// In the kernel.
+    pub system: Duration,
+}
+
 /// A forked child that waits to be told to run its program.
 ///
 /// Until then it bears the name `perf-exec`, as perf's children do. Dropped before
@@ -105,7 +116,7 @@ pub struct Workload {
     start: Option<fs::File>,
     /// One byte when the child is ready, then the error of exec as four bytes, or the end of file.
     report: fs::File,
-    ended: Option<Ended>,
+    ended: Option<(Ended, Usage)>,
 }
 
 /// Everything the child needs after the fork, allocated before it.
@@ -216,6 +227,12 @@ impl Workload {
         self.reap(libc::WNOHANG)
     }
 
+    /// The processor time it took; `None` until it is known to have ended.
+    #[must_use]
+    pub fn usage(&self) -> Option<Usage> {
+        self.ended.map(|(_, usage)| usage)
+    }
+
     /// Waits for the child's end.
     ///
     /// # Errors
@@ -229,12 +246,13 @@ impl Workload {
     }
 
     fn reap(&mut self, options: i32) -> io::Result<Option<Ended>> {
-        if self.ended.is_some() {
-            return Ok(self.ended);
+        if let Some((ended, _)) = self.ended {
+            return Ok(Some(ended));
         }
         let mut status = 0;
-        // SAFETY: the kernel writes the status of our own child.
-        let pid = unsafe { libc::waitpid(self.pid, &raw mut status, options) };
+        let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+        // SAFETY: the kernel writes the status and the usage of our own child.
+        let pid = unsafe { libc::wait4(self.pid, &raw mut status, options, usage.as_mut_ptr()) };
         if pid < 0 {
             let error = io::Error::last_os_error();
             return if error.kind() == io::ErrorKind::Interrupted {
@@ -243,17 +261,29 @@ impl Workload {
                 Err(error)
             };
         }
-        if pid == self.pid {
-            self.ended = if libc::WIFSIGNALED(status) {
-                Some(Ended::Signaled(libc::WTERMSIG(status)))
-            } else {
-                Some(Ended::Exited(
-                    u8::try_from(libc::WEXITSTATUS(status)).unwrap_or(u8::MAX),
-                ))
-            };
+        if pid != self.pid {
+            return Ok(None);
         }
-        Ok(self.ended)
+        let ended = if libc::WIFSIGNALED(status) {
+            Ended::Signaled(libc::WTERMSIG(status))
+        } else {
+            Ended::Exited(u8::try_from(libc::WEXITSTATUS(status)).unwrap_or(u8::MAX))
+        };
+        // SAFETY: rusage consists of numbers, for which zeros are valid too.
+        let usage = unsafe { usage.assume_init() };
+        let usage = Usage {
+            user: duration(usage.ru_utime),
+            system: duration(usage.ru_stime),
+        };
+        self.ended = Some((ended, usage));
+        Ok(Some(ended))
     }
+}
+
+fn duration(time: libc::timeval) -> Duration {
+    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+    let micros = u64::try_from(time.tv_usec).unwrap_or_default();
+    Duration::from_secs(seconds) + Duration::from_micros(micros)
 }
 
 impl Drop for Workload {
@@ -349,7 +379,13 @@ mod tests {
         assert_eq!(comm, "perf-exec\n");
         assert_eq!(child.try_wait().unwrap(), None);
         child.start().unwrap();
+        assert_eq!(child.usage(), None);
         assert_eq!(child.wait().unwrap(), Ended::Exited(7));
+        let usage = child.usage().expect("it has ended");
+        assert!(
+            usage.user + usage.system < Duration::from_secs(5),
+            "{usage:?}"
+        );
     }
 
     #[test]

@@ -9,5 +9,6 @@ pub mod list;
 mod made;
 pub mod report;
 pub mod script;
+pub mod stat;
 
 pub use groups::{Group, Groups};

@@ -1,7 +1,7 @@
 //! From options to the recording they describe.
 
 use clap::ArgMatches;
-use rperf_events::{EventSpec, Group, default_event};
+use rperf_events::{EventSpec, default_event};
 use rperf_session::{Request, Synthesized, Target, may_profile_kernel};
 use rperf_sys::{Program, Sysctl};
 
@@ -31,7 +31,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, 
         None => vec![usual_event(context, &target)],
     };
     let events = match flag(matches, "group") {
-        Some(true) => grouped(events),
+        Some(true) => events::grouped(events),
         _ => events,
     };
     let events = match details.side {
@@ -118,19 +118,6 @@ fn real_time(matches: &ArgMatches) -> Result<Option<i32>, CliError> {
         .filter(|priority| (1..=99).contains(priority));
     let wrong = || CliError::usage(format!("-r: {priority} is no real-time priority: 1 to 99"));
     fits.map(Some).ok_or_else(wrong)
-}
-
-/// All events as one group.
-fn grouped(mut events: Vec<EventSpec>) -> Vec<EventSpec> {
-    for (index, event) in events.iter_mut().enumerate() {
-        event.group = match index {
-            0 => Group::Leader {
-                name: String::new(),
-            },
-            _ => Group::Member,
-        };
-    }
-    events
 }
 
 fn synthesized(matches: &ArgMatches) -> Result<Synthesized, CliError> {

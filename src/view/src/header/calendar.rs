@@ -52,7 +52,7 @@ fn name<'a>(names: &[&'a str], index: i64) -> &'a str {
 }
 
 /// As ctime(3) says it, without the newline: `Sat Nov 21 07:53:31 2026`.
-pub(super) fn ctime(seconds: i64) -> String {
+pub(crate) fn ctime(seconds: i64) -> String {
     let days = seconds.div_euclid(DAY);
     let date = date(days);
     format!(

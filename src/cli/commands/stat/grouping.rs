@@ -1,0 +1,106 @@
+//! `-A`, `--per-…`: what rows are of.
+
+use clap::ArgMatches;
+use rperf_count::{Aggregation, CpuPlace, Grouping, Topology};
+use rperf_session::Target;
+use rperf_sys::{CpuList, CpuState, Sysfs};
+
+use crate::cli::error::CliError;
+use crate::cli::options::flag;
+
+/// Switches with what they ask for.
+const SWITCHES: [(&str, Aggregation); 7] = [
+    ("no-aggr", Aggregation::Cpu),
+    ("per-core", Aggregation::Core),
+    ("per-cluster", Aggregation::Cluster),
+    ("per-die", Aggregation::Die),
+    ("per-socket", Aggregation::Socket),
+    ("per-node", Aggregation::Node),
+    ("per-thread", Aggregation::Thread),
+];
+/// The last level of caches in most processors.
+const LAST_LEVEL: u8 = 3;
+
+/// What the options ask for; none of them for everything in one row.
+pub(super) fn aggregation(matches: &ArgMatches) -> Result<Aggregation, CliError> {
+    let given = SWITCHES
+        .iter()
+        .filter(|(id, _)| flag(matches, id) == Some(true));
+    let mut given: Vec<Aggregation> = given.map(|(_, by)| *by).collect();
+    given.extend(cache(matches)?.map(Aggregation::Cache));
+    match given.as_slice() {
+        [] => Ok(Aggregation::Global),
+        [one] => Ok(*one),
+        _ => Err(CliError::usage(
+            "rows are of one thing: give one of -A and the --per options",
+        )),
+    }
+}
+
+/// Of `--per-cache`; 0 stands for the last level.
+fn cache(matches: &ArgMatches) -> Result<Option<u8>, CliError> {
+    let Some(word) = matches.get_one::<String>("per-cache") else {
+        return Ok(None);
+    };
+    if word.is_empty() {
+        return Ok(Some(0));
+    }
+    let digits = word.trim_start_matches(['l', 'L']);
+    let level = digits.parse().ok().filter(|level| (1..=5).contains(level));
+    let wrong = || CliError::usage(format!("--per-cache: '{word}' is no cache: l1 to l5"));
+    level.map(Some).ok_or_else(wrong)
+}
+
+/// How readings become rows, on this machine.
+pub(super) fn grouping(
+    matches: &ArgMatches,
+    target: &Target,
+    sysfs: &Sysfs,
+) -> Result<Grouping, CliError> {
+    let mut by = aggregation(matches)?;
+    let of_cpus = !matches!(by, Aggregation::Global | Aggregation::Thread);
+    if of_cpus && !matches!(target, Target::Cpus(_)) {
+        let message = "both cgroup and no-aggregation modes only available in system-wide mode";
+        return Err(CliError::usage(message).hint("add -a, or -C with the CPUs"));
+    }
+    let topology = match by {
+        Aggregation::Global | Aggregation::Thread | Aggregation::Cpu => Topology::default(),
+        _ => topology(sysfs),
+    };
+    if by == Aggregation::Cache(0) {
+        let levels = topology.places().values().flat_map(|place| &place.caches);
+        let last = levels.map(|(level, _)| *level).max();
+        by = Aggregation::Cache(last.unwrap_or(LAST_LEVEL));
+    }
+    Ok(Grouping {
+        by,
+        topology,
+        unscaled: flag(matches, "scale") == Some(false),
+    })
+}
+
+fn topology(sysfs: &Sysfs) -> Topology {
+    let nodes = sysfs.nodes().unwrap_or_default();
+    let node_of = |cpu| {
+        let node = nodes
+            .iter()
+            .find(|node| CpuList::parse(&node.cpus).is_ok_and(|cpus| cpus.contains(cpu)));
+        // Kernels without NUMA have one node and no folder for it.
+        node.map_or(0, |node| node.number.cast_signed())
+    };
+    let place = |cpu: u32| {
+        let place = sysfs.place(cpu);
+        let place = CpuPlace {
+            socket: place.package,
+            // Kernels before 5.2 know no dies.
+            die: place.die.max(0),
+            cluster: sysfs.cluster(cpu),
+            core: place.core,
+            node: node_of(cpu),
+            caches: sysfs.data_caches(cpu),
+        };
+        (cpu, place)
+    };
+    let cpus = sysfs.cpus(CpuState::Online).unwrap_or_default();
+    cpus.numbers().iter().map(|cpu| place(*cpu)).collect()
+}

@@ -1,0 +1,134 @@
+//! From options to the counts they describe.
+
+use std::collections::BTreeMap;
+
+use clap::ArgMatches;
+use rperf_count::{Aggregation, Grouping};
+use rperf_session::{CountRequest, Target};
+use rperf_sys::{Ended, Proc};
+
+use super::{course, events, grouping};
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, Exit};
+use crate::cli::live::{PROC, explain, target, workload};
+use crate::cli::options::flag;
+use crate::cli::pmus::MachinePmus;
+
+/// perf's exit status for a workload that can't run.
+const NO_WORKLOAD: u8 = 255;
+
+/// What is to be done.
+pub(super) struct Plan {
+    /// One run.
+    pub(super) request: CountRequest,
+    /// The events as rows show them, in the order of the request.
+    pub(super) shown: Vec<events::Shown>,
+    /// What rows are of.
+    pub(super) grouping: Grouping,
+    /// Names of the threads that rows are of.
+    pub(super) threads: BTreeMap<u32, String>,
+    /// Whom the table is about.
+    pub(super) title: String,
+    /// How often it runs; `None` for ever.
+    pub(super) runs: Option<u64>,
+}
+
+impl Plan {
+    /// Says on stderr what it decides itself.
+    pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
+        let by_thread = flag(matches, "per-thread") == Some(true);
+        let target = match target::target(matches, context, "counting")? {
+            Target::Cpus(None) if by_thread => Target::Everyone,
+            target => target,
+        };
+        let sysfs = MachinePmus::find(context).sysfs;
+        let grouping = grouping::grouping(matches, &target, &sysfs)?;
+        let shown = events::shown(matches, context, &target)?;
+        let found = workload::find(matches, context);
+        let workload = found.map_err(|(word, cause)| workload_failed(&word, &cause))?;
+        let threads = match grouping.by {
+            Aggregation::Thread => threads(&target),
+            _ => BTreeMap::new(),
+        };
+        let runs = matches.get_one::<u64>("repeat").copied().unwrap_or(1);
+        Ok(Self {
+            title: title(matches, &target),
+            threads,
+            request: CountRequest {
+                target,
+                workload,
+                events: shown.iter().map(|shown| shown.event.clone()).collect(),
+                // A counter for each thread alone leaves out those that it starts.
+                inherit: flag(matches, "no-inherit") != Some(true)
+                    && grouping.by != Aggregation::Thread,
+                start: course::start(matches)?,
+                interval: course::interval(matches)?,
+                timeout: course::timeout(matches, context)?,
+                proc: PROC.into(),
+                sysfs: sysfs.root().to_owned(),
+            },
+            shown,
+            grouping,
+            runs: (runs > 0).then_some(runs),
+        })
+    }
+}
+
+/// Why the workload can't run, with the word that was tried.
+pub(super) fn workload_failed(word: &str, cause: &std::io::Error) -> CliError {
+    let reason = explain::exec_reason(cause);
+    CliError::message(NO_WORKLOAD, format!("Workload failed: {reason}"))
+        .hint(format!("'{word}' was taken for the program to run"))
+}
+
+fn title(matches: &ArgMatches, target: &Target) -> String {
+    let text = |id: &str| matches.get_one::<String>(id).map_or("", String::as_str);
+    match target {
+        Target::Cpus(Some(_)) if flag(matches, "all-cpus") != Some(true) => {
+            format!("'CPU(s) {}'", text("cpu"))
+        }
+        Target::Cpus(_) | Target::Everyone => "'system wide'".to_owned(),
+        Target::Processes(_) => format!("process id '{}'", text("pid")),
+        Target::Threads(_) => format!("thread id '{}'", text("tid")),
+        Target::User(_) => format!("user id '{}'", text("uid")),
+        Target::Workload => {
+            let words = workload::given(matches);
+            let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+            format!("'{}'", words.join(" "))
+        }
+    }
+}
+
+/// The names of all threads of a target, as they are at the start.
+fn threads(target: &Target) -> BTreeMap<u32, String> {
+    let proc = Proc::new(PROC);
+    let of_process = |pid: &u32| {
+        let tids = proc.threads(*pid).unwrap_or_default();
+        tids.into_iter().map(|tid| (*pid, tid)).collect::<Vec<_>>()
+    };
+    let all: Vec<(u32, u32)> = match target {
+        Target::Processes(pids) => pids.iter().flat_map(of_process).collect(),
+        Target::Threads(tids) => {
+            let process = |tid: &u32| Some((proc.process_of(*tid).ok()?, *tid));
+            tids.iter().filter_map(process).collect()
+        }
+        _ => {
+            let pids = proc.processes().unwrap_or_default();
+            pids.iter().flat_map(of_process).collect()
+        }
+    };
+    let named = all.into_iter().filter_map(|(pid, tid)| {
+        let status = proc.status(pid, tid).ok()?;
+        Some((tid, String::from_utf8_lossy(&status.name).into_owned()))
+    });
+    named.collect()
+}
+
+/// What a run's end makes of ours.
+pub(super) fn exit(ended: Ended) -> Exit {
+    match ended {
+        Ended::Exited(0) => Exit::Ok,
+        Ended::Exited(status) => Exit::Child(status),
+        Ended::Signaled(signal) => Exit::Child(u8::try_from(128 + signal).unwrap_or(u8::MAX)),
+    }
+}

@@ -1,0 +1,57 @@
+//! Combinations that make no sense, said before anything is done.
+
+use clap::ArgMatches;
+
+use crate::cli::error::CliError;
+use crate::cli::live::workload;
+use crate::cli::options::flag;
+
+/// Words that perf takes for commands of `stat`.
+const COMMANDS: [&str; 2] = ["record", "report"];
+
+/// Stops where options contradict each other, or one needs another.
+pub(super) fn check(matches: &ArgMatches) -> Result<(), CliError> {
+    let on = |id: &str| flag(matches, id) == Some(true);
+    let given = |id: &str| matches.contains_id(id);
+    let usage = |message: &str| Err(CliError::usage(message));
+    let words = workload::given(matches);
+    if let Some(word) = words
+        .first()
+        .and_then(|word| COMMANDS.into_iter().find(|known| word == *known))
+    {
+        return Err(CliError::usage(format!("'stat {word}' is not built yet"))
+            .hint(format!("to run a program of that name write ./{word}")));
+    }
+    if given("interval-count") && !given("interval-print") {
+        return usage("interval-count option should be used together with interval-print.");
+    }
+    if on("interval-clear") && !given("interval-print") {
+        return usage("interval-clear option should be used together with interval-print.");
+    }
+    if given("timeout") && given("interval-count") {
+        return usage("timeout option is not supported with interval-count.");
+    }
+    if on("table")
+        && matches
+            .get_one::<u64>("repeat")
+            .is_none_or(|runs| *runs == 1)
+    {
+        return usage("--table is only supported with -r");
+    }
+    if given("field-separator") && on("json-output") {
+        return usage("-x and -j are two formats: give one of them");
+    }
+    if given("field-separator") && on("big-num") {
+        return usage("-B option not supported with -x");
+    }
+    if given("repeat") && given("interval-print") {
+        return usage("-I shows one run as it goes on, -r the mean of several: give one of them");
+    }
+    let watched = ["pid", "tid", "uid", "cpu"].into_iter().any(given) || on("all-cpus");
+    if on("per-thread") && !watched && !words.is_empty() {
+        return usage(
+            "The --per-thread option is only available when monitoring via -p -t -a options or only --per-thread.",
+        );
+    }
+    Ok(())
+}

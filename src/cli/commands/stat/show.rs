@@ -1,0 +1,159 @@
+//! Tables put together: title, rows, times.
+
+use std::io;
+use std::time::Duration;
+
+use clap::ArgMatches;
+use rperf_count::{Row, Sheet, State, Table};
+use rperf_session::Target;
+use rperf_sys::thousands_separator;
+use rperf_view::stat::{
+    Footer, Format, Prefix, Style, Times, write_footer, write_heading, write_table, write_title,
+};
+
+use super::plan::Plan;
+use crate::cli::context::Context;
+use crate::cli::options::flag;
+
+/// Intervals below one heading.
+const HEADING_EVERY: u64 = 25;
+/// Puts the cursor into the first column of the first line and clears the screen (ECMA-48).
+const CLEAR: &str = "\u{1b}[H\u{1b}[2J";
+
+/// How tables look.
+pub(super) struct Look {
+    separator: Option<String>,
+    json: bool,
+    thousands: String,
+    /// Whether CSV calls the rows of everything `summary`.
+    name_summary: bool,
+    clear: bool,
+    runs_table: bool,
+}
+
+impl Look {
+    pub(super) fn new(matches: &ArgMatches, context: &Context) -> Self {
+        let separator = matches.get_one::<String>("field-separator");
+        let asked = flag(matches, "big-num").or_else(|| context.config.flag("stat.big-num"));
+        let wanted = asked != Some(false) && has_locale(context);
+        Self {
+            // A backslash and a t is what users can type.
+            separator: separator.map(|text| {
+                if text == "\\t" {
+                    "\t".to_owned()
+                } else {
+                    text.clone()
+                }
+            }),
+            json: flag(matches, "json-output") == Some(true),
+            thousands: if wanted {
+                thousands_separator()
+            } else {
+                String::new()
+            },
+            name_summary: flag(matches, "no-csv-summary") != Some(true),
+            clear: flag(matches, "interval-clear") == Some(true),
+            runs_table: flag(matches, "table") == Some(true),
+        }
+    }
+
+    /// Whether programs read it.
+    pub(super) fn is_for_programs(&self) -> bool {
+        self.json || self.separator.is_some()
+    }
+
+    fn format(&self) -> Format<'_> {
+        match &self.separator {
+            _ if self.json => Format::Json,
+            Some(separator) => Format::Csv { separator },
+            None => Format::Text {
+                thousands: &self.thousands,
+            },
+        }
+    }
+
+    /// One interval, the `number`th from 0 on, that ended at `time`.
+    pub(super) fn interval(
+        &self,
+        plan: &Plan,
+        (number, time): (u64, Duration),
+        table: &Table,
+    ) -> io::Result<Vec<u8>> {
+        let mut out = Vec::new();
+        if self.clear {
+            out.extend(CLEAR.as_bytes());
+        }
+        if !self.is_for_programs() && (self.clear || number.is_multiple_of(HEADING_EVERY)) {
+            write_heading(&mut out, plan.grouping.by)?;
+        }
+        write_table(&mut out, table, &self.style(plan, Prefix::Time(time)))?;
+        Ok(out)
+    }
+
+    /// The table of everything.
+    pub(super) fn whole(
+        &self,
+        plan: &Plan,
+        table: &Table,
+        times: Times,
+        runs: &[Duration],
+    ) -> io::Result<Vec<u8>> {
+        let mut out = Vec::new();
+        let prefix = match plan.request.interval {
+            Some(_) if self.name_summary => Prefix::Summary,
+            _ => Prefix::None,
+        };
+        let style = self.style(plan, prefix);
+        if self.is_for_programs() {
+            write_table(&mut out, table, &style)?;
+            return Ok(out);
+        }
+        write_title(&mut out, &plan.title, table.runs)?;
+        write_table(&mut out, table, &style)?;
+        let footer = Footer {
+            times,
+            below_rows: !table.rows.is_empty(),
+            runs: self.runs_table.then_some(runs),
+        };
+        write_footer(&mut out, &footer)?;
+        Ok(out)
+    }
+
+    fn style<'a>(&'a self, plan: &'a Plan, prefix: Prefix) -> Style<'a> {
+        Style {
+            format: self.format(),
+            by: plan.grouping.by,
+            threads: &plan.threads,
+            prefix,
+        }
+    }
+}
+
+/// The table of everything that was counted.
+pub(super) fn table(plan: &Plan, sheet: &Sheet<'_>) -> Table {
+    let mut table = sheet.table();
+    if plan.request.target == Target::Everyone {
+        busiest_first(&mut table);
+    }
+    table
+}
+
+/// Of all threads of the system those that something was counted in, those with most first.
+fn busiest_first(table: &mut Table) {
+    let value = |row: &Row| match row.state {
+        State::Counted(value) => value.value,
+        _ => 0.0,
+    };
+    table.rows.retain(|row| value(row) > 0.0);
+    table.rows.sort_by(|one, other| {
+        let by_event = one.event.cmp(&other.event);
+        by_event.then(value(other).total_cmp(&value(one)))
+    });
+}
+
+/// Whether the environment names a locale other than that of programs.
+fn has_locale(context: &Context) -> bool {
+    let names = ["LC_ALL", "LC_NUMERIC", "LANG"];
+    let name = names.into_iter().find_map(|name| context.var(name));
+    name.is_some_and(|name| name != "C" && name != "POSIX")
+}

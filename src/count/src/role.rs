@@ -1,0 +1,133 @@
+//! What an event means to metrics.
+
+use rperf_wire::{Attr, AttrFlags, EventType};
+
+/// What metrics know an event as. Numbers are those of `uapi/linux/perf_event.h`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Role {
+    /// A clock of tasks or CPUs, in nanoseconds.
+    Clock,
+    /// Processor cycles.
+    Cycles,
+    /// Instructions that were retired.
+    Instructions,
+    /// Accesses to the last cache, whichever that is.
+    CacheReferences,
+    /// Those that missed.
+    CacheMisses,
+    /// Branches that were retired.
+    Branches,
+    /// Those that were predicted wrongly.
+    BranchMisses,
+    /// Cycles in which nothing was issued.
+    StalledFrontend,
+    /// Cycles in which nothing was retired.
+    StalledBackend,
+    /// Loads from a cache or a TLB, by its number.
+    Loads(u8),
+    /// Those that missed.
+    LoadMisses(u8),
+    /// Nothing in particular.
+    #[default]
+    Other,
+}
+
+/// Caches by their number: first-level data and instructions, last level, both TLBs.
+pub(crate) const L1D: u8 = 0;
+pub(crate) const L1I: u8 = 1;
+pub(crate) const LL: u8 = 2;
+pub(crate) const DTLB: u8 = 3;
+pub(crate) const ITLB: u8 = 4;
+
+impl Role {
+    /// The role of the event that an attr opens.
+    #[must_use]
+    pub fn of(attr: &Attr) -> Self {
+        // Above 32 bits stands the PMU, where a machine has several kinds of processors.
+        let config = attr.config & 0xffff_ffff;
+        match (attr.kind, config) {
+            // PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_TASK_CLOCK
+            (EventType::SOFTWARE, 0 | 1) => Self::Clock,
+            (EventType::HARDWARE, 0) => Self::Cycles,
+            (EventType::HARDWARE, 1) => Self::Instructions,
+            (EventType::HARDWARE, 2) => Self::CacheReferences,
+            (EventType::HARDWARE, 3) => Self::CacheMisses,
+            (EventType::HARDWARE, 4) => Self::Branches,
+            (EventType::HARDWARE, 5) => Self::BranchMisses,
+            (EventType::HARDWARE, 7) => Self::StalledFrontend,
+            (EventType::HARDWARE, 8) => Self::StalledBackend,
+            (EventType::HW_CACHE, _) => Self::of_cache(config),
+            _ => Self::Other,
+        }
+    }
+
+    /// The cache is in the first byte, the operation (0 is a load) in the second, the outcome in the third.
+    fn of_cache(config: u64) -> Self {
+        let [cache, operation, outcome, rest, ..] = config.to_le_bytes();
+        match (cache, operation, outcome, rest) {
+            (L1D..=ITLB, 0, 0, 0) => Self::Loads(cache),
+            (L1D..=ITLB, 0, 1, 0) => Self::LoadMisses(cache),
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Where an event is counted, as far as that decides whose counts may be divided by whose: the `exclude_*` bits, and
+/// the PMU where there are several kinds of processors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Side {
+    excluded: [bool; 5],
+    pmu: u64,
+}
+
+impl Side {
+    /// The side of the event that an attr opens.
+    #[must_use]
+    pub fn of(attr: &Attr) -> Self {
+        let flags = [
+            AttrFlags::EXCLUDE_USER,
+            AttrFlags::EXCLUDE_KERNEL,
+            AttrFlags::EXCLUDE_HV,
+            AttrFlags::EXCLUDE_HOST,
+            AttrFlags::EXCLUDE_IDLE,
+        ];
+        Self {
+            excluded: flags.map(|flag| attr.flags.contains(flag)),
+            pmu: match attr.kind {
+                EventType::HARDWARE | EventType::HW_CACHE => attr.config >> 32,
+                _ => 0,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn role(kind: EventType, config: u64) -> Role {
+        Role::of(&Attr {
+            kind,
+            config,
+            ..Attr::default()
+        })
+    }
+
+    #[test]
+    fn roles_follow_from_attrs() {
+        assert_eq!(role(EventType::SOFTWARE, 1), Role::Clock);
+        assert_eq!(role(EventType::SOFTWARE, 3), Role::Other);
+        assert_eq!(role(EventType::HARDWARE, 8), Role::StalledBackend);
+        assert_eq!(
+            role(EventType::HARDWARE, 4 << 32),
+            Role::Cycles,
+            "a hybrid one"
+        );
+        assert_eq!(role(EventType::HW_CACHE, 0x0_0003), Role::Loads(DTLB));
+        assert_eq!(role(EventType::HW_CACHE, 0x1_0002), Role::LoadMisses(LL));
+        for other in [0x1_0100, 0x0_0200, 0x1_0005, 0x2_0000] {
+            assert_eq!(role(EventType::HW_CACHE, other), Role::Other, "{other:#x}");
+        }
+        assert_eq!(role(EventType::RAW, 0), Role::Other);
+    }
+}

@@ -1,0 +1,76 @@
+//! What a row is of.
+
+/// By what counts are summed up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Aggregation {
+    /// All in one.
+    #[default]
+    Global,
+    /// Each CPU (`-A`).
+    Cpu,
+    /// Each physical core (`--per-core`).
+    Core,
+    /// CPUs that share a cluster (`--per-cluster`).
+    Cluster,
+    /// CPUs that share a cache of this level (`--per-cache`).
+    Cache(u8),
+    /// Each die (`--per-die`).
+    Die,
+    /// Each socket (`--per-socket`).
+    Socket,
+    /// Each NUMA node (`--per-node`).
+    Node,
+    /// Each thread (`--per-thread`).
+    Thread,
+}
+
+/// One part of the machine, or one thread. Numbers that the kernel does not tell are -1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Unit {
+    /// Everything that was counted.
+    All,
+    /// A CPU.
+    Cpu(u32),
+    /// A core, by its number in its die.
+    Core {
+        /// Its socket.
+        socket: i32,
+        /// Its die.
+        die: i32,
+        /// Itself.
+        core: i32,
+    },
+    /// A cluster, by its number in its die.
+    Cluster {
+        /// Its socket.
+        socket: i32,
+        /// Its die.
+        die: i32,
+        /// Itself.
+        cluster: i32,
+    },
+    /// A cache, by the first CPU that uses it.
+    Cache {
+        /// Its socket.
+        socket: i32,
+        /// Its die.
+        die: i32,
+        /// 1 is nearest.
+        level: u8,
+        /// The first CPU.
+        first: i32,
+    },
+    /// A die, by its number in its socket.
+    Die {
+        /// Its socket.
+        socket: i32,
+        /// Itself.
+        die: i32,
+    },
+    /// A socket.
+    Socket(i32),
+    /// A NUMA node.
+    Node(i32),
+    /// A thread.
+    Thread(u32),
+}

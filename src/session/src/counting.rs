@@ -1,0 +1,10 @@
+//! Counting instead of sampling: events opened where they are wanted, read at the end and in between.
+
+mod kernel;
+mod open;
+mod request;
+mod run;
+mod wait;
+
+pub use request::{CountEvent, CountRequest, CountWatch, Counted, Interval, Readings, Start};
+pub use run::count;

@@ -1,0 +1,65 @@
+//! Counts as separated fields.
+
+use std::io::{self, Write};
+
+use rperf_count::State;
+
+use super::number::{bare, decimals};
+use super::{Line, Prefix, seconds};
+
+/// Writes one row, and one with empty fields for each further metric: \[time,\] \[unit, \[CPUs,\]\] value, unit of measure,
+/// event, \[cgroup,\] \[deviation,\] nanoseconds running, percent running, metric, its unit.
+pub(super) fn write_row(out: &mut dyn Write, line: &Line<'_>, separator: &str) -> io::Result<()> {
+    let mut first = Vec::new();
+    match line.style.prefix {
+        Prefix::None => {}
+        Prefix::Time(time) => first.push(seconds(time)),
+        Prefix::Summary => first.push(format!("{:>16}", "summary")),
+    }
+    let unit = line.unit();
+    if !unit.is_empty() {
+        first.push(unit);
+    }
+    first.extend(line.merged().map(|merged| merged.to_string()));
+    let count = count(line);
+    let metrics = &line.row.metrics;
+    for index in 0..metrics.len().max(1) {
+        let mut fields = first.clone();
+        match index {
+            0 => fields.extend(count.iter().cloned()),
+            _ => fields.extend(count.iter().map(|_| String::new())),
+        }
+        let metric = metrics.get(index);
+        fields.push(metric.map(bare).unwrap_or_default());
+        fields.push(
+            metric
+                .map(|metric| metric.unit.to_string())
+                .unwrap_or_default(),
+        );
+        writeln!(out, "{}", fields.join(separator))?;
+    }
+    Ok(())
+}
+
+/// The fields of the count itself.
+fn count(line: &Line<'_>) -> Vec<String> {
+    let event = line.event;
+    let (number, deviation, running, percent) = match line.row.state {
+        State::NotSupported => ("<not supported>".to_owned(), 0.0, 0.0, 100.0),
+        State::NotCounted => ("<not counted>".to_owned(), 0.0, 0.0, 100.0),
+        State::Counted(value) => (
+            format!("{:.*}", decimals(event), value.value),
+            value.deviation,
+            value.running,
+            value.percent_running(),
+        ),
+    };
+    let mut fields = vec![number, event.unit.clone(), event.name.clone()];
+    fields.extend(event.cgroup.clone());
+    if line.runs > 1 {
+        fields.push(format!("{deviation:.2}%"));
+    }
+    fields.push(format!("{running:.0}"));
+    fields.push(format!("{percent:.2}"));
+    fields
+}

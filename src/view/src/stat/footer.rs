@@ -1,0 +1,118 @@
+//! What stands above and below the table.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use rperf_count::Spread;
+
+use crate::header::calendar::ctime;
+
+/// Columns of a time, and most signs of a bar.
+const TIME: usize = 17;
+const BAR: usize = 60;
+
+/// Times below the table.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Times {
+    /// How long the runs took, in nanoseconds.
+    pub elapsed: Spread,
+    /// Processor time of the workload in user space and in the kernel, where there is one workload alone.
+    pub used: Option<(Duration, Duration)>,
+}
+
+/// The lines below the table.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Footer<'a> {
+    /// The times.
+    pub times: Times,
+    /// Whether there are rows above it.
+    pub below_rows: bool,
+    /// How long each run took, where that is to be shown.
+    pub runs: Option<&'a [Duration]>,
+}
+
+/// Writes when a file of tables was begun: seconds since 1970, in local time.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_started(out: &mut dyn Write, local_time: i64) -> io::Result<()> {
+    writeln!(out, "# started on {}\n", ctime(local_time))
+}
+
+/// Writes the title of a table between empty lines; `of` is whom it is about, as `'sleep 1'`.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_title(out: &mut dyn Write, of: &str, runs: u32) -> io::Result<()> {
+    let runs = match runs {
+        0 | 1 => String::new(),
+        runs => format!(" ({runs} runs)"),
+    };
+    writeln!(out, "\n Performance counter stats for {of}{runs}:\n")
+}
+
+/// Writes the lines below the table, with the empty ones around them.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_footer(out: &mut dyn Write, footer: &Footer<'_>) -> io::Result<()> {
+    let elapsed = footer.times.elapsed;
+    let mean = elapsed.mean() / 1e9;
+    if footer.below_rows {
+        writeln!(out)?;
+    }
+    if elapsed.number() <= 1 {
+        write!(out, " {mean:TIME$.9} seconds time elapsed")?;
+        if let Some((user, system)) = footer.times.used {
+            let (user, system) = (user.as_secs_f64(), system.as_secs_f64());
+            writeln!(out, "\n\n {user:TIME$.9} seconds user")?;
+            writeln!(out, " {system:TIME$.9} seconds sys")?;
+        }
+    } else {
+        let deviation = elapsed.deviation() / 1e9;
+        let decimals = decimals(deviation);
+        if let Some(runs) = footer.runs {
+            write_runs(out, runs, (mean, decimals))?;
+        }
+        write!(
+            out,
+            " {mean:TIME$.decimals$} +- {deviation:.decimals$} seconds time elapsed"
+        )?;
+        if elapsed.percent() != 0.0 {
+            write!(out, "  ( +-{:6.2}% )", elapsed.percent())?;
+        }
+    }
+    write!(out, "\n\n")
+}
+
+/// Two more than those of the deviation's first digit.
+fn decimals(deviation: f64) -> usize {
+    if deviation > 1.0 || deviation <= 0.0 {
+        return 2;
+    }
+    let first = (-deviation.log10()).ceil();
+    // At most that of a nanosecond.
+    first as usize + 2
+}
+
+fn write_runs(
+    out: &mut dyn Write,
+    runs: &[Duration],
+    (mean, decimals): (f64, usize),
+) -> io::Result<()> {
+    let number = format!(" {mean:TIME$.decimals$}");
+    let indent = number.len() - number.trim_start().len();
+    writeln!(out, "{:indent$}# Table of individual measurements:", "")?;
+    for run in runs {
+        let run = run.as_secs_f64();
+        let away = run - mean;
+        let share = if run > 0.0 { 100.0 * away / run } else { 0.0 };
+        let bar = (1 + (share.abs() / 5.0) as usize).min(BAR);
+        writeln!(
+            out,
+            " {run:TIME$.decimals$} ({away:+.decimals$}) {}",
+            "#".repeat(bar)
+        )?;
+    }
+    writeln!(out, "\n{:indent$}# Final result:", "")
+}

@@ -1,0 +1,153 @@
+use super::*;
+use rperf_count::{Cell, Counts, Event, Grouping, Sheet, Spread};
+use rperf_wire::{Attr, EventType};
+
+/// The table of two runs of a clock, cycles, instructions that stalled, one that nobody has and one that never ran.
+fn table(runs: u32) -> Table {
+    let event = |name: &str, kind, config| {
+        let attr = Attr {
+            kind,
+            config,
+            ..Attr::default()
+        };
+        Event::new(name, &attr)
+    };
+    let mut events = vec![
+        event("task-clock", EventType::SOFTWARE, 1),
+        event("cycles", EventType::HARDWARE, 0),
+        event("stalled-cycles-backend", EventType::HARDWARE, 8),
+        event("instructions", EventType::HARDWARE, 1),
+        event("nodes", EventType::HW_CACHE, 6),
+        event("branches", EventType::HARDWARE, 4),
+    ];
+    events[4].supported = false;
+    events[3].cgroup = None;
+    let grouping = Grouping::default();
+    let mut sheet = Sheet::new(events, &grouping);
+    for run in 0..u64::from(runs) {
+        let cell = |value, running| {
+            let counts = Counts {
+                value,
+                enabled: 2_000_000,
+                running,
+            };
+            vec![Cell {
+                cpu: None,
+                thread: Some(7),
+                counts,
+            }]
+        };
+        let all = 2_000_000;
+        let readings = [
+            cell(1_234_567 + 1000 * run, all),
+            cell(2_000_000, all / 2),
+            cell(400_000, all / 2),
+            cell(3_000_000, all),
+            cell(0, 0),
+            cell(0, 0),
+        ];
+        sheet.add(Duration::from_millis(2), &readings);
+    }
+    sheet.table()
+}
+
+fn written(table: &Table, format: Format<'_>, prefix: Prefix) -> String {
+    let style = Style {
+        format,
+        by: Aggregation::Global,
+        threads: &BTreeMap::new(),
+        prefix,
+    };
+    let mut out = Vec::new();
+    write_table(&mut out, table, &style).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    lines.join("\n")
+}
+
+#[test]
+fn text_has_columns_units_metrics_and_what_is_left_open() {
+    let text = written(&table(2), Format::Text { thousands: "," }, Prefix::None);
+    let expected = "              1.24 msec task-clock                       #    0.618 CPUs utilized            ( +-  0.04% )
+         4,000,000      cycles                           #    3.239 GHz                      (50.00%)
+           800,000      stalled-cycles-backend           #   20.00% backend cycles idle      (50.00%)
+         3,000,000      instructions                     #    0.75  insn per cycle
+                                                  #    0.27  stalled cycles per insn
+   <not supported>      nodes
+     <not counted>      branches";
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn csv_has_a_row_for_each_metric() {
+    let text = written(&table(1), Format::Csv { separator: ";" }, Prefix::Summary);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(
+        lines,
+        [
+            "         summary;1.23;msec;task-clock;2000000;100.00;0.617;CPUs utilized",
+            "         summary;4000000;;cycles;1000000;50.00;3.240;GHz",
+            "         summary;800000;;stalled-cycles-backend;1000000;50.00;20.00;backend cycles idle",
+            "         summary;3000000;;instructions;2000000;100.00;0.75;insn per cycle",
+            "         summary;;;;;;0.27;stalled cycles per insn",
+            "         summary;<not supported>;;nodes;0;100.00;;",
+            "         summary;<not counted>;;branches;0;100.00;;",
+        ]
+    );
+    let deviation = written(&table(2), Format::Csv { separator: "," }, Prefix::None);
+    assert!(
+        deviation.starts_with("1.24,msec,task-clock,0.04%,2000000,"),
+        "{deviation}"
+    );
+}
+
+#[test]
+fn json_has_no_metric_where_there_is_no_base() {
+    let time = Prefix::Time(Duration::from_micros(1_500_001));
+    let text = written(&table(1), Format::Json, time);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(
+        lines[0],
+        "{\"interval\" : 1.500001000, \"counter-value\" : \"1.234567\", \"unit\" : \"msec\", \"event\" : \"task-clock\", \
+         \"event-runtime\" : 2000000, \"pcnt-running\" : 100.00, \"metric-value\" : 0.617283, \"metric-unit\" : \"CPUs utilized\"}"
+    );
+    assert_eq!(
+        lines[4],
+        "{\"interval\" : 1.500001000, \"metric-value\" : 0.266667, \"metric-unit\" : \"stalled cycles per insn\"}"
+    );
+    assert!(
+        lines[5].ends_with("\"pcnt-running\" : 100.00}"),
+        "{}",
+        lines[5]
+    );
+}
+
+#[test]
+fn runs_have_a_table_and_bars_have_an_end() {
+    let runs = [10, 20, 0].map(Duration::from_millis);
+    let mut elapsed = Spread::default();
+    runs.iter()
+        .for_each(|run| elapsed.add(run.as_secs_f64() * 1e9));
+    let times = Times {
+        elapsed,
+        used: None,
+    };
+    let footer = Footer {
+        times,
+        below_rows: true,
+        runs: Some(&runs),
+    };
+    let mut out = Vec::new();
+    write_footer(&mut out, &footer).unwrap();
+    let expected = "
+           # Table of individual measurements:
+           0.01000 (+0.00000) #
+           0.02000 (+0.01000) ###########
+           0.00000 (-0.01000) #
+
+           # Final result:
+           0.01000 +- 0.00577 seconds time elapsed  ( +- 57.74% )
+
+";
+    assert_eq!(String::from_utf8(out).unwrap(), expected);
+}

@@ -1,0 +1,251 @@
+//! `rperf stat`: streams, exit statuses, formats, and what it says when something can't be.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use rperf_testkit::{Outcome, Scratch};
+
+use crate::kernel::{Running, is_root, rperf_in};
+
+fn stat(words: &[&str]) -> Outcome {
+    let scratch = Scratch::new();
+    stat_in(&scratch, words)
+}
+
+fn stat_in(scratch: &Scratch, words: &[&str]) -> Outcome {
+    let words = [&["stat"], words].concat();
+    rperf_in(scratch, &words).finish().expect("rperf starts")
+}
+
+#[test]
+fn the_workloads_end_is_passed_on_and_its_output_left_alone() {
+    for (script, status) in [("echo out; exit 7", 7), ("echo out; kill -9 $$", 137)] {
+        let outcome = stat(&["-e", "cs", "sh", "-c", script]);
+        assert_eq!((outcome.status, outcome.stdout.as_str()), (status, "out\n"));
+        let title = format!(" Performance counter stats for 'sh -c {script}':");
+        assert!(outcome.stderr.contains(&title), "{}", outcome.stderr);
+        assert_eq!(outcome.stderr.contains("sh: Killed\n"), status == 137);
+    }
+}
+
+#[test]
+fn elapsed_time_spans_the_workload_and_its_usage_is_told() {
+    let outcome = stat(&["-n", "sleep", "0.05"]);
+    let time = |what: &str| -> f64 {
+        let line = outcome.stderr.lines().find(|line| line.ends_with(what));
+        let line = line.unwrap_or_else(|| panic!("{what}: {}", outcome.stderr));
+        line.split_whitespace().next().unwrap().parse().unwrap()
+    };
+    assert!(time("seconds time elapsed") >= 0.05);
+    assert!(time("seconds user") + time("seconds sys") > 0.0);
+}
+
+#[test]
+fn exact_counts_are_exact() {
+    let words = ["-x,", "-e", "faults:u,dummy", "-r", "2", "true"];
+    let outcome = stat(&words);
+    let dummy = outcome.stderr.lines().nth(1).unwrap_or_default();
+    assert!(dummy.starts_with("0,,dummy,0.00%,"), "{}", outcome.stderr);
+}
+
+#[test]
+fn tables_go_where_they_are_sent() {
+    let scratch = Scratch::new();
+    let file = scratch.path().join("table");
+    assert_eq!(
+        stat_in(&scratch, &["-e", "cs", "-o", "table", "true"]).stderr,
+        ""
+    );
+    let append = ["-e", "cs", "-o", "table", "--append", "-x,", "true"];
+    assert_eq!(stat_in(&scratch, &append).stderr, "");
+    let text = fs::read_to_string(&file).expect("the file is there");
+    assert_eq!(text.matches("# started on ").count(), 2, "{text}");
+    assert!(text.contains("seconds time elapsed"), "{text}");
+    let closed = stat(&["-e", "cs", "--log-fd", "99", "true"]);
+    assert_eq!(closed.status, 234);
+    assert_eq!(closed.stderr, "Failed opening logfd: Bad file descriptor\n");
+    let stdout = stat(&["-e", "cs", "-x,", "--log-fd", "1", "true"]);
+    assert!(stdout.stdout.contains(",,cs,"), "{stdout:?}");
+    assert_eq!(stat(&["--quiet", "-e", "cs", "true"]).stderr, "");
+}
+
+#[test]
+fn json_can_be_read() {
+    let outcome = stat(&["-j", "-e", "task-clock,cs,cycles", "true"]);
+    let lines: Vec<serde_json::Value> = outcome
+        .stderr
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}")))
+        .collect();
+    assert_eq!(lines.len(), 3, "{}", outcome.stderr);
+    assert_eq!(lines[0]["unit"], "msec");
+    assert_eq!(lines[0]["metric-unit"], "CPUs utilized");
+    assert_eq!(lines[1]["event"], "cs");
+}
+
+#[test]
+fn what_goes_before_and_after_runs_each_time() {
+    let words = ["-e", "cs", "--pre", "echo before", "--post", "echo after"];
+    let words = [&words[..], &["-r", "2", "-S", "echo", "run"]].concat();
+    let outcome = stat(&words);
+    assert_eq!(outcome.stdout, "before\nrun\nafter\nbefore\nrun\nafter\n");
+    assert!(
+        outcome.stderr.contains("'echo run' (2 runs):"),
+        "{}",
+        outcome.stderr
+    );
+    let failed = stat(&["-e", "cs", "--pre", "exit 3", "true"]);
+    assert_eq!(failed.status, 3, "{}", failed.stderr);
+}
+
+#[test]
+fn a_timeout_ends_the_workload() {
+    let began = Instant::now();
+    let outcome = stat(&["-e", "cs", "--timeout", "100", "sleep", "30"]);
+    assert!(began.elapsed() < Duration::from_secs(20));
+    assert_eq!(outcome.status, 143);
+    assert!(
+        outcome.stderr.starts_with("sleep: Terminated\n"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[test]
+fn a_delay_is_said_and_left_out_of_the_time() {
+    let outcome = stat(&["-e", "cs", "-D", "30", "sleep", "0.1"]);
+    assert!(
+        outcome
+            .stderr
+            .starts_with("Events disabled\nEvents enabled\n")
+    );
+    let never = stat(&["-e", "cs", "-D", "-1", "true"]);
+    assert!(
+        never.stderr.contains("<not counted>      cs"),
+        "{}",
+        never.stderr
+    );
+    assert!(
+        never.stderr.contains("hint: <not counted>: cs never ran"),
+        "{}",
+        never.stderr
+    );
+}
+
+#[test]
+fn intervals_come_in_time_and_the_summary_is_their_sum() {
+    let words = ["-I", "30", "--summary", "-x,", "-e", "faults:u"];
+    let script = "for i in 1 2 3 4 5; do true; sleep 0.02; done";
+    let outcome = stat(&[&words[..], &["sh", "-c", script]].concat());
+    let lines: Vec<Vec<&str>> = outcome
+        .stderr
+        .lines()
+        .map(|line| line.split(',').collect())
+        .collect();
+    let (summary, intervals) = lines.split_last().expect("there are lines");
+    assert!(intervals.len() >= 3, "{}", outcome.stderr);
+    assert_eq!(summary[0].trim(), "summary");
+    let count = |line: &Vec<&str>| line[1].parse::<u64>().unwrap_or_default();
+    assert_eq!(intervals.iter().map(count).sum::<u64>(), count(summary));
+    let times: Vec<f64> = intervals
+        .iter()
+        .map(|line| line[0].trim().parse().unwrap())
+        .collect();
+    assert!(times.is_sorted() && times[0] >= 0.03, "{times:?}");
+}
+
+#[test]
+fn a_process_is_counted_until_it_or_the_timer_ends() {
+    let spinning = Running::spin();
+    let pid = spinning.0.id().to_string();
+    let outcome = stat(&["-x,", "-e", "task-clock", "-p", &pid, "sleep", "0.1"]);
+    let clock: f64 = outcome
+        .stderr
+        .split(',')
+        .next()
+        .unwrap()
+        .parse()
+        .expect("a clock");
+    assert!(clock > 0.0, "{}", outcome.stderr);
+    let by_thread = stat(&[
+        "--per-thread",
+        "-x,",
+        "-e",
+        "cs",
+        "-p",
+        &pid,
+        "sleep",
+        "0.05",
+    ]);
+    assert!(
+        by_thread.stderr.starts_with(&format!("sh-{pid},")),
+        "{}",
+        by_thread.stderr
+    );
+    let gone = stat(&["-e", "cs", "-p", "4194303"]);
+    assert_eq!(gone.status, 244);
+    assert!(gone.stderr.contains("4194303"), "{}", gone.stderr);
+}
+
+#[test]
+fn a_group_with_something_missing_is_counted_without_it() {
+    let outcome = stat(&["-x,", "-e", "{faults,node-prefetch-misses}", "true"]);
+    let lines: Vec<&str> = outcome.stderr.lines().collect();
+    let [warning, faults, missing] = lines[..] else {
+        panic!("{}", outcome.stderr)
+    };
+    assert!(warning.starts_with("Warning: node-prefetch-misses can't be counted"));
+    assert!(!faults.starts_with('<'), "{faults}");
+    assert!(missing.starts_with("<not supported>,,node-prefetch-misses,"));
+}
+
+#[test]
+fn contradictions_are_said_before_anything_runs() {
+    for (words, said) in [
+        (&["-A", "true"][..], "system-wide mode"),
+        (&["--per-core", "true"], "system-wide mode"),
+        (&["-G", "a", "-e", "cs", "true"], "system-wide mode"),
+        (&["--interval-count", "2", "true"], "interval-print"),
+        (&["--timeout", "5", "true"], ">= 10ms"),
+        (&["--table", "true"], "-r"),
+        (&["-x,", "-j", "true"], "-x and -j"),
+        (&["-o", "f", "--log-fd", "2", "true"], "--log-fd"),
+        (&["--append", "true"], "-o"),
+        (&["-A", "--per-core", "-a", "true"], "give one of"),
+        (&["--per-thread", "true"], "-p -t -a"),
+        (&["-D", "x", "true"], "no delay"),
+        (&["--all-user", "--all-kernel", "true"], "nothing to count"),
+        (&["record", "true"], "not built"),
+    ] {
+        let outcome = stat(words);
+        assert_eq!(outcome.status, 129, "{words:?} {outcome:?}");
+        assert!(
+            outcome.stderr.contains(said),
+            "{words:?} {}",
+            outcome.stderr
+        );
+    }
+    let missing = stat(&["-e", "cs", "./no-such-program"]);
+    assert_eq!(missing.status, 255);
+    assert!(
+        missing
+            .stderr
+            .starts_with("Workload failed: No such file or directory\n")
+    );
+    assert!(missing.stderr.contains("./no-such-program"));
+}
+
+#[test]
+fn thousands_of_counters_are_opened() {
+    if !is_root() || !rperf_testkit::may_trace("stat::thousands_of_counters_are_opened") {
+        return;
+    }
+    let outcome = stat(&["-x,", "-e", "sched:*,syscalls:sys_enter_r*", "true"]);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    assert!(outcome.stderr.lines().count() > 20, "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.lines().all(|line| !line.starts_with('<')),
+        "{}",
+        outcome.stderr
+    );
+}
