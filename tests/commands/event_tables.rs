@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::thread;
 
 use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
 
@@ -63,7 +64,8 @@ const TABLE: &str = r#"{"Header": {"Info": "made by hand"}, "Events": [
     {"EventName": "CPU_CLK_UNHALTED.THREAD_ANY", "EventCode": "0x00", "UMask": "0x02", "AnyThread": "1", "SampleAfterValue": "2000003"},
     {"EventName": "CPU_CLK_UNHALTED.REF_TSC", "EventCode": "0x00", "UMask": "0x03", "SampleAfterValue": "2000003"},
     {"EventName": "MEM_LOAD_RETIRED.L1_HIT", "EventCode": "0xD1", "UMask": "0x01", "SampleAfterValue": "2000003"},
-    {"EventName": "MEM_LOAD_RETIRED.L3_HIT", "EventCode": "0xD1", "UMask": "0x04", "SampleAfterValue": "50021"},
+    {"EventName": "MEM_LOAD_RETIRED.L3_HIT", "EventCode": "0xD1", "UMask": "0x04", "SampleAfterValue": "50021",
+     "PEBS": "1", "Data_LA": "1", "BriefDescription": "Loads that retired and hit the third level cache.", "PublicDescription": "At length."},
     {"EventName": "MEM_INST_RETIRED.ALL_LOADS", "EventCode": "0xD0", "UMask": "0x81", "SampleAfterValue": "2000003"},
     {"EventName": "BR_INST_RETIRED.ALL_BRANCHES", "EventCode": "0xC4", "UMask": "0x00", "SampleAfterValue": "400009"},
     {"EventName": "CYCLE_ACTIVITY.STALLS_TOTAL", "EventCode": "0xA3", "UMask": "0x04", "CounterMask": "4", "SampleAfterValue": "2000003"},
@@ -72,8 +74,15 @@ const TABLE: &str = r#"{"Header": {"Info": "made by hand"}, "Events": [
     {"EventName": "MEM_TRANS_RETIRED.LOAD_LATENCY_GT_128", "EventCode": "0xCD", "UMask": "0x01", "MSRIndex": "0x3F6", "MSRValue": "0x80", "SampleAfterValue": "1009"},
     {"EventName": "FRONTEND_RETIRED.L2_MISS", "EventCode": "0xC6", "UMask": "0x01", "MSRIndex": "0x3F7", "MSRValue": "0x13", "SampleAfterValue": "100007"},
     {"EventName": "OFFCORE_RESPONSE.DEMAND_DATA_RD.ANY_RESPONSE", "EventCode": "0xB7, 0xBB", "UMask": "0x01", "MSRIndex": "0x1a6,0x1a7", "MSRValue": "0x0000010001", "SampleAfterValue": "100003"},
-    {"EventName": "UNC_M_CAS_COUNT.RD", "EventCode": "0x4", "UMask": "0x3", "Unit": "iMC", "PerPkg": "1"}
+    {"EventName": "UNC_M_CAS_COUNT.RD", "EventCode": "0x4", "UMask": "0x3", "Unit": "iMC", "PerPkg": "1", "ScaleUnit": "64Bytes",
+     "BriefDescription": "Reads of memory"},
+    {"EventName": "BR_MISP_RETIRED.OLD", "EventCode": "0xC5", "Deprecated": "1", "BriefDescription": "Take another"}
 ]}"#;
+
+const METRICS: &str = r#"[
+    {"MetricName": "ipc", "MetricExpr": "INST_RETIRED.ANY / CPU_CLK_UNHALTED.THREAD", "MetricGroup": "Ret;Summary", "BriefDescription": "Instructions per cycle"},
+    {"MetricName": "cpi", "MetricExpr": "1 / ipc", "MetricGroup": "Summary", "ScaleUnit": "1per_instr", "BriefDescription": "Cycles per instruction."}
+]"#;
 
 /// What `-e` is asked: at least one of each form.
 const EVENTS: [&str; 44] = [
@@ -147,10 +156,11 @@ impl Made {
         std::os::unix::fs::symlink("/sys/devices/system", root.join("devices/system"))
             .expect("linked");
         let tables = folder.join("tables");
-        fs::create_dir_all(tables.join("SKX")).expect("created");
-        let map = "Family-model,Version,Filename,EventType\nGenuineIntel-6-55-[01234],V1,/SKX/core.json,core\n";
+        fs::create_dir_all(tables.join("SKX/metrics/perf")).expect("created");
+        let map = "Family-model,Version,Filename,EventType\nGenuineIntel-6-55-[01234],V1,/SKX/core.json,core\nGenuineIntel-6-55-[01234],V1,/SKX/metrics/skx.json,metrics\n";
         fs::write(tables.join("mapfile.csv"), map).expect("written");
         fs::write(tables.join("SKX/core.json"), TABLE).expect("written");
+        fs::write(tables.join("SKX/metrics/perf/skx_perf.json"), METRICS).expect("written");
         Self {
             sysfs: root.display().to_string(),
             tables: tables.display().to_string(),
@@ -175,15 +185,24 @@ fn attrs_of_named_events_are_perfs() {
     }
     let scratch = Scratch::new();
     let made = Made::new(scratch.path());
-    for event in EVENTS {
-        let words = ["record", "-vv", "-o", "/dev/null", "-e", event, "true"];
-        let theirs = made.run(Run::new(&perf).args(words).within(scratch.path()));
-        let ours = made.run(rperf_in(&scratch, &words));
-        let attr = first_attr(&ours.stderr);
-        assert!(!attr.is_empty(), "{event}: {}", ours.stderr);
-        assert_eq!(attr, first_attr(&theirs.stderr), "{event}");
-    }
+    // perf waits for the kernel most of the time.
+    thread::scope(|scope| {
+        for events in EVENTS.chunks(EVENTS.len().div_ceil(WORKERS)) {
+            scope.spawn(|| {
+                for event in events {
+                    let words = ["record", "-vv", "-o", "/dev/null", "-e", event, "true"];
+                    let theirs = made.run(Run::new(&perf).args(words).within(scratch.path()));
+                    let ours = made.run(rperf_in(&scratch, &words));
+                    let attr = first_attr(&ours.stderr);
+                    assert!(!attr.is_empty(), "{event}: {}", ours.stderr);
+                    assert_eq!(attr, first_attr(&theirs.stderr), "{event}");
+                }
+            });
+        }
+    });
 }
+
+const WORKERS: usize = 6;
 
 #[test]
 fn events_that_tables_lack_are_pointed_at() {
@@ -235,4 +254,103 @@ fn a_damaged_table_is_named_and_the_rest_is_used() {
     let named =
         "SKX/core.json: mem_inst_retired.all_loads: `EventCode' is `D zero', which is no number\n";
     assert!(outcome.stderr.contains(named), "{}", outcome.stderr);
+}
+
+/// What `list` prints of the machine.
+fn listed(words: &[&str]) -> String {
+    let scratch = Scratch::new();
+    let made = Made::new(scratch.path());
+    let outcome = made.run(rperf_in(&scratch, &[&["list"], words].concat()));
+    assert_eq!(
+        (outcome.status, outcome.stderr.as_str()),
+        (0, ""),
+        "{words:?}"
+    );
+    outcome.stdout
+}
+
+#[test]
+fn rows_of_tables_are_perfs() {
+    let Some(perf) = real_perf() else {
+        return skip("event_tables::rows_of_tables_are_perfs", "there is no perf");
+    };
+    let scratch = Scratch::new();
+    let made = Made::new(scratch.path());
+    for words in [
+        &["--no-desc", "mem_load_retired.l3_hit"][..],
+        &["--no-desc", "load_latency_gt_128"],
+        &["--raw-dump", "offcore_response.demand_data_rd.any_response"],
+        &["--no-desc", "cas_count_read"],
+        &["energy"],
+    ] {
+        let words = [&["list"], words].concat();
+        let theirs = made.run(Run::new(&perf).args(&words).within(scratch.path()));
+        let ours = made.run(rperf_in(&scratch, &words));
+        assert!(!ours.stdout.is_empty(), "{words:?}: {}", ours.stderr);
+        assert_eq!(ours.stdout, theirs.stdout, "{words:?}");
+    }
+}
+
+#[test]
+fn events_of_tables_are_listed_by_topic_with_what_is_told_of_them() {
+    let l3 = format!("  {:<50}\n       [", "mem_load_retired.l3_hit");
+    let brief = "Loads that retired and hit the third level cache Supports address when\n        precise (Precise event)]\n";
+    assert_eq!(listed(&["l3_hit"]), format!("\ncore:\n{l3}{brief}"));
+    let long = "At length Supports address when precise (Precise event)]\n        cpu/event=0xd1,period=0xc365,umask=0x4/\n";
+    assert_eq!(listed(&["-v", "l3_hit"]), format!("\ncore:\n{l3}{long}"));
+    let memory = listed(&["unc_m_cas"]);
+    assert!(
+        memory.ends_with("       [Reads of memory. Unit: uncore_imc]\n"),
+        "{memory}"
+    );
+    let both = listed(&["pmu"]);
+    assert!(both.contains("uncore_imc_0/cas_count_read/") && both.contains("unc_m_cas_count.rd"));
+    assert!(!both.contains("br_misp_retired.old"));
+    assert!(listed(&["--deprecated", "pmu"]).contains("br_misp_retired.old"));
+    assert_eq!(
+        listed(&["--unit", "uncore_imc", "--no-desc", "retired", "unc_m"])
+            .lines()
+            .count(),
+        1
+    );
+    let objects: serde_json::Value =
+        serde_json::from_str(&listed(&["-j", "unc_m_cas", "metric"])).expect("JSON");
+    assert_eq!(objects[0]["Encoding"], "uncore_imc/event=0x4,umask=0x3/");
+    assert_eq!(
+        (&objects[0]["ScaleUnit"], &objects[0]["Unit"]),
+        (&"64Bytes".into(), &"uncore_imc".into())
+    );
+    assert_eq!(objects[1]["MetricName"], "cpi");
+}
+
+#[test]
+fn metrics_are_listed_alone_and_by_group() {
+    let cpi = "  cpi\n       [Cycles per instruction]\n";
+    let ipc = "  ipc\n       [Instructions per cycle]\n";
+    assert_eq!(listed(&["metric"]), format!("\nMetrics:\n\n{cpi}{ipc}"));
+    assert_eq!(
+        listed(&["metricgroup"]),
+        "\nMetric Groups:\n\nRet\nSummary\n"
+    );
+    let groups = format!("\nMetric Groups:\n\nRet:\n{ipc}Summary:\n{cpi}{ipc}");
+    assert_eq!(listed(&["metric", "metricgroup"]), groups);
+    assert!(listed(&[]).ends_with(&groups));
+    let formula = "       [INST_RETIRED.ANY / CPU_CLK_UNHALTED.THREAD]\n";
+    assert_eq!(
+        listed(&["--details", "ipc"]),
+        format!("\nMetrics:\n\n{ipc}{formula}")
+    );
+    assert_eq!(listed(&["--raw-dump", "metric"]), "cpi ipc ");
+}
+
+#[test]
+fn raw_codes_are_read_backwards() {
+    let row = |name: &str| format!("  {name:<50} [Raw hardware event descriptor]\n");
+    let decoded = "       cpu/event=0xd1,umask=0x4/\n       also called mem_load_retired.l3_hit\n";
+    assert_eq!(listed(&["r04d1"]), format!("{}{decoded}", row("r4d1")));
+    let odd = "       cpu/event=0xc4,inv=0x1,cmask=0x2,config=0x8000000000000000/\n";
+    assert_eq!(
+        listed(&["r80000000028000c4"]),
+        format!("{}{odd}", row("r80000000028000c4"))
+    );
 }

@@ -194,6 +194,13 @@ impl Catalogue<'_> {
         })
     }
 
+    /// The PMU of a table's events, without the number of the unit; `None` where the machine has none.
+    pub(crate) fn pmu_of<'b>(&'b self, event: &'b VendorEvent) -> Option<&'b str> {
+        let mut pmus = self.pmus.iter().map(|(pmu, _)| pmu.as_str());
+        let found = pmus.find(|pmu| self.is_of(event, pmu))?;
+        Some(event.pmu.as_deref().unwrap_or(found))
+    }
+
     /// Whether an event of a table is one of this PMU.
     pub(crate) fn is_of(&self, event: &VendorEvent, pmu: &str) -> bool {
         match &event.pmu {

@@ -6,8 +6,14 @@ use std::io;
 use rperf_wire::{Attr, EventType, HARDWARE_NAMES, SOFTWARE_NAMES};
 
 use crate::glob::matches;
-use crate::names::{ALIASES, TOOL_NAMES};
+use crate::names::{ALIASES, TOOL_NAMES, raw_code};
+use crate::vendor::{Metric, Scale};
 use crate::{Catalogue, cache_event};
+
+mod decode;
+mod described;
+
+pub use decode::Decoded;
 
 /// The system whose events need not be open to others.
 const FTRACE: &str = "ftrace";
@@ -53,7 +59,7 @@ impl fmt::Display for Kind {
 }
 
 /// One event.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     /// What `-e` takes.
     pub name: String,
@@ -65,6 +71,25 @@ pub struct Row {
     pub terms: Option<String>,
     /// `type` and `config` of its attr, where the name alone decides them.
     pub config: Option<(EventType, u64)>,
+    /// What a vendor's table tells of it.
+    pub described: Option<Described>,
+}
+
+/// What a vendor's table tells of an event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Described {
+    /// The heading that it is listed under.
+    pub topic: String,
+    /// The PMU whose event it is, without the number of the unit.
+    pub pmu: String,
+    /// In one sentence.
+    pub brief: Option<String>,
+    /// At length.
+    pub long: Option<String>,
+    /// What its count is multiplied with, and the unit of that.
+    pub scale: Option<Scale>,
+    /// Whether its vendor advises against it.
+    pub deprecated: bool,
 }
 
 impl Row {
@@ -75,6 +100,7 @@ impl Row {
             kind,
             terms: None,
             config: None,
+            described: None,
         }
     }
 
@@ -93,6 +119,8 @@ pub enum Wanted {
     All,
     /// All of these kinds.
     Kinds(&'static [Kind]),
+    /// A raw code, to be decoded.
+    Code(u64),
     /// Those whose name fits.
     Named {
         /// A pattern for the system of tracepoints; then only these and programs' marks are meant.
@@ -116,6 +144,7 @@ impl Wanted {
             "tracepoint" => Self::Kinds(&[Kind::Tracepoint]),
             "sdt" => Self::Kinds(&[Kind::Sdt]),
             "rNNN" => Self::Kinds(&[Kind::Raw]),
+            _ if let Some(Some(code)) = raw_code(word) => Self::Code(code),
             _ if word.starts_with("mem:") => Self::Kinds(&[Kind::Breakpoint]),
             _ => match word.split_once(':') {
                 Some((system, name)) => Self::Named {
@@ -149,6 +178,7 @@ impl Wanted {
         match self {
             Self::All => true,
             Self::Kinds(kinds) => kinds.contains(&kind),
+            Self::Code(_) => false,
             Self::Named { system, .. } => match kind {
                 Kind::Tracepoint | Kind::Sdt => true,
                 Kind::Raw | Kind::Breakpoint => false,
@@ -180,6 +210,21 @@ fn fits(pattern: &str, name: &str, exact: bool) -> bool {
     match exact {
         true => matches(pattern, name),
         false => matches(pattern, &name.to_ascii_lowercase()),
+    }
+}
+
+impl Wanted {
+    /// Whether a metric's name or one of its groups fits.
+    #[must_use]
+    pub fn takes_metric(&self, metric: &Metric) -> bool {
+        match self {
+            Self::All => true,
+            Self::Named { system: None, .. } => {
+                let mut names = std::iter::once(&metric.name).chain(&metric.groups);
+                names.any(|name| self.takes_name(name))
+            }
+            _ => false,
+        }
     }
 }
 
@@ -232,6 +277,13 @@ impl Listing {
         }
         if wanted.takes(Kind::Pmu) {
             rows.extend(of_pmus(wanted, sources.catalogue));
+            rows.extend(described::rows(wanted, sources.catalogue));
+        }
+        if let Wanted::Code(code) = wanted {
+            rows.push(Row {
+                config: Some((EventType::RAW, *code)),
+                ..Row::new(Kind::Raw, format!("r{code:x}"))
+            });
         }
         if wanted.takes(Kind::Raw) {
             let forms = ["rNNN", "cpu/t1=v1[,t2=v2,t3 ...]/modifier"];

@@ -43,6 +43,34 @@ impl Bits {
             .unwrap_or(0)
     }
 
+    /// Whether these are bits of `config` itself.
+    pub(crate) fn is_of_config(&self) -> bool {
+        self.word == 0
+    }
+
+    /// The lowest bit of the value.
+    pub(crate) fn lowest(&self) -> Option<u32> {
+        self.parts.first().map(|(first, _)| *first)
+    }
+
+    /// All bits of the word that it has.
+    pub(crate) fn mask(&self) -> u64 {
+        let parts = self.parts.iter();
+        parts.fold(0, |mask, part| mask | part_mask(*part))
+    }
+
+    /// The value that stands in a word.
+    pub(crate) fn get(&self, word: u64) -> u64 {
+        let (mut value, mut shift) = (0, 0);
+        for part in &self.parts {
+            value |= ((word & part_mask(*part)) >> part.0)
+                .checked_shl(shift)
+                .unwrap_or(0);
+            shift += part.1 - part.0 + 1;
+        }
+        value
+    }
+
     /// Puts a value there, in place of what stood there.
     pub(crate) fn set(&self, mut value: u64, attr: &mut Attr) {
         let Some(word) = config_word(attr, self.word) else {
@@ -50,11 +78,16 @@ impl Bits {
         };
         for (first, last) in &self.parts {
             let width = last - first + 1;
-            let mask = u64::MAX >> (64 - width);
-            *word = (*word & !(mask << first)) | ((value & mask) << first);
+            let mask = part_mask((*first, *last));
+            *word = (*word & !mask) | ((value << first) & mask);
             value = value.checked_shr(width).unwrap_or(0);
         }
     }
+}
+
+/// The bits of a part, in their place.
+fn part_mask((first, last): (u32, u32)) -> u64 {
+    (u64::MAX >> (63 - (last - first))) << first
 }
 
 /// `config` (0), `config1` and so on.
@@ -83,6 +116,10 @@ mod tests {
         };
         bits.set(0xabc, &mut attr);
         assert_eq!(attr.config2, 0xa_0000_ffbc);
+        assert_eq!(
+            (bits.get(attr.config2), bits.mask()),
+            (0xabc, 0xf_0000_00ff)
+        );
         bits.set(1, &mut attr);
         assert_eq!(attr.config2, 0xff01, "the last value counts");
         let all = Bits::parse("config:0-63").unwrap();

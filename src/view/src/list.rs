@@ -1,20 +1,37 @@
-//! The events of `list`, as text and as JSON.
+//! The events and metrics of `list`, as text and as JSON.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use rperf_events::list::{Kind, Row};
+use rperf_events::vendor::{Metric, Scale, metric_groups};
 
 /// Columns of a name; a longer one pushes what follows it.
 const NAME: usize = 50;
+/// Columns of a text with descriptions, which begin with a bracket in the eighth.
+const WIDTH: usize = 78;
+const INDENT: usize = 8;
 
 /// A row with what is told about it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Told {
     /// The event.
     pub row: Row,
+    /// What its vendor says, where that is wanted; then its kind isn't told.
+    pub description: Option<String>,
     /// Lines below it.
     pub details: Vec<String>,
+}
+
+/// How metrics are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Metrics {
+    /// Each once.
+    Alone,
+    /// Each in all its groups.
+    InGroups,
+    /// Only the names of the groups.
+    Groups,
 }
 
 /// Writes one event in a line, and what is told about it below.
@@ -22,15 +39,84 @@ pub struct Told {
 /// # Errors
 /// What `out` says.
 pub fn write_text(out: &mut dyn Write, events: &[Told]) -> io::Result<()> {
-    for Told { row, details } in events {
+    let mut topic = None;
+    for told in events {
+        let Told { row, details, .. } = told;
         let both = row
             .alias
             .as_ref()
             .map(|alias| format!("{} OR {alias}", row.name));
         let name = both.as_deref().unwrap_or(&row.name);
-        writeln!(out, "  {name:<NAME$} [{}]", row.kind)?;
+        match &told.description {
+            Some(description) => {
+                let of = row.described.as_ref().map(|described| &described.topic);
+                if let Some(heading) = of.filter(|_| of != topic) {
+                    writeln!(out, "\n{heading}:")?;
+                }
+                topic = of;
+                writeln!(out, "  {name:<NAME$}")?;
+                writeln!(out, "       [{}]", wrapped(description))?;
+            }
+            None => writeln!(out, "  {name:<NAME$} [{}]", row.kind)?,
+        }
         for line in details {
             writeln!(out, "       {line}")?;
+        }
+    }
+    Ok(())
+}
+
+/// The words of a text in lines, those behind the first indented.
+fn wrapped(text: &str) -> String {
+    let (mut lines, mut column) = (String::new(), INDENT);
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if column > INDENT && column + length >= WIDTH {
+            lines.push('\n');
+            lines.push_str(&" ".repeat(INDENT));
+            column = INDENT;
+        } else if column > INDENT {
+            lines.push(' ');
+            column += 1;
+        }
+        lines.push_str(word);
+        column += length;
+    }
+    lines
+}
+
+/// Writes metrics with what is told about each: its sentence, its formula.
+///
+/// # Errors
+/// What `out` says.
+pub fn write_metrics(
+    out: &mut dyn Write,
+    metrics: &[&Metric],
+    form: Metrics,
+    tell: &dyn Fn(&Metric) -> Vec<String>,
+) -> io::Result<()> {
+    if metrics.is_empty() {
+        return Ok(());
+    }
+    let write_each = |out: &mut dyn Write, metrics: &[&Metric]| {
+        metrics.iter().try_for_each(|metric| {
+            writeln!(out, "  {}", metric.name)?;
+            let mut lines = tell(metric).into_iter();
+            lines.try_for_each(|line| writeln!(out, "       [{line}]"))
+        })
+    };
+    if form == Metrics::Alone {
+        writeln!(out, "\nMetrics:\n")?;
+        return write_each(out, metrics);
+    }
+    writeln!(out, "\nMetric Groups:\n")?;
+    for (group, members) in metric_groups(metrics.iter().copied()) {
+        match form {
+            Metrics::Groups => writeln!(out, "{group}")?,
+            _ => {
+                writeln!(out, "{group}:")?;
+                write_each(out, &members)?;
+            }
         }
     }
     Ok(())
@@ -40,44 +126,103 @@ pub fn write_text(out: &mut dyn Write, events: &[Told]) -> io::Result<()> {
 ///
 /// # Errors
 /// What `out` says.
-pub fn write_names(out: &mut dyn Write, events: &[Told]) -> io::Result<()> {
+pub fn write_names(
+    out: &mut dyn Write,
+    events: &[Told],
+    metrics: &[&Metric],
+    form: Metrics,
+) -> io::Result<()> {
     let mut rows = events.iter().map(|told| &told.row);
     rows.try_for_each(|row| match row.kind {
         Kind::Raw | Kind::Breakpoint => Ok(()),
         // With its PMU a name is clear.
         Kind::Pmu => write!(out, "{} ", row.alias.as_ref().unwrap_or(&row.name)),
         _ => write!(out, "{} ", row.name),
-    })
+    })?;
+    if form == Metrics::Groups {
+        let mut groups = metric_groups(metrics.iter().copied()).into_keys();
+        return groups.try_for_each(|group| write!(out, "{group} "));
+    }
+    let mut names = metrics.iter();
+    names.try_for_each(|metric| write!(out, "{} ", metric.name))
 }
 
-/// Writes an array with an object for each event, under the keys that newer releases of perf use.
+/// Writes an array with an object for each event and each metric, under the keys that newer releases of perf use.
 ///
 /// # Errors
 /// What `out` says.
-pub fn write_json(out: &mut dyn Write, events: &[Told]) -> io::Result<()> {
+pub fn write_json(out: &mut dyn Write, events: &[Told], metrics: &[&Metric]) -> io::Result<()> {
+    let events = events.iter().map(of_event);
+    let metrics = metrics.iter().map(|metric| of_metric(metric));
+    let objects: Vec<String> = events.chain(metrics).collect();
     writeln!(out, "[")?;
-    for (number, Told { row, details }) in events.iter().enumerate() {
-        let encoding = row.terms.clone().or_else(|| {
-            let (kind, config) = row.config?;
-            Some(format!("type={},config={config:#x}", kind.0))
-        });
-        let details = (!details.is_empty()).then(|| details.join("\n"));
-        let pairs = [
-            ("EventName", Some(row.name.clone())),
-            ("EventAlias", row.alias.clone()),
-            ("EventType", Some(row.kind.to_string())),
-            ("Encoding", encoding),
-            ("PublicDescription", details),
-        ];
-        let pairs = pairs.into_iter().filter_map(|(key, value)| {
-            let value = value?;
-            Some(format!("\t\"{key}\": {}", quoted(&value)))
-        });
-        let pairs: Vec<String> = pairs.collect();
-        let comma = if number + 1 < events.len() { "," } else { "" };
-        writeln!(out, "{{\n{}\n}}{comma}", pairs.join(",\n"))?;
+    if !objects.is_empty() {
+        writeln!(out, "{}", objects.join(",\n"))?;
     }
     writeln!(out, "]")
+}
+
+fn of_event(Told { row, details, .. }: &Told) -> String {
+    let described = row.described.as_ref();
+    let encoding = row.terms.clone().map(|terms| match described {
+        Some(described) => format!("{}/{terms}/", described.pmu),
+        None => terms,
+    });
+    let encoding = encoding.or_else(|| {
+        let (kind, config) = row.config?;
+        Some(format!("type={},config={config:#x}", kind.0))
+    });
+    let told = (!details.is_empty()).then(|| details.join("\n"));
+    let long = described.and_then(|described| described.long.clone());
+    object([
+        ("Unit", described.map(|described| described.pmu.clone())),
+        ("Topic", described.map(|described| described.topic.clone())),
+        ("EventName", Some(row.name.clone())),
+        ("EventAlias", row.alias.clone()),
+        ("EventType", Some(row.kind.to_string())),
+        ("Encoding", encoding),
+        (
+            "ScaleUnit",
+            described.and_then(|described| scale(described.scale.as_ref())),
+        ),
+        (
+            "BriefDescription",
+            described.and_then(|described| described.brief.clone()),
+        ),
+        ("PublicDescription", long.or(told)),
+        (
+            "Deprecated",
+            described
+                .filter(|described| described.deprecated)
+                .map(|_| "1".to_owned()),
+        ),
+    ])
+}
+
+fn of_metric(metric: &Metric) -> String {
+    object([
+        ("MetricGroup", Some(metric.groups.join(";"))),
+        ("MetricName", Some(metric.name.clone())),
+        ("MetricExpr", Some(metric.formula.clone())),
+        ("MetricThreshold", metric.threshold.clone()),
+        ("ScaleUnit", scale(metric.scale.as_ref())),
+        ("BriefDescription", metric.brief.clone()),
+        ("PublicDescription", metric.long.clone()),
+    ])
+}
+
+fn scale(scale: Option<&Scale>) -> Option<String> {
+    scale.map(|scale| format!("{}{}", scale.factor, scale.unit))
+}
+
+/// An object of the pairs that have a value.
+fn object<const N: usize>(pairs: [(&str, Option<String>); N]) -> String {
+    let pairs = pairs.into_iter().filter_map(|(key, value)| {
+        let value = value?;
+        Some(format!("\t\"{key}\": {}", quoted(&value)))
+    });
+    let pairs: Vec<String> = pairs.collect();
+    format!("{{\n{}\n}}", pairs.join(",\n"))
 }
 
 /// A string of JSON (RFC 8259, section 7).
@@ -105,6 +250,16 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn descriptions_are_wrapped_before_the_edge() {
+        let words = "a".repeat(30);
+        let text = format!("{words} {words} {words}\n {words}");
+        let lines = format!("{words} {words}\n        {words} {words}");
+        assert_eq!(wrapped(&text), lines);
+        let long = "b".repeat(100);
+        assert_eq!(wrapped(&long), long);
+    }
 
     #[test]
     fn strings_of_json() {

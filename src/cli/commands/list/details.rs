@@ -1,21 +1,33 @@
 //! What `-v` and `--details` tell about an event.
 
-use rperf_events::list::{Kind, Row};
+use rperf_events::Catalogue;
+use rperf_events::list::{Decoded, Kind, Row};
 use rperf_events::tracepoint::{Field, Format};
+use rperf_events::vendor::Metric;
 use rperf_sys::Tracefs;
 use rperf_view::list::Told;
+use rperf_wire::{Attr, EventType};
+
+use super::found::Access;
 
 /// Columns of a field's declaration.
 const DECLARATION: usize = 40;
 
+/// Letters behind a colon that hardware events take, and those that all events take.
+const HARDWARE_MODIFIERS: &str = "ukhGHpPSDIWe";
+const MODIFIERS: &str = "ukhGHSDIWe";
+
 /// What is to be told.
 pub(super) struct Details<'a> {
+    pub(super) catalogue: &'a Catalogue<'a>,
     /// Where the formats of tracepoints are.
     pub(super) tracefs: &'a Tracefs,
+    /// What tables say of an event, instead of its kind.
+    pub(super) described: bool,
     /// Type, number and terms.
     pub(super) resolved: bool,
-    /// Fields of tracepoints.
-    pub(super) fields: bool,
+    /// All that tables say; fields of tracepoints; who may open an event.
+    pub(super) long: bool,
     /// Examples of what is not a name.
     pub(super) examples: bool,
 }
@@ -26,13 +38,44 @@ impl Details<'_> {
         if self.resolved {
             details.extend(self.resolution(&row));
         }
-        if let (true, Some((system, name))) = (self.fields, row.tracepoint()) {
+        if self.long {
+            details.extend(access(&row));
+        }
+        if let (true, Some((system, name))) = (self.long, row.tracepoint()) {
+            details.extend(self.definition(system, name));
             details.extend(self.tracepoint(system, name));
         }
-        if self.examples || self.fields {
+        if self.examples || self.long {
+            details.extend(self.code(&row));
             details.extend(example(&row));
         }
-        Told { row, details }
+        Told {
+            description: self.description(&row),
+            row,
+            details,
+        }
+    }
+
+    /// What is told of a metric.
+    pub(super) fn of_metric(&self, metric: &Metric) -> Vec<String> {
+        let long = metric.long.as_ref().filter(|_| self.long);
+        let told = long.or(metric.brief.as_ref()).filter(|_| self.described);
+        let formula = Some(&metric.formula).filter(|_| self.resolved);
+        told.into_iter().chain(formula).cloned().collect()
+    }
+
+    /// What a table says of an event. An event of a unit outside the cores names it.
+    fn description(&self, row: &Row) -> Option<String> {
+        let described = row.described.as_ref().filter(|_| self.described)?;
+        let long = described.long.as_ref().filter(|_| self.long);
+        let text = long.or(described.brief.as_ref());
+        match self.catalogue.machine.is_core(&described.pmu) {
+            true => text.cloned(),
+            false => {
+                let text = text.map_or(String::new(), |text| format!("{text}. "));
+                Some(format!("{text}Unit: {}", described.pmu))
+            }
+        }
     }
 
     /// What becomes of the name in an attr.
@@ -45,7 +88,44 @@ impl Details<'_> {
             let id = self.tracefs.id(system, name).ok()?;
             return Some(format!("type {TRACEPOINT}, config {id}"));
         }
-        row.terms.as_ref().map(|terms| format!("terms {terms}"))
+        let terms = row.terms.as_ref()?;
+        Some(match &row.described {
+            Some(described) => format!(" {}/{terms}/", described.pmu),
+            None => format!("terms {terms}"),
+        })
+    }
+
+    /// What a raw code is made of, and what else it is called.
+    fn code(&self, row: &Row) -> Vec<String> {
+        let Some((EventType::RAW, config)) = row.config else {
+            return Vec::new();
+        };
+        match Decoded::new(config, self.catalogue) {
+            None => vec!["no PMU of processor cores is here to decode it by".to_owned()],
+            Some(Decoded { pmu, terms, names }) => {
+                let named =
+                    (!names.is_empty()).then(|| format!("also called {}", names.join(", ")));
+                let decoded = format!("{pmu}/{terms}/");
+                std::iter::once(decoded).chain(named).collect()
+            }
+        }
+    }
+
+    /// How a probe was defined: its line in the files that tracefs takes definitions by.
+    fn definition(&self, system: &str, name: &str) -> Option<String> {
+        let place = format!(":{system}/{name}");
+        ["uprobe_events", "kprobe_events"]
+            .into_iter()
+            .find_map(|file| {
+                let text = self.tracefs.read(file).ok()?;
+                let text = String::from_utf8_lossy(&text);
+                let mut lines = text.lines();
+                let is_its = |line: &&str| {
+                    let first = line.split_whitespace().next();
+                    first.is_some_and(|first| first.ends_with(&place))
+                };
+                lines.find(is_its).map(|line| format!("defined as {line}"))
+            })
     }
 
     /// The fields of a tracepoint, how the kernel prints it, and a filter.
@@ -97,9 +177,32 @@ fn filter(format: &Format) -> Option<String> {
     (!both.is_empty()).then(|| both.join(" && "))
 }
 
+/// What can stand behind an event's colon, and who may open it.
+fn access(row: &Row) -> Option<String> {
+    let (kind, config) = row.config.filter(|(kind, _)| *kind != EventType::RAW)?;
+    let modifiers = match kind {
+        EventType::SOFTWARE => MODIFIERS,
+        _ => HARDWARE_MODIFIERS,
+    };
+    let attr = Attr {
+        kind,
+        config,
+        ..Attr::default()
+    };
+    let opens = match Access::to(&attr) {
+        Access::All => "opens here, in the kernel too",
+        Access::User => {
+            "opens here in user space alone (:u); the kernel takes kernel.perf_event_paranoid at 1 or less"
+        }
+        Access::None => "does not open here",
+    };
+    Some(format!("modifiers {modifiers}; {opens}"))
+}
+
 /// How a form is filled in.
 fn example(row: &Row) -> Option<String> {
     match row.kind {
+        Kind::Raw if row.config.is_some() => None,
         Kind::Raw if row.name.starts_with('r') => Some("-e r01d2: config 0x1d2".to_owned()),
         Kind::Raw => Some("-e cpu/event=0xd2,umask=0x1/u: terms as in the format folder of the PMU in sysfs".to_owned()),
         Kind::Breakpoint => Some("-e mem:0x1000/8:w: writes to the eight bytes from there; an address may be a symbol of the kernel".to_owned()),

@@ -6,7 +6,7 @@ use super::error::MetricError;
 use super::eval::Counts;
 use super::expr::{Expr, Known};
 use crate::nearest;
-use crate::vendor::{Grouping, Metric, Scale, Tables};
+use crate::vendor::{Grouping, Metric, Scale, Tables, metric_groups};
 
 /// Names in formulas that stand for an event of another name.
 const EVENTS: [(&str, &str); 1] = [("TSC", "msr/tsc/")];
@@ -48,7 +48,7 @@ impl Plan {
         let metrics = tables.metrics_for(word);
         if metrics.is_empty() {
             let names = tables.metrics().iter().map(|metric| metric.name.as_str());
-            let groups = tables.metric_groups().into_iter().map(|(name, _)| name);
+            let groups = metric_groups(tables.metrics()).into_keys();
             let near = nearest(word, names.chain(groups)).map(str::to_owned);
             return Err(MetricError::Unknown {
                 word: word.to_owned(),

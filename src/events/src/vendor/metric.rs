@@ -1,8 +1,13 @@
 //! One metric of a table.
 
 use super::Scale;
+use std::collections::BTreeMap;
+
 use super::event::pmu_of;
 use super::row::Row;
+
+/// Where metrics without a group are listed.
+const NO_GROUP: &str = "No_group";
 
 /// A number that is computed from counts, as a vendor describes it.
 #[derive(Debug, Clone, PartialEq)]
@@ -11,7 +16,7 @@ pub struct Metric {
     pub name: String,
     /// How it is computed: [`crate::metric::Expr`].
     pub formula: String,
-    /// The groups that it belongs to.
+    /// The groups that it belongs to; `No_group` for one that belongs to none.
     pub groups: Vec<String>,
     /// Whose events it takes on a machine with several kinds of cores: `cpu_core`.
     pub pmu: Option<String>,
@@ -60,7 +65,7 @@ impl Metric {
     pub(super) fn of_row(row: &Row, topic: &str, pmu: Option<&str>) -> Option<Self> {
         let name = row.text("MetricName")?;
         let formula = row.text("MetricExpr")?;
-        let groups = row.text("MetricGroup").unwrap_or_default();
+        let groups = row.text("MetricGroup").unwrap_or(NO_GROUP);
         let groups = groups.split(';').map(str::trim);
         let unit = row.text("Unit").filter(|unit| *unit != "cpu").map(pmu_of);
         Some(Self {
@@ -102,4 +107,18 @@ fn described(row: &Row, key: &str) -> Option<String> {
     let text = row.text(key)?;
     let text = text.strip_suffix('.').unwrap_or(text);
     Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// The groups of metrics with their members, both in the order of their names.
+#[must_use]
+pub fn metric_groups<'t>(
+    metrics: impl IntoIterator<Item = &'t Metric>,
+) -> BTreeMap<&'t str, Vec<&'t Metric>> {
+    let mut groups = BTreeMap::<&str, Vec<&Metric>>::new();
+    for metric in metrics {
+        for group in &metric.groups {
+            groups.entry(group).or_default().push(metric);
+        }
+    }
+    groups
 }

@@ -28,7 +28,7 @@ pub use event::VendorEvent;
 pub use finding::Finding;
 pub use folder::Folder;
 pub use load::{Loaded, load};
-pub use metric::{Grouping, Metric};
+pub use metric::{Grouping, Metric, metric_groups};
 pub use scale::Scale;
 pub use tables::Tables;
 

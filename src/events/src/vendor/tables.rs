@@ -75,18 +75,6 @@ impl Tables {
         metrics.filter(|metric| metric.answers_to(word)).collect()
     }
 
-    /// The groups of metrics with their members, both by name.
-    #[must_use]
-    pub fn metric_groups(&self) -> Vec<(&str, Vec<&Metric>)> {
-        let mut groups = std::collections::BTreeMap::<&str, Vec<&Metric>>::new();
-        for metric in &self.metrics {
-            for group in &metric.groups {
-                groups.entry(group).or_default().push(metric);
-            }
-        }
-        groups.into_iter().collect()
-    }
-
     /// Whether nothing is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {

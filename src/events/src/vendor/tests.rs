@@ -5,7 +5,7 @@ use std::io;
 
 use proptest::prelude::*;
 
-use super::{BuiltIn, Folder, Loaded, load};
+use super::{BuiltIn, Folder, Loaded, load, metric_groups};
 
 /// Files by path.
 #[derive(Debug, Default)]
@@ -93,8 +93,7 @@ fn perfs_tree_is_read_with_what_its_files_refer_to() {
         (Some("uncore_cha"), true)
     );
     assert_eq!(own.scale.as_ref().map(|scale| scale.factor), Some(64.0));
-    let groups = loaded.tables.metric_groups();
-    let groups: Vec<&str> = groups.iter().map(|(name, _)| *name).collect();
+    let groups: Vec<&str> = metric_groups(loaded.tables.metrics()).into_keys().collect();
     assert_eq!(groups, ["One", "Two"]);
     assert_eq!(loaded.tables.metrics_for("two").len(), 1);
     let findings: Vec<String> = loaded.findings.iter().map(ToString::to_string).collect();
