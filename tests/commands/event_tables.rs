@@ -185,14 +185,15 @@ fn attrs_of_named_events_are_perfs() {
     }
     let scratch = Scratch::new();
     let made = Made::new(scratch.path());
+    let (made, scratch, perf) = (&made, &scratch, &perf);
     // perf waits for the kernel most of the time.
     thread::scope(|scope| {
         for events in EVENTS.chunks(EVENTS.len().div_ceil(WORKERS)) {
-            scope.spawn(|| {
+            scope.spawn(move || {
                 for event in events {
                     let words = ["record", "-vv", "-o", "/dev/null", "-e", event, "true"];
-                    let theirs = made.run(Run::new(&perf).args(words).within(scratch.path()));
-                    let ours = made.run(rperf_in(&scratch, &words));
+                    let theirs = made.run(Run::new(perf).args(words).within(scratch.path()));
+                    let ours = made.run(rperf_in(scratch, &words));
                     let attr = first_attr(&ours.stderr);
                     assert!(!attr.is_empty(), "{event}: {}", ours.stderr);
                     assert_eq!(attr, first_attr(&theirs.stderr), "{event}");
