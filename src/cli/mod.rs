@@ -27,6 +27,7 @@ mod pager;
 mod payloads;
 mod pmus;
 mod product;
+mod progress;
 mod sampled;
 mod spool;
 mod stacks;

@@ -11,13 +11,15 @@ use rperf_wire::{Attr, AttrFlags, SampleType};
 
 use super::context::Context;
 use super::files::DiskFiles;
+use super::progress::Progress;
 
-/// A recording after pass 1, with what runtimes tell of the code that they made meanwhile.
+/// A recording after pass 1, which `progress` tells of and later of other passes, with what runtimes tell of the code that they made meanwhile.
 pub(crate) fn replay<'a>(
     data: &'a PerfData<'a>,
     jobs: NonZeroUsize,
+    progress: &Progress,
 ) -> Result<Replay<'a>, rperf_replay::Error> {
-    let mut replay = Replay::open_on(data, jobs)?;
+    let mut replay = Replay::open_watched(data, jobs, progress.walked.clone())?;
     let is_monotonic = is_monotonic(data.events());
     rperf_resolve::add_jit_functions(replay.world_mut(), &DiskFiles, is_monotonic);
     Ok(replay)

@@ -20,6 +20,7 @@ use crate::cli::input::{self, Input, Opened};
 use crate::cli::jobs::jobs;
 use crate::cli::options::{number, switch, value};
 use crate::cli::product::write_to;
+use crate::cli::progress::Progress;
 use crate::cli::symbol_options::{Symbols, args as names};
 use crate::cli::symbols::replay;
 
@@ -97,7 +98,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     };
     let data = input.parse(context)?;
     let jobs = jobs(matches, context)?;
-    let replay = replay(&data, jobs)?;
+    let progress = Progress::start(context, data.data().len());
+    let replay = replay(&data, jobs, &progress)?;
     let resolver = symbols.resolver(context, replay.world(), data.features());
     let question = Question {
         replay: &replay,

@@ -34,6 +34,7 @@ use crate::cli::findings::{conclude, warn_of_symbols};
 use crate::cli::header::print_header;
 use crate::cli::input::Input;
 use crate::cli::options::flag;
+use crate::cli::progress::Progress;
 use crate::cli::stacks::{fold, source, unwinding_limit, warn_of_cut};
 use crate::cli::symbol_options::Symbols;
 use crate::cli::symbols::replay;
@@ -71,7 +72,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         print_header(context, &input, &data, full)?;
         return Ok(Exit::Ok);
     }
-    let replay = replay(&data, settings.jobs)?;
+    let progress = Progress::start(context, data.data().len());
+    let replay = replay(&data, settings.jobs, &progress)?;
     if print_records(matches, context, &input, &replay)? {
         return Ok(exit_of(&data));
     }
@@ -112,6 +114,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         conclude(&input.path, &diagnostics, context)?;
         return Err(none_left(&input));
     }
+    drop(progress);
     context.paginate("report")?;
     if flag(matches, "header") == Some(true) {
         print_header(context, &input, &data, full)?;

@@ -25,6 +25,7 @@ use crate::cli::files::DiskFiles;
 use crate::cli::filter::CPU_HINT;
 use crate::cli::findings::conclude;
 use crate::cli::input::{Input, Opened};
+use crate::cli::progress::Progress;
 use crate::cli::stacks::warn_of_cut;
 use crate::cli::symbols::replay;
 
@@ -69,7 +70,8 @@ fn whole(
         return Ok(());
     }
     let plan = Plan::new(context, &input.path, data.described(), settings)?;
-    let replay = replay(&data, settings.jobs)?;
+    let progress = Progress::beside_text(context, data.data().len());
+    let replay = replay(&data, settings.jobs, &progress)?;
     let mut join = Join::new(settings.clock, settings.nanoseconds);
     join.follow(plan.switch.clone());
     join.set_metrics(plan.metrics.clone());

@@ -1,5 +1,20 @@
 //! Reading ahead through memory that no core has seen yet.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How many bytes of a recording were walked over, in all passes together: for whoever waits.
+#[derive(Debug, Clone, Default)]
+pub struct Walked(Arc<AtomicU64>);
+
+impl Walked {
+    /// The bytes so far.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// Goes before a walk over records. Where the next record begins is known only when the header of this one has come from
 /// memory, so the walk alone would wait for every single header. A byte of each line of the stretch to come, which the
 /// processor fetches side by side, is there sooner.
@@ -12,6 +27,7 @@ pub(crate) struct Ahead<'a> {
     fetched: u64,
     /// Records since then.
     passed: usize,
+    walked: Walked,
 }
 
 /// Bytes that are read ahead at a time; they stay in the nearest caches until the walk has passed them.
@@ -23,12 +39,13 @@ const LINE: usize = 64;
 
 impl<'a> Ahead<'a> {
     /// Goes before a walk over `bytes`, the first of which stands at `start` of the file.
-    pub(crate) fn new(bytes: &'a [u8], start: u64) -> Self {
+    pub(crate) fn new(bytes: &'a [u8], start: u64, walked: &Walked) -> Self {
         Self {
             bytes,
             start,
             fetched: start,
             passed: FEW,
+            walked: walked.clone(),
         }
     }
 
@@ -49,7 +66,11 @@ impl<'a> Ahead<'a> {
         if self.passed > FEW {
             fetch(rest.get(..AHEAD).unwrap_or(rest));
         }
-        self.fetched = from + AHEAD as u64;
+        let end = self.start + self.bytes.len() as u64;
+        let fetched = from + AHEAD as u64;
+        let walked = fetched.min(end).saturating_sub(self.fetched);
+        self.walked.0.fetch_add(walked, Ordering::Relaxed);
+        self.fetched = fetched;
         self.passed = 0;
     }
 }

@@ -32,6 +32,7 @@ mod timeline;
 mod turns;
 mod world;
 
+pub use ahead::Walked;
 pub use diagnostics::{Bad, Diagnostics};
 pub use drive::{Flow, Fold, Render, Take};
 pub use dso::{Dso, DsoKind, Mapping};

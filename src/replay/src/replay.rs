@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use rperf_perfdata::{PerfData, RecordAt, Records};
 use rperf_wire::{Endian, RawRecord};
 
-use crate::ahead::Ahead;
+use crate::ahead::{Ahead, Walked};
 use crate::diagnostics::Bad;
 use crate::events::EventTable;
 use crate::scan::{Scan, Slice, scan};
@@ -19,6 +19,7 @@ pub struct Replay<'a> {
     pub(crate) events: EventTable,
     pub(crate) scan: Scan,
     bad_samples: Mutex<Bad>,
+    pub(crate) walked: Walked,
 }
 
 impl<'a> Replay<'a> {
@@ -36,13 +37,26 @@ impl<'a> Replay<'a> {
     /// # Errors
     /// Those of [`Replay::open`].
     pub fn open_on(data: &'a PerfData<'a>, threads: NonZeroUsize) -> Result<Self, Error> {
+        Self::open_watched(data, threads, Walked::default())
+    }
+
+    /// The same while somebody else may look at how far it is, and later how far other passes are.
+    ///
+    /// # Errors
+    /// Those of [`Replay::open`].
+    pub fn open_watched(
+        data: &'a PerfData<'a>,
+        threads: NonZeroUsize,
+        walked: Walked,
+    ) -> Result<Self, Error> {
         let events = EventTable::new(data.endian(), data.events());
-        let scan = scan(data, &events, threads)?;
+        let scan = scan(data, &events, threads, &walked)?;
         Ok(Self {
             data,
             events,
             scan,
             bad_samples: Mutex::default(),
+            walked,
         })
     }
 
@@ -109,7 +123,7 @@ impl<'a> Replay<'a> {
         let size = usize::try_from(slice.end - slice.start).unwrap_or(usize::MAX);
         let bytes = bytes.get(..size).unwrap_or(bytes);
         let records = Records::new(bytes, slice.start, self.endian());
-        (records, Ahead::new(bytes, slice.start))
+        (records, Ahead::new(bytes, slice.start, &self.walked))
     }
 
     /// Decodes a sample into the place of another. `Ok(false)` for one of an unknown event, which pass 1 has counted.

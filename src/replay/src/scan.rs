@@ -6,7 +6,7 @@ use std::thread;
 use rperf_perfdata::{PerfData, RecordAt};
 use rperf_wire::{Endian, RawRecord, RecordKind};
 
-use crate::ahead::Ahead;
+use crate::ahead::{Ahead, Walked};
 use crate::events::EventTable;
 use crate::pages::Pages;
 use crate::shares::{LastValues, Shares, Values};
@@ -102,6 +102,7 @@ pub(crate) fn scan(
     data: &PerfData<'_>,
     events: &EventTable,
     threads: NonZeroUsize,
+    walked: &Walked,
 ) -> Result<Scan, Error> {
     let pages = Pages::default();
     thread::scope(|scope| {
@@ -109,13 +110,18 @@ pub(crate) fn scan(
             // Without it the walk is only slower.
             let _ = thread::Builder::new().spawn_scoped(scope, || pages.bring(data.data()));
         }
-        let found = walk(data, events, &pages);
+        let found = walk(data, events, &pages, walked);
         pages.end();
         found
     })
 }
 
-fn walk(data: &PerfData<'_>, events: &EventTable, pages: &Pages) -> Result<Scan, Error> {
+fn walk(
+    data: &PerfData<'_>,
+    events: &EventTable,
+    pages: &Pages,
+    walked: &Walked,
+) -> Result<Scan, Error> {
     let start = data.data_offset();
     let mut scanner = Scanner {
         events,
@@ -137,7 +143,7 @@ fn walk(data: &PerfData<'_>, events: &EventTable, pages: &Pages) -> Result<Scan,
         pages,
     };
     let mut records = data.records();
-    let mut ahead = Ahead::new(data.data(), start);
+    let mut ahead = Ahead::new(data.data(), start, walked);
     while let Some(record) = records.next_whole() {
         ahead.reach(records.position());
         scanner.record(&record, records.position())?;

@@ -49,7 +49,7 @@ impl<'r, 'a> Timeline<'r, 'a> {
             replay,
             wanted,
             records: data.records(),
-            ahead: Ahead::new(data.data(), data.data_offset()),
+            ahead: Ahead::new(data.data(), data.data_offset(), &replay.walked),
             rounds: replay.scan.rounds.iter().peekable(),
             window: Vec::new(),
             complete: 0,

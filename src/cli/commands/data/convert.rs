@@ -25,6 +25,7 @@ use crate::cli::input::{Input, Opened};
 use crate::cli::jobs::jobs;
 use crate::cli::options::{flag, not_yet, switch, value};
 use crate::cli::product::write_to;
+use crate::cli::progress::Progress;
 use crate::cli::stacks::{has_copies, stack_options, warn_of_cut};
 use crate::cli::symbol_options::Symbols;
 use crate::cli::symbols::{replay, shows_inlines};
@@ -67,7 +68,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     };
     let data = input.parse(context)?;
     let jobs = jobs(matches, context)?;
-    let replay = replay(&data, jobs)?;
+    let progress = Progress::start(context, data.data().len());
+    let replay = replay(&data, jobs, &progress)?;
     if replay.sample_counts().iter().sum::<u64>() == 0 && target.format != Format::Json {
         let message = format!("The {} data has no samples!", input.path.display());
         return Err(CliError::message(255, message));

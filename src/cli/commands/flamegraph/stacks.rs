@@ -23,6 +23,7 @@ use crate::cli::findings::{conclude, warn_of_symbols};
 use crate::cli::input::{Input, Opened};
 use crate::cli::jobs::jobs;
 use crate::cli::options::flag;
+use crate::cli::progress::Progress;
 use crate::cli::sampled::find_event;
 use crate::cli::stacks::{fold, source, unwinding_limit, warn_of_cut};
 use crate::cli::symbol_options::Symbols;
@@ -119,7 +120,8 @@ impl Question {
 
     fn read_recording(&self, input: &Input, context: &Context) -> Result<Given, CliError> {
         let data = input.parse(context)?;
-        let replay = replay(&data, self.jobs)?;
+        let progress = Progress::start(context, data.data().len());
+        let replay = replay(&data, self.jobs, &progress)?;
         let event = find_event(&replay, &input.path, self.event.as_deref())?;
         let stacks = self.stacks(&replay, event, context)?;
         conclude(&input.path, &replay.diagnostics(), context)?;
