@@ -365,21 +365,38 @@ fn modules_that_no_linker_has_seen() {
         };
         let mut paths = SearchPaths::new(None);
         paths.demangle = false;
-        let loaded = load(
-            &Disk,
-            &paths,
-            &ObjectRequest {
-                map_start: LOADED_AT,
-                ..ObjectRequest::new(&object, ObjectKind::KernelModule)
-            },
-        );
-        let functions = loaded.table.iter().filter(|(_, symbol)| symbol.is_function);
-        let inside = functions.flat_map(|(_, symbol)| (symbol.start..symbol.end).step_by(3));
-        let addresses: Vec<_> = inside
-            .map(|address| (address, address - LOADED_AT))
-            .collect();
-        compare_at(&loaded, &addresses, &object, &["-j", ".text"]);
+        // As distributions install them, too.
+        let packed = ["gzip", "xz", "zstd"].map(|packer| packed(packer, &object));
+        for file in packed.iter().flatten().chain([&object]) {
+            let loaded = load(
+                &Disk,
+                &paths,
+                &ObjectRequest {
+                    map_start: LOADED_AT,
+                    ..ObjectRequest::new(file, ObjectKind::KernelModule)
+                },
+            );
+            let functions = loaded.table.iter().filter(|(_, symbol)| symbol.is_function);
+            let inside = functions.flat_map(|(_, symbol)| (symbol.start..symbol.end).step_by(3));
+            let addresses: Vec<_> = inside
+                .map(|address| (address, address - LOADED_AT))
+                .collect();
+            assert!(!addresses.is_empty(), "{}", file.display());
+            compare_at(&loaded, &addresses, &object, &["-j", ".text"]);
+        }
     }
+}
+
+/// `object` compressed, if there is such a program.
+fn packed(packer: &str, object: &Path) -> Option<PathBuf> {
+    let packed = Command::new(packer).arg("-c").arg(object).output();
+    let Ok(packed) = packed.inspect_err(|error| eprintln!("skipped: {packer}: {error}")) else {
+        return None;
+    };
+    assert!(packed.status.success(), "{packer}: {packed:?}");
+    let file = PathBuf::from(format!("{}.{packer}", object.display()));
+    std::fs::write(&file, packed.stdout).expect("a compressed module");
+    Some(file)
 }
 
 #[test]
