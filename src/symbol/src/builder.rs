@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::choice::{are_variants, keeps_first};
 use crate::files::FileBytes;
-use crate::names::Names;
+use crate::names::{NameAt, Names, PlainNames};
 use crate::overlaps::Overlaps;
 use crate::symbol::{Binding, NameForm, Symbol, Symbols};
 use crate::table::{AddressSpace, SymbolTable, shown_name};
@@ -60,12 +60,21 @@ impl TableBuilder {
 
     /// Adds a symbol. Beyond four thousand million symbols or half as many bytes of names, it is left out.
     pub(crate) fn push(&mut self, new: NewSymbol, name: &[u8]) {
+        if let Some(name) = self.names.push(name) {
+            self.push_named(new, name);
+        }
+    }
+
+    /// The names of a string table that need no second look; see [`Names::plain`].
+    pub(crate) fn plain_names(&self, strings: &[u8]) -> Option<PlainNames> {
+        self.names.plain(strings)
+    }
+
+    /// The same for a name whose place is known.
+    pub(crate) fn push_named(&mut self, new: NewSymbol, name: NameAt) {
         if self.symbols.len() >= u32::MAX as usize {
             return;
         }
-        let Some(name) = self.names.push(name) else {
-            return;
-        };
         self.symbols.push(&Symbol {
             start: new.start,
             end: new.start.saturating_add(new.size),

@@ -1,10 +1,26 @@
 //! The names of an object's symbols.
 
+use std::ffi::CStr;
+
 use crate::files::FileBytes;
 
 /// Where a name is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct NameAt(u32);
+
+/// A string table of the file of [`Names`], of nothing but ASCII. Both numbers are below 2 GiB.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PlainNames {
+    start: u32,
+    len: u32,
+}
+
+impl PlainNames {
+    /// The place of the name at `offset` of the table.
+    pub(crate) fn at(self, offset: u32) -> Option<NameAt> {
+        (offset < self.len).then(|| NameAt(self.start + offset))
+    }
+}
 
 /// Set in a [`NameAt`] that counts in the text of [`Names`], not in the file.
 const OWN: u32 = 1 << 31;
@@ -26,6 +42,19 @@ impl Names {
             file: Some(file),
             own: Vec::new(),
         }
+    }
+
+    /// The names of `strings`, a part of the file, if there is nothing but ASCII in it: these need no second look.
+    pub(crate) fn plain(&self, strings: &[u8]) -> Option<PlainNames> {
+        let file = self.file.as_ref()?;
+        let offset = strings.as_ptr().addr().checked_sub(file.as_ptr().addr())?;
+        let end = offset.checked_add(strings.len())?;
+        let is_inside = end <= file.len().min(OWN as usize);
+        let is_plain = is_inside && strings.last() == Some(&0) && strings.is_ascii();
+        is_plain.then_some(PlainNames {
+            start: offset as u32,
+            len: strings.len() as u32,
+        })
     }
 
     /// Keeps `name`; what isn't UTF-8 in it is replaced. `None` once the text is full (2 GiB).
@@ -76,8 +105,7 @@ impl Names {
 
     fn of_the_file(&self, offset: usize) -> Option<&[u8]> {
         let rest = self.file.as_ref()?.get(offset..)?;
-        let end = rest.iter().position(|byte| *byte == 0)?;
-        rest.get(..end)
+        Some(CStr::from_bytes_until_nul(rest).ok()?.to_bytes())
     }
 
     fn copied(&self, offset: usize) -> Option<&[u8]> {
@@ -114,6 +142,22 @@ mod tests {
         assert_eq!(names.get(main), "main");
         let others = others.map(|at| names.get(at));
         assert_eq!(others, ["caf\u{fffd}", "cut", "mai"]);
+    }
+
+    #[test]
+    fn names_of_a_plain_table_need_no_look() {
+        let file = FileBytes::from(b"\x7fELF\0main\0foo\0caf\xe9\0cut".to_vec());
+        let names = Names::of_file(file.clone());
+        let plain = names.plain(&file[4..14]).unwrap();
+        assert_eq!(plain.at(1).map(|at| names.get(at)), Some("main"));
+        assert_eq!(plain.at(6).map(|at| names.get(at)), Some("foo"));
+        assert_eq!(plain.at(0).map(|at| names.get(at)), Some(""));
+        assert!(plain.at(10).is_none());
+        for other in [4..13, 4..19, 19..22] {
+            assert!(names.plain(&file[other]).is_none());
+        }
+        assert!(names.plain(b"elsewhere\0").is_none());
+        assert!(Names::default().plain(b"\0").is_none());
     }
 
     proptest! {

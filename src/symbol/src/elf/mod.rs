@@ -5,6 +5,8 @@ mod symbols;
 #[cfg(test)]
 pub(crate) mod tiny;
 
+use std::ffi::CStr;
+
 use object::elf::{
     FileHeader32, FileHeader64, PT_LOAD, PT_NOTE, SHF_EXECINSTR, SHT_DYNSYM, SHT_NOBITS, SHT_SYMTAB,
 };
@@ -157,7 +159,6 @@ impl<'a> Image<'a> {
     /// The zero-terminated text at `offset` of the string table `strings`.
     pub(crate) fn text(strings: &'a [u8], offset: u32) -> Option<&'a [u8]> {
         let rest = strings.get(usize::try_from(offset).ok()?..)?;
-        let end = rest.iter().position(|&byte| byte == 0)?;
-        rest.get(..end)
+        Some(CStr::from_bytes_until_nul(rest).ok()?.to_bytes())
     }
 }

@@ -10,6 +10,7 @@ use object::read::elf::Sym;
 
 use super::{Image, Section};
 use crate::builder::{NewSymbol, TableBuilder};
+use crate::names::PlainNames;
 use crate::symbol::{Binding, NameForm};
 
 /// How a symbol's value becomes an address of the table.
@@ -62,9 +63,22 @@ pub(crate) fn load_symbols(
     Ok(())
 }
 
+/// A name that is not looked at before it must be: most of the work on a large table would be that.
+#[derive(Clone, Copy)]
+struct Name<'a> {
+    strings: &'a [u8],
+    offset: u32,
+}
+
+impl<'a> Name<'a> {
+    fn bytes(self) -> &'a [u8] {
+        Image::text(self.strings, self.offset).unwrap_or_default()
+    }
+}
+
 /// A symbol table entry in plain numbers.
 struct Entry<'a> {
-    name: &'a [u8],
+    name: Name<'a>,
     kind: u8,
     binding: u8,
     visibility: u8,
@@ -91,7 +105,7 @@ impl Entry<'_> {
     /// `$a`, `$d`, `$t`, `$x` of the ARM ABIs say what encoding follows; they name nothing.
     fn is_mapping_symbol(&self) -> bool {
         matches!(
-            self.name,
+            self.name.bytes(),
             [b'$', b'a' | b'd' | b't' | b'x'] | [b'$', b'a' | b'd' | b't' | b'x', b'.', ..]
         )
     }
@@ -137,13 +151,17 @@ impl<'a> SymbolSource<'_, 'a> {
         let endian = self.symbols.endian;
         let entries: &[S] = slice_from_all_bytes(data)
             .map_err(|()| "the symbol table is not a whole number of entries".to_owned())?;
+        let plain = builder.plain_names(strings);
         for entry in entries {
             // st_name 0 is the empty name at the start of the string table.
             if entry.st_name(endian) == 0 {
                 continue;
             }
             let entry = Entry {
-                name: Image::text(strings, entry.st_name(endian)).unwrap_or_default(),
+                name: Name {
+                    strings,
+                    offset: entry.st_name(endian),
+                },
                 kind: entry.st_type(),
                 binding: entry.st_bind(),
                 visibility: entry.st_visibility(),
@@ -151,12 +169,17 @@ impl<'a> SymbolSource<'_, 'a> {
                 value: entry.st_value(endian).into(),
                 size: entry.st_size(endian).into(),
             };
-            self.load_entry(&entry, builder)?;
+            self.load_entry(&entry, plain, builder)?;
         }
         Ok(())
     }
 
-    fn load_entry(&self, entry: &Entry<'_>, builder: &mut TableBuilder) -> Result<(), String> {
+    fn load_entry(
+        &self,
+        entry: &Entry<'_>,
+        plain: Option<PlainNames>,
+        builder: &mut TableBuilder,
+    ) -> Result<(), String> {
         let machine = self.symbols.machine;
         let is_arm = matches!(machine, EM_ARM | EM_AARCH64);
         if !entry.is_wanted() || (is_arm && entry.is_mapping_symbol()) {
@@ -165,7 +188,7 @@ impl<'a> SymbolSource<'_, 'a> {
         let Some(section) = self.symbols.sections.get(usize::from(entry.section)) else {
             return Err(format!(
                 "symbol {} has no section",
-                String::from_utf8_lossy(entry.name)
+                String::from_utf8_lossy(entry.name.bytes())
             ));
         };
         // Sections such as .gnu.warning.* never reach memory.
@@ -194,7 +217,10 @@ impl<'a> SymbolSource<'_, 'a> {
             is_function: entry.is_function(),
             form: NameForm::Mangled,
         };
-        builder.push(new, entry.name);
+        match plain.and_then(|plain| plain.at(entry.name.offset)) {
+            Some(name) => builder.push_named(new, name),
+            None => builder.push(new, entry.name.bytes()),
+        }
         Ok(())
     }
 
