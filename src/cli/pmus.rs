@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use rperf_events::Machine;
 use rperf_events::vendor::Tables;
+use rperf_events::{Catalogue, Machine};
 use rperf_sys::{Proc, Sysfs};
 
 use crate::cli::context::Context;
+use crate::cli::tracefs::MachineTracepoints;
 use crate::cli::vendor::MachineTables;
 
 /// Where sysfs is mounted unless the environment says otherwise, as it can to perf.
@@ -31,9 +32,14 @@ impl MachinePmus {
         }
     }
 
-    /// Names and numbers; none where there is no sysfs.
-    pub(crate) fn types(&self) -> Vec<(String, u32)> {
-        self.sysfs.pmu_types().unwrap_or_default()
+    /// All that events of this machine are named by.
+    pub(crate) fn catalogue<'a>(&'a self, tracepoints: &'a MachineTracepoints) -> Catalogue<'a> {
+        Catalogue {
+            // None where there is no sysfs.
+            pmus: self.sysfs.pmu_types().unwrap_or_default(),
+            machine: self,
+            tracepoints,
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use clap::ArgMatches;
 use rperf_events::tracepoint::Format;
-use rperf_events::{Catalogue, EventSpec, Filter, Group, ParseError, parse};
+use rperf_events::{EventSpec, Filter, Group, ParseError, parse};
 use rperf_sys::Tracefs;
 
 use crate::cli::context::Context;
@@ -32,11 +32,7 @@ pub(crate) fn events(
 ) -> Result<Option<Vec<EventSpec>>, CliError> {
     let given = matches.get_many::<String>("event");
     let indices = matches.indices_of("event").into_iter().flatten();
-    let catalogue = Catalogue {
-        pmus: pmus.types(),
-        machine: pmus,
-        tracepoints: machine,
-    };
+    let catalogue = pmus.catalogue(machine);
     let mut lists = Vec::new();
     let mut errors = Vec::new();
     for (index, text) in indices.zip(given.into_iter().flatten()) {

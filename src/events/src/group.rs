@@ -1,5 +1,6 @@
 //! `name{a,b}:modifiers`: events that are counted together.
 
+use crate::hybrid::core_pmus;
 use crate::modifier::Modifiers;
 use crate::parse::{Word, split};
 use crate::{Catalogue, EventSpec, Fault};
@@ -53,16 +54,34 @@ pub(crate) fn group(
     if !faults.is_empty() {
         return Err(faults);
     }
-    for (index, event) in events.iter_mut().enumerate() {
-        modifiers.add_to(event, index == 0);
-        event.group = match index {
-            0 => Group::Leader {
-                name: part(0, open).to_owned(),
-            },
-            _ => Group::Member,
-        };
+    let mut groups = by_cores(events, catalogue);
+    for event_group in &mut groups {
+        for (index, event) in event_group.iter_mut().enumerate() {
+            modifiers.add_to(event, index == 0);
+            event.group = match index {
+                0 => Group::Leader {
+                    name: part(0, open).to_owned(),
+                },
+                _ => Group::Member,
+            };
+        }
     }
-    Ok(events)
+    Ok(groups.concat())
+}
+
+/// One group for each kind of cores that the events are of: a group is of one PMU, and what is of none goes with any.
+fn by_cores(events: Vec<EventSpec>, catalogue: &Catalogue<'_>) -> Vec<Vec<EventSpec>> {
+    let mut cores = core_pmus(catalogue);
+    cores.retain(|(core, _)| events.iter().any(|event| event.pmu.as_ref() == Some(core)));
+    if cores.len() < 2 {
+        return vec![events];
+    }
+    let of = |core: &String| {
+        let events = events.iter();
+        let of_core = events.filter(|event| event.pmu.as_ref().is_none_or(|pmu| pmu == core));
+        of_core.cloned().collect()
+    };
+    cores.into_iter().map(|(core, _)| of(core)).collect()
 }
 
 /// Finds the two braces.

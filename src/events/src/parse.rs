@@ -13,7 +13,7 @@ use crate::number::number;
 use crate::pmu_event::{BadTerm, PmuEvent};
 use crate::select::{Missing, select};
 use crate::terms::Slashed;
-use crate::{Catalogue, EventSpec, Fault, ParseError, TracepointName, nearest};
+use crate::{Catalogue, EventSpec, Fault, ParseError, TracepointName, nearest, on_all_cores};
 
 /// Parses a list such as `cycles:u,{cs,page-faults}:S,sched:sched_process_*`. Order and duplicates are kept, a pattern
 /// gives one event for each tracepoint that it covers, and all faults of the text are found in one go.
@@ -97,7 +97,7 @@ impl Word<'_> {
         if let Some(attr) = self.plain(name)? {
             let event = EventSpec::new(self.text.to_owned(), attr);
             let modifiers = self.modifiers(name.len(), letters)?;
-            return Ok(vec![self.modified(event, &modifiers)]);
+            return Ok(on_all_cores(self.modified(event, &modifiers), catalogue));
         }
         if let Some(reason) = refusal(name) {
             return Err(self.fault(0, reason));
@@ -186,9 +186,8 @@ impl Word<'_> {
         let modifiers = self.modifiers(parts.modifiers.start - 1, letters)?;
         let name = self.text.get(..parts.open).unwrap_or_default();
         if let Some(attr) = self.plain(name)? {
-            return Ok(vec![
-                self.of_pmu(PmuEvent::general(attr, &terms), &modifiers)?,
-            ]);
+            let event = self.of_pmu(PmuEvent::general(attr, &terms), &modifiers)?;
+            return Ok(on_all_cores(event, catalogue));
         }
         let mut pmus = catalogue.pmus_of(name);
         if !pmus.is_empty() {

@@ -2,6 +2,7 @@
 
 use rperf_wire::{Attr, EventType};
 
+use crate::hybrid::known_on;
 use crate::number::number;
 use crate::own::{Common, KEYS, Own};
 use crate::pmu_format::{Bits, config_word};
@@ -46,17 +47,17 @@ impl BadTerm {
 impl PmuEvent {
     /// The event of a PMU that `terms` describe.
     pub(crate) fn of(
-        (pmu, kind): &(String, u32),
+        pmu: &(String, u32),
         terms: &[Term<'_>],
         catalogue: &Catalogue<'_>,
     ) -> Result<Self, BadTerm> {
         let attr = Attr {
-            kind: EventType(*kind),
+            kind: EventType(pmu.1),
             ..Attr::default()
         };
         let mut event = Self {
             attr,
-            pmu: Some(pmu.clone()),
+            pmu: Some(pmu.0.clone()),
             ..Self::default()
         };
         for term in terms {
@@ -111,9 +112,10 @@ impl PmuEvent {
     fn take(
         &mut self,
         term: &Term<'_>,
-        pmu: &str,
+        numbered: &(String, u32),
         catalogue: &Catalogue<'_>,
     ) -> Result<(), BadTerm> {
+        let pmu = numbered.0.as_str();
         if self.common(term)? {
             return Ok(());
         }
@@ -131,6 +133,12 @@ impl PmuEvent {
         let raw = term.key.strip_prefix('r').filter(|_| term.value.is_none());
         if let Some(config) = raw.and_then(|digits| u64::from_str_radix(digits, 16).ok()) {
             self.attr.config |= config;
+            return Ok(());
+        }
+        let known = || known_on(numbered, term.key, catalogue);
+        if let Some(attr) = term.value.is_none().then(known).flatten() {
+            self.attr.kind = attr.kind;
+            self.attr.config |= attr.config;
             return Ok(());
         }
         Err(unknown(term, pmu, catalogue))

@@ -41,11 +41,7 @@ impl Machine {
     }
 
     pub(super) fn catalogue(&self) -> Catalogue<'_> {
-        Catalogue {
-            pmus: self.pmus.types(),
-            machine: &self.pmus,
-            tracepoints: &self.tracepoints,
-        }
+        self.pmus.catalogue(&self.tracepoints)
     }
 
     /// What the words ask for, one after the other. What is missing is said.

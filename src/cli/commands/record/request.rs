@@ -1,7 +1,7 @@
 //! From options to the recording they describe.
 
 use clap::ArgMatches;
-use rperf_events::{EventSpec, default_event};
+use rperf_events::{EventSpec, default_event, on_all_cores};
 use rperf_session::{Request, Synthesized, Target, may_profile_kernel};
 use rperf_sys::{Program, Sysctl};
 
@@ -28,7 +28,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, 
     let pmus = MachinePmus::find(context);
     let events = match events::events(matches, context, &pmus, &machine)? {
         Some(events) => events,
-        None => vec![usual_event(context, &target)],
+        None => on_all_cores(usual_event(context, &target), &pmus.catalogue(&machine)),
     };
     let events = match flag(matches, "group") {
         Some(true) => events::grouped(events),

@@ -1,0 +1,178 @@
+//! Machines with two kinds of cores: what every kernel knows by name is an event of each kind.
+//!
+//! Since Linux 5.13 the upper half of `config` names the PMU that a hardware or cache event is meant for
+//! (`PERF_PMU_TYPE_SHIFT` in `uapi/linux/perf_event.h`); raw events have the PMU's own type.
+
+use rperf_wire::{Attr, EventType};
+
+use crate::cache_event::CacheEvent;
+use crate::names::known_event;
+use crate::{Catalogue, EventSpec};
+
+/// The PMUs of the two kinds, as x86 calls them.
+const KINDS: [&str; 2] = ["cpu_core", "cpu_atom"];
+const PMU_TYPE_SHIFT: u32 = 32;
+
+/// The PMUs of the cores, in the order of sysfs; none on machines with one kind.
+pub(crate) fn core_pmus<'a>(catalogue: &'a Catalogue<'_>) -> Vec<&'a (String, u32)> {
+    let pmus = catalogue.pmus.iter();
+    let cores: Vec<_> = pmus
+        .filter(|(name, _)| KINDS.contains(&name.as_str()))
+        .collect();
+    match cores.len() == KINDS.len() {
+        true => cores,
+        false => Vec::new(),
+    }
+}
+
+/// The event itself, or one for each kind of cores: `cycles:u` is `cpu_core/cycles/u` and `cpu_atom/cycles/u`.
+#[must_use]
+pub fn on_all_cores(event: EventSpec, catalogue: &Catalogue<'_>) -> Vec<EventSpec> {
+    let is_general = matches!(
+        event.attr.kind,
+        EventType::HARDWARE | EventType::HW_CACHE | EventType::RAW
+    );
+    let pmus = core_pmus(catalogue);
+    if !is_general || event.pmu.is_some() || pmus.is_empty() {
+        return vec![event];
+    }
+    let on = |pmu: &(String, u32)| EventSpec {
+        name: named(&event.name, &pmu.0),
+        attr: attr_on(&event.attr, pmu.1),
+        pmu: Some(pmu.0.clone()),
+        ..event.clone()
+    };
+    pmus.into_iter().map(on).collect()
+}
+
+/// The attr of an event that every kernel knows, for the cores of one PMU; `None` for other names.
+pub(crate) fn known_on(
+    (pmu, kind): &(String, u32),
+    name: &str,
+    catalogue: &Catalogue<'_>,
+) -> Option<Attr> {
+    if !catalogue.machine.is_core(pmu) && !KINDS.contains(&pmu.as_str()) {
+        return None;
+    }
+    let (event_type, config) = match (known_event(name), CacheEvent::parse(name)) {
+        (Some((EventType::HARDWARE, config)), _) => (EventType::HARDWARE, config),
+        (_, Some(CacheEvent::Known(config))) => (EventType::HW_CACHE, config),
+        _ => return None,
+    };
+    let attr = Attr {
+        kind: event_type,
+        config,
+        ..Attr::default()
+    };
+    Some(match core_pmus(catalogue).is_empty() {
+        true => attr,
+        false => attr_on(&attr, *kind),
+    })
+}
+
+fn attr_on(attr: &Attr, pmu: u32) -> Attr {
+    match attr.kind {
+        EventType::RAW => Attr {
+            kind: EventType(pmu),
+            ..attr.clone()
+        },
+        _ => Attr {
+            config: attr.config | u64::from(pmu) << PMU_TYPE_SHIFT,
+            ..attr.clone()
+        },
+    }
+}
+
+/// `cycles:u` and `cycles/period=5/u` as an event of a PMU.
+fn named(name: &str, pmu: &str) -> String {
+    if let Some((name, terms)) = name.split_once('/') {
+        return format!("{pmu}/{name},{terms}");
+    }
+    let (name, modifiers) = name.split_once(':').unwrap_or((name, ""));
+    format!("{pmu}/{name}/{modifiers}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Group, parse};
+
+    fn hybrid() -> Catalogue<'static> {
+        let pmus = [("cpu_atom", 10), ("software", 1), ("cpu_core", 4)];
+        Catalogue {
+            pmus: pmus.map(|(name, kind)| (name.to_owned(), kind)).into(),
+            ..Catalogue::default()
+        }
+    }
+
+    fn shown(text: &str) -> Vec<(String, u32, u64)> {
+        let events = parse(text, &hybrid()).unwrap_or_else(|error| panic!("{error}"));
+        let shown = events
+            .into_iter()
+            .map(|event| (event.name, event.attr.kind.0, event.attr.config));
+        shown.collect()
+    }
+
+    #[test]
+    fn general_events_are_of_each_kind_of_cores() {
+        let on = |name: &str, kind, config| (name.to_owned(), kind, config);
+        assert_eq!(
+            shown("instructions:u"),
+            [
+                on("cpu_atom/instructions/u", 0, 0xa_0000_0001),
+                on("cpu_core/instructions/u", 0, 0x4_0000_0001)
+            ]
+        );
+        assert_eq!(
+            shown("L1-dcache-load-misses"),
+            [
+                on("cpu_atom/L1-dcache-load-misses/", 3, 0xa_0001_0000),
+                on("cpu_core/L1-dcache-load-misses/", 3, 0x4_0001_0000)
+            ]
+        );
+        assert_eq!(
+            shown("r1c0"),
+            [
+                on("cpu_atom/r1c0/", 10, 0x1c0),
+                on("cpu_core/r1c0/", 4, 0x1c0)
+            ]
+        );
+        assert_eq!(
+            shown("cycles/period=5/k")[1].0,
+            "cpu_core/cycles,period=5/k"
+        );
+        assert_eq!(shown("page-faults"), [on("page-faults", 1, 2)]);
+        assert_eq!(
+            shown("cpu_core/cycles/"),
+            [on("cpu_core/cycles/", 0, 0x4_0000_0000)]
+        );
+        assert_eq!(
+            shown("cpu_atom/LLC-loads/u"),
+            [on("cpu_atom/LLC-loads/u", 3, 0xa_0000_0002)]
+        );
+    }
+
+    /// Events of different PMUs cannot be in one group; clocks and faults go with any.
+    #[test]
+    fn groups_are_of_one_kind_each() {
+        let events = parse("{cycles,instructions,faults}:S,{faults,cs}", &hybrid()).unwrap();
+        let names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
+        let expected = [
+            "cpu_atom/cycles/",
+            "cpu_atom/instructions/",
+            "faults",
+            "cpu_core/cycles/",
+            "cpu_core/instructions/",
+            "faults",
+            "faults",
+            "cs",
+        ];
+        assert_eq!(names, expected);
+        let leads = events
+            .iter()
+            .map(|event| matches!(event.group, Group::Leader { .. }));
+        let leads: Vec<bool> = leads.collect();
+        assert_eq!(leads, [true, false, false, true, false, false, true, false]);
+        assert!(events[..6].iter().all(|event| event.sample_read));
+    }
+}
