@@ -1,6 +1,5 @@
 //! `rperf data convert`: perf's JSON beside perf, and the formats of other tools against folded stacks.
 
-use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::Path;
@@ -11,12 +10,10 @@ use rperf_testkit::{Scratch, skip};
 use serde_json::Value;
 
 use super::beside::{BOTH, Beside};
+use super::folded::{Folded, parse};
 use super::rperf;
 
 const BUSY: &str = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; ls /usr >/dev/null";
-
-/// Folded stacks with their samples.
-type Folded = BTreeMap<String, u64>;
 
 #[test]
 fn the_json_is_that_of_perf() {
@@ -110,15 +107,6 @@ fn at(value: &Value, index: &Value) -> Value {
 
 fn text(value: &Value) -> String {
     value.as_str().expect("a text").to_owned()
-}
-
-fn folded(text: &[u8]) -> Folded {
-    let text = String::from_utf8_lossy(text);
-    let lines = text.lines().map(|line| {
-        let (stack, weight) = line.rsplit_once(' ').expect("stack and weight");
-        (stack.to_owned(), weight.parse().expect("a number"))
-    });
-    lines.collect()
 }
 
 fn count(stacks: &mut Folded, comm: &str, frames: impl Iterator<Item = String>) {
@@ -233,7 +221,11 @@ fn other_formats_have_the_stacks_that_are_folded() {
             &scratch,
             &[chains, &["-F", "1999", "-e", "cpu-clock:u"]].concat(),
         );
-        let expected = folded(&converted(&scratch, "folded", &[]));
+        let expected = parse(&String::from_utf8_lossy(&converted(
+            &scratch,
+            "folded",
+            &[],
+        )));
         assert!(expected.values().sum::<u64>() > 20, "{expected:?}");
         let speedscope = converted(&scratch, "speedscope", &[]);
         assert_eq!(of_speedscope(&json(&speedscope)), expected, "{chains:?}");
@@ -277,7 +269,11 @@ fn pprof_itself_reads_what_is_for_it() {
     let scratch = Scratch::new();
     recorded(&scratch, &["-g", "-F", "1999", "-e", "cpu-clock"]);
     converted(&scratch, "pprof", &[]);
-    let expected = folded(&converted(&scratch, "folded", &[]));
+    let expected = parse(&String::from_utf8_lossy(&converted(
+        &scratch,
+        "folded",
+        &[],
+    )));
     let Some(raw) = pprof(scratch.path(), "-raw") else {
         return skip(test, "there is no pprof");
     };

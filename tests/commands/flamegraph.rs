@@ -1,14 +1,14 @@
 //! Flame graphs: their stacks beside those of `script`, and the picture in a browser.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use rperf_testkit::{Outcome, Scratch, real_perf, skip};
+use rperf_testkit::{Outcome, Scratch, skip};
 
+use super::folded::{Folded, parse};
 use super::rperf;
-use crate::kernel::{BUSY, perf_in, rperf_in};
+use crate::kernel::{BUSY, rperf_in};
 
 /// A recording with stacks of user space.
 fn recorded(scratch: &Scratch) {
@@ -39,8 +39,8 @@ fn ran(scratch: &Scratch, words: &[&str]) -> Outcome {
 }
 
 /// The samples of script's text, folded: the slow and obvious way. Frames without a function are called by their object.
-fn folded_script(text: &str) -> BTreeMap<String, u64> {
-    let mut stacks = BTreeMap::new();
+fn folded_script(text: &str) -> Folded {
+    let mut stacks = Folded::new();
     for sample in text
         .split("\n\n")
         .filter(|sample| !sample.trim().is_empty())
@@ -69,14 +69,6 @@ fn folded_script(text: &str) -> BTreeMap<String, u64> {
     stacks
 }
 
-fn parsed(folded: &str) -> BTreeMap<String, u64> {
-    let lines = folded.lines().map(|line| {
-        let (stack, weight) = line.rsplit_once(' ').expect("stack and weight");
-        (stack.to_owned(), weight.parse().expect("a number"))
-    });
-    lines.collect()
-}
-
 #[test]
 fn folded_stacks_are_those_of_script() {
     let scratch = Scratch::new();
@@ -85,7 +77,7 @@ fn folded_stacks_are_those_of_script() {
     let folded = ran(&scratch, &["flamegraph", "--folded"]).stdout;
     let expected = folded_script(&script);
     assert!(expected.values().sum::<u64>() > 20, "{script}");
-    assert_eq!(parsed(&folded), expected);
+    assert_eq!(parse(&folded), expected);
     // What was written is read back, merged the other way round, and narrowed.
     let again = scratch
         .write("again.folded", &folded)
@@ -100,28 +92,6 @@ fn folded_stacks_are_those_of_script() {
         .expect("rperf starts");
     assert_eq!(none.status, 255);
     assert!(none.stderr.contains("no sample is left"), "{none:?}");
-}
-
-#[test]
-fn folded_stacks_are_those_of_perf_s_own_script() {
-    let name = "commands::flamegraph::folded_stacks_are_those_of_perf_s_own_script";
-    let Some(perf) = real_perf() else {
-        return skip(name, "there is no perf");
-    };
-    let scratch = Scratch::new();
-    recorded(&scratch);
-    let theirs = perf_in(&perf, &scratch, &["script", "report", "stackcollapse"]);
-    if theirs.status != 0 {
-        return skip(name, &theirs.stderr);
-    }
-    let ours = ran(&scratch, &["flamegraph", "--folded"]).stdout;
-    // perf's script calls what has no name otherwise.
-    let named = |folded: &str| -> BTreeMap<String, u64> {
-        let known = |(stack, _): &(String, u64)| !stack.contains('[');
-        parsed(folded).into_iter().filter(known).collect()
-    };
-    assert!(!named(&ours).is_empty(), "{ours}");
-    assert_eq!(named(&ours), named(&theirs.stdout));
 }
 
 #[test]

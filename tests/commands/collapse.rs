@@ -1,0 +1,149 @@
+//! What other programs make of recordings and of the text of `script`, against the stacks that rperf folds itself.
+
+use std::fs;
+
+use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
+use serde_json::Value;
+
+use super::folded::{Folded, parse};
+use crate::kernel::{BUSY, rperf_in};
+
+/// Programs that fold the text of perf's script out of their standard input.
+const COLLAPSERS: [&str; 2] = ["inferno-collapse-perf", "stackcollapse-perf.pl"];
+
+/// Frames of the kernel and of user space, with and without names, followed and unwound.
+const RECORDINGS: [&[&str]; 2] = [&["-g"], &["--call-graph", "dwarf"]];
+
+/// A shell, recorded with these options.
+fn recorded(options: &[&str]) -> Scratch {
+    let scratch = Scratch::new();
+    let start = [
+        "record",
+        "-q",
+        "-o",
+        "perf.data",
+        "-F",
+        "1999",
+        "-e",
+        "cpu-clock",
+    ];
+    ran(
+        &scratch,
+        &[&start, options, &["--", "sh", "-c", BUSY]].concat(),
+    );
+    scratch
+}
+
+#[track_caller]
+fn ran(scratch: &Scratch, words: &[&str]) -> String {
+    let outcome = rperf_in(scratch, words).finish().expect("rperf starts");
+    assert_eq!(outcome.status, 0, "{words:?}: {outcome:?}");
+    outcome.stdout
+}
+
+/// What `data convert` folds.
+fn converted(scratch: &Scratch) -> Folded {
+    let stacks = parse(&ran(scratch, &["data", "convert", "--to-folded", "-"]));
+    assert!(stacks.values().sum::<u64>() > 20, "{stacks:?}");
+    stacks
+}
+
+#[test]
+fn text_of_script_folds_to_the_same_stacks() {
+    let found = |name: &&str| {
+        let outcome = Run::new(name).args(["--help"]).finish();
+        outcome.is_ok()
+    };
+    let installed: Vec<&str> = COLLAPSERS.into_iter().filter(found).collect();
+    if installed.is_empty() {
+        let reason = format!("there is none of {}", COLLAPSERS.join(", "));
+        return skip("text_of_script_folds_to_the_same_stacks", &reason);
+    }
+    for options in RECORDINGS {
+        let scratch = recorded(options);
+        let expected = converted(&scratch);
+        let periods = ["flamegraph", "--folded", "--weight", "period", "-o", "-"];
+        let periods = parse(&ran(&scratch, &periods));
+        // Newer ones add up periods where the text has them.
+        let text = ran(&scratch, &["script"]);
+        let counts = ran(&scratch, &["script", "-F", "-period"]);
+        for program in &installed {
+            let collapse = |text: &str| {
+                let run = Run::new(program).stdin(text).finish();
+                parse(&run.expect("it started before").stdout)
+            };
+            assert_eq!(collapse(&counts), expected, "{program}, {options:?}");
+            let found = collapse(&text);
+            if found != expected {
+                assert_eq!(found, periods, "{program}, {options:?}");
+            }
+        }
+    }
+}
+
+/// Frames without a function are all called alike by perf's own scripts.
+fn without_objects(stacks: &Folded) -> Folded {
+    let mut out = Folded::new();
+    for (stack, weight) in stacks {
+        let frames = stack.split(';').map(|frame| match frame.as_bytes() {
+            [b'[', .., b']'] => "[unknown]",
+            _ => frame,
+        });
+        let stack = frames.collect::<Vec<_>>().join(";");
+        *out.entry(stack).or_default() += weight;
+    }
+    out
+}
+
+/// The stacks of the tree that perf's script for flame graphs writes.
+fn of_tree(node: &Value, above: &str, stacks: &mut Folded) {
+    let name = node["n"].as_str().expect("a name");
+    let path = match above {
+        // The root holds programs, `sh (123)`.
+        "" => String::new(),
+        ";" => name.split(" (").next().unwrap_or(name).replace(' ', "_"),
+        _ => format!("{above};{name}"),
+    };
+    let weight = node["v"].as_u64().expect("a number");
+    if weight > 0 {
+        *stacks.entry(path.clone()).or_default() += weight;
+    }
+    let below = if above.is_empty() { ";" } else { &path };
+    for child in node["c"].as_array().expect("a list") {
+        of_tree(child, below, stacks);
+    }
+}
+
+#[test]
+fn perfs_own_scripts_fold_to_the_same_stacks() {
+    const NAME: &str = "perfs_own_scripts_fold_to_the_same_stacks";
+    let Some(perf) = real_perf() else {
+        return skip(NAME, "there is no perf");
+    };
+    let run = |scratch: &Scratch, words: &[&str]| -> Option<Outcome> {
+        let run = Run::new(&perf).args([&["script", "report"], words].concat());
+        let run = run.within(scratch.path()).env("HOME", scratch.path());
+        let outcome = run.finish().expect("perf starts");
+        if outcome.status != 0 {
+            skip(NAME, &outcome.stderr);
+            return None;
+        }
+        Some(outcome)
+    };
+    // Of unwound stacks perf shows fewer frames, and other names for some: docs/compatibility.md.
+    let scratch = recorded(&["-g"]);
+    let expected = without_objects(&converted(&scratch));
+    let Some(outcome) = run(&scratch, &["stackcollapse"]) else {
+        return;
+    };
+    assert_eq!(parse(&outcome.stdout), expected);
+    let words = ["flamegraph", "-f", "json", "-o", "tree.json"];
+    if run(&scratch, &words).is_none() {
+        return;
+    }
+    let tree = fs::read_to_string(scratch.path().join("tree.json")).expect("a file");
+    let tree = serde_json::from_str(&tree).expect("JSON");
+    let mut stacks = Folded::new();
+    of_tree(&tree, "", &mut stacks);
+    assert_eq!(stacks, expected);
+}
