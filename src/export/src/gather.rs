@@ -65,6 +65,7 @@ impl<'r, 'w> Gather<'r, 'w> {
             callers: FxHashMap::default(),
             key: Vec::new(),
             path: Vec::new(),
+            trail: Trail::default(),
             stacks: Interner::default(),
             tracks: FxHashMap::default(),
             rows: Vec::new(),
@@ -98,9 +99,35 @@ pub struct Gathered<'r, 'w> {
     callers: FxHashMap<Box<[u8]>, Option<Option<u32>>>,
     key: Vec<u8>,
     path: Vec<(CpuMode, u64)>,
+    trail: Trail,
     stacks: Interner<Stack>,
     tracks: FxHashMap<TrackKey, usize>,
     rows: Vec<(TrackKey, Vec<Row>)>,
+}
+
+/// The callers that were looked up last: those that come next mostly have the outer ones in common.
+#[derive(Default)]
+struct Trail {
+    /// Where and when that was.
+    at: Option<(Epoch, Machine, bool)>,
+    /// Outermost first, each with the stack that it completes.
+    callers: Vec<((CpuMode, u64), Option<u32>)>,
+}
+
+impl Trail {
+    /// Keeps what it has in common with `callers`, outermost first, and says how many that are.
+    fn keep(&mut self, at: At, callers: impl Iterator<Item = (CpuMode, u64)>) -> usize {
+        let here = Some((at.epoch, at.place.machine, at.inlines));
+        if self.at != here {
+            self.at = here;
+            self.callers.clear();
+        }
+        let both = callers.zip(&self.callers);
+        let common = both.take_while(|(caller, known)| *caller == known.0);
+        let common = common.count();
+        self.callers.truncate(common);
+        common
+    }
 }
 
 /// Where and when the frames of a sample are looked up.
@@ -153,8 +180,14 @@ impl Gathered<'_, '_> {
         let entries = U64s::new(callers, self.gather.endian);
         let whole = Resolver::walk_on(mode, entries, usize::MAX, |mode, ip| path.push((mode, ip)));
         let mut stack = None;
-        for caller in path.iter().rev().filter(|_| whole) {
-            stack = self.called(stack, at, *caller);
+        if whole {
+            let common = self.trail.keep(at, path.iter().rev().copied());
+            let last = self.trail.callers.last();
+            stack = last.and_then(|(_, stack)| *stack);
+            for caller in path.iter().rev().skip(common) {
+                stack = self.called(stack, at, *caller);
+                self.trail.callers.push((*caller, stack));
+            }
         }
         self.path = path;
         let found = whole.then_some(stack);

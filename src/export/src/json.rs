@@ -18,9 +18,10 @@ fn push_line(out: &mut Vec<u8>, depth: usize) {
     out.resize(out.len() + depth, b'\t');
 }
 
-/// Appends what stands before the value of `key`, on a line of its own.
-fn push_key(out: &mut Vec<u8>, depth: usize, key: &str) {
+/// Appends what stands before the value of `key`, on a line of its own. Keys have nothing to escape.
+fn push_key(out: &mut Vec<u8>, depth: usize, key: &'static str) {
     push_line(out, depth);
-    push_string(out, key);
-    out.extend_from_slice(b": ");
+    out.push(b'"');
+    out.extend_from_slice(key.as_bytes());
+    out.extend_from_slice(b"\": ");
 }

@@ -73,14 +73,14 @@ pub fn write(stacks: &Stacks, marks: bool, out: &mut dyn Write) -> io::Result<()
             if index > 0 {
                 line.push(';');
             }
-            if let Some(label) = stacks.get(*frame) {
+            if let Some(label) = stacks.labels().get(*frame as usize) {
                 push(label, marks, &mut line);
             }
         }
         lines.push((line, weight));
     }
     lines.sort_unstable();
-    // Labels that only marks tell apart are one without.
+    // A stack may come in parts, and labels that only marks tell apart are one without.
     let mut lines = lines.into_iter().peekable();
     while let Some((line, mut weight)) = lines.next() {
         while let Some((_, more)) = lines.next_if(|(next, _)| *next == line) {

@@ -1,4 +1,4 @@
-//! Unique stacks of names, each with its weight.
+//! Stacks of names, each with its weight.
 
 use rustc_hash::FxHashMap;
 
@@ -13,12 +13,16 @@ pub struct Label {
     pub kind: Kind,
 }
 
-/// Unique stacks. Labels are numbered in the order they came in; numbers are never shown.
+/// Stacks in the order they came in; one may be there several times. Labels are numbered in that order, too; numbers are
+/// never shown.
 #[derive(Debug, Clone, Default)]
 pub struct Stacks {
     labels: Vec<Label>,
     numbers: FxHashMap<Label, u32>,
-    weights: FxHashMap<Box<[u32]>, u64>,
+    /// The frames of all stacks, one after the other.
+    frames: Vec<u32>,
+    /// Where the frames of each stack end, and its weight.
+    stacks: Vec<(usize, u64)>,
 }
 
 impl Stacks {
@@ -37,30 +41,30 @@ impl Stacks {
         number
     }
 
-    /// Adds `weight` to the stack of these labels, outermost first.
+    /// Adds a stack of these labels, outermost first.
     pub fn add(&mut self, frames: &[u32], weight: u64) {
-        if let Some(sum) = self.weights.get_mut(frames) {
-            *sum = sum.saturating_add(weight);
-        } else {
-            self.weights.insert(frames.into(), weight);
-        }
+        self.frames.extend_from_slice(frames);
+        self.stacks.push((self.frames.len(), weight));
     }
 
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.weights.is_empty()
+        self.stacks.is_empty()
     }
 
-    /// The label of a number that [`Self::label`] gave.
-    pub(crate) fn get(&self, number: u32) -> Option<&Label> {
-        self.labels.get(number as usize)
+    /// All labels, by number.
+    pub(crate) fn labels(&self) -> &[Label] {
+        &self.labels
     }
 
-    /// The stacks, in no order.
+    /// The stacks.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u32], u64)> {
-        self.weights
-            .iter()
-            .map(|(frames, weight)| (&**frames, *weight))
+        let mut start = 0;
+        self.stacks.iter().map(move |(end, weight)| {
+            let frames = self.frames.get(start..*end).unwrap_or_default();
+            start = *end;
+            (frames, *weight)
+        })
     }
 }

@@ -165,7 +165,7 @@ impl<'a> Picture<'a> {
             "</title><rect x=\"{x:.2}\" y=\"{y}\" width=\"{width:.2}\" height=\"{}\" fill=\"rgb({red},{green},{blue})\"/>",
             ROW - 1
         )?;
-        let text = fitting(&frame.label.name, width);
+        let text = fitting(self.flame.label(frame).0, width);
         if !text.is_empty() {
             write!(
                 out,
@@ -182,16 +182,17 @@ impl<'a> Picture<'a> {
         match (self.flame.compares, frame.depth) {
             (true, _) => difference(frame.growth, self.most),
             (false, 0) => Rgb(235, 232, 225),
-            (false, _) => self
-                .options
-                .palette
-                .color(&frame.label.name, frame.label.kind),
+            (false, _) => {
+                let (name, kind) = self.flame.label(frame);
+                self.options.palette.color(name, kind)
+            }
         }
     }
 
     /// `name (1,234 samples, 12.34%)`: what the script takes apart at the last bracket.
     fn write_details(&self, frame: &Frame, out: &mut dyn Write) -> io::Result<()> {
-        let inlined = match frame.label.kind {
+        let (name, kind) = self.flame.label(frame);
+        let inlined = match kind {
             Kind::Inlined => " [inlined]",
             Kind::User | Kind::Kernel | Kind::Jit => "",
         };
@@ -199,7 +200,7 @@ impl<'a> Picture<'a> {
         write!(
             out,
             "{}{inlined} ({} {}, {share:.2}%",
-            Escaped(&frame.label.name),
+            Escaped(name),
             Grouped(frame.total),
             Escaped(&self.options.unit),
         )?;

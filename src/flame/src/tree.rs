@@ -1,16 +1,18 @@
 //! Stacks merged from the root, as frames in the order they are drawn.
 
-use rustc_hash::FxHashMap;
-
+use crate::kind::Kind;
 use crate::stacks::{Label, Stacks};
+
+/// What stands for everything.
+const ROOT: (&str, Kind) = ("all", Kind::User);
 
 /// One frame of the picture: a path from the root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
     /// Callers above it; 0 is the root, which stands for everything.
     pub depth: usize,
-    /// What it is called.
-    pub label: Label,
+    /// Its name's place among [`Flame::labels`]; the root has none.
+    label: Option<u32>,
     /// Where it begins, in units of width.
     pub start: u64,
     /// How wide it is.
@@ -38,6 +40,7 @@ pub enum Widths {
 pub struct Flame {
     /// The frames; the first is the root.
     pub frames: Vec<Frame>,
+    labels: Vec<Label>,
     /// Whether two recordings are compared.
     pub compares: bool,
 }
@@ -63,31 +66,30 @@ impl Weights {
     }
 }
 
-/// One path while the tree grows.
-#[derive(Debug, Default)]
-struct Node {
-    label: u32,
-    children: Vec<u32>,
-    own: Weights,
-    all: Weights,
+/// The paths of all stacks in the order in which they are drawn.
+#[derive(Default)]
+struct Paths {
+    /// The labels by rank, which is their place in the order of siblings.
+    labels: Vec<Label>,
+    /// The ranks of all paths' frames, one path after the other.
+    ranks: Vec<u32>,
+    paths: Vec<Path>,
 }
 
-/// The tree while it grows.
-struct Grown {
-    /// Labels of both recordings, by number.
-    labels: Stacks,
-    nodes: Vec<Node>,
-    /// From a path and a label to the longer path.
-    steps: FxHashMap<(u32, u32), u32>,
+/// One path: where it lies among [`Paths::ranks`], and what ends there.
+struct Path {
+    start: usize,
+    end: usize,
+    weights: Weights,
 }
 
 impl Flame {
     /// The flame graph of `stacks`; `reverse` merges them from the innermost frame.
     #[must_use]
     pub fn new(stacks: &Stacks, reverse: bool) -> Self {
-        let mut grown = Grown::new();
-        grown.add(stacks, reverse, |after| Weights { before: 0, after });
-        grown.finish(Widths::After, false)
+        let mut paths = Paths::with_labels(&[stacks]);
+        paths.add(stacks, reverse, |after| Weights { before: 0, after });
+        paths.finish(Widths::After, false)
     }
 
     /// The flame graph of `after`, whose frames know what they were in `before`. With `normalize` the weights of `before`
@@ -105,13 +107,22 @@ impl Flame {
             all @ 1.. if normalize => whole(after) as f64 / all as f64,
             _ => 1.0,
         };
-        let mut grown = Grown::new();
-        grown.add(before, reverse, |weight| Weights {
+        let mut paths = Paths::with_labels(&[before, after]);
+        paths.add(before, reverse, |weight| Weights {
             before: (weight as f64 * scale).round() as u64,
             after: 0,
         });
-        grown.add(after, reverse, |after| Weights { before: 0, after });
-        grown.finish(widths, true)
+        paths.add(after, reverse, |after| Weights { before: 0, after });
+        paths.finish(widths, true)
+    }
+
+    /// What a frame is called, and the kind of its code.
+    #[must_use]
+    pub fn label(&self, frame: &Frame) -> (&str, Kind) {
+        let label = frame
+            .label
+            .and_then(|label| self.labels.get(label as usize));
+        label.map_or(ROOT, |label| (&label.name, label.kind))
     }
 
     /// The weight of everything.
@@ -131,117 +142,148 @@ impl Flame {
     }
 }
 
-impl Grown {
-    fn new() -> Self {
-        let mut labels = Stacks::default();
-        let root = labels.label("all", crate::Kind::User);
+impl Paths {
+    /// No paths yet; with the labels of all stacks to come.
+    fn with_labels(all: &[&Stacks]) -> Self {
+        let labels = all.iter().flat_map(|stacks| stacks.labels());
+        let mut labels: Vec<Label> = labels.cloned().collect();
+        labels.sort_unstable();
+        labels.dedup();
         Self {
             labels,
-            nodes: vec![Node {
-                label: root,
-                ..Node::default()
-            }],
-            steps: FxHashMap::default(),
+            ..Self::default()
         }
     }
 
     fn add(&mut self, stacks: &Stacks, reverse: bool, weights: impl Fn(u64) -> Weights) {
-        let mut path = Vec::new();
+        let ranks: Vec<Option<u32>> = stacks
+            .labels()
+            .iter()
+            .map(|label| u32::try_from(self.labels.binary_search(label).ok()?).ok())
+            .collect();
         for (frames, weight) in stacks.iter() {
-            path.clear();
-            for number in frames {
-                if let Some(label) = stacks.get(*number) {
-                    path.push(self.labels.label(&label.name, label.kind));
-                }
-            }
-            if reverse {
+            let start = self.ranks.len();
+            let of = |frame: &u32| ranks.get(*frame as usize).copied().flatten();
+            self.ranks.extend(frames.iter().filter_map(of));
+            if let Some(path) = self.ranks.get_mut(start..).filter(|_| reverse) {
                 path.reverse();
             }
-            self.insert(&path, weights(weight));
-        }
-    }
-
-    fn insert(&mut self, path: &[u32], weights: Weights) {
-        let mut at = 0;
-        for label in path {
-            let next = self.nodes.len() as u32;
-            let child = *self.steps.entry((at, *label)).or_insert(next);
-            if child == next {
-                self.nodes.push(Node {
-                    label: *label,
-                    ..Node::default()
-                });
-                self.nodes[at as usize].children.push(child);
-            }
-            at = child;
-        }
-        self.nodes[at as usize].own.add(weights);
-    }
-
-    fn finish(mut self, widths: Widths, compares: bool) -> Flame {
-        // A child has a higher number than its parent.
-        for index in (0..self.nodes.len()).rev() {
-            let mut all = self.nodes[index].own;
-            for child in &self.nodes[index].children {
-                all.add(self.nodes[*child as usize].all);
-            }
-            self.nodes[index].all = all;
-        }
-        self.order_siblings();
-        let mut frames = Vec::with_capacity(self.nodes.len());
-        let mut to_draw = vec![(0_u32, 0_usize, 0_u64)];
-        while let Some((index, depth, start)) = to_draw.pop() {
-            let node = &self.nodes[index as usize];
-            if let Some(label) = self.labels.get(node.label) {
-                frames.push(frame(node, label, depth, start, widths));
-            }
-            // Those pushed last are drawn first.
-            let mut end = start;
-            let children = node.children.iter().map(|child| {
-                let start = end;
-                end = end.saturating_add(self.nodes[*child as usize].all.of(widths));
-                (*child, depth + 1, start)
+            self.paths.push(Path {
+                start,
+                end: self.ranks.len(),
+                weights: weights(weight),
             });
-            let first = to_draw.len();
-            to_draw.extend(children);
-            to_draw[first..].reverse();
         }
-        Flame { frames, compares }
     }
 
-    fn order_siblings(&mut self) {
-        let mut labels: Vec<(&Label, u32)> = Vec::new();
-        for number in 0.. {
-            match self.labels.get(number) {
-                Some(label) => labels.push((label, number)),
-                None => break,
-            }
+    /// Paths in order have their common beginnings side by side: each frame is the first path's that has it.
+    fn finish(mut self, widths: Widths, compares: bool) -> Flame {
+        let ranks = &self.ranks;
+        let frames_of = |path: &Path| ranks.get(path.start..path.end).unwrap_or_default();
+        self.paths
+            .sort_unstable_by(|one, other| frames_of(one).cmp(frames_of(other)));
+        let mut tree = Tree::default();
+        let mut before: &[u32] = &[];
+        for path in &self.paths {
+            let frames = frames_of(path);
+            let both = frames.iter().zip(before);
+            let common = both.take_while(|(one, other)| one == other).count();
+            tree.grow(
+                common,
+                frames.get(common..).unwrap_or_default(),
+                path.weights,
+            );
+            before = frames;
         }
-        labels.sort_unstable();
-        let mut ranks = vec![0_u32; labels.len()];
-        for (rank, (_, number)) in (0..).zip(&labels) {
-            ranks[*number as usize] = rank;
-        }
-        let rank: Vec<u32> = self
-            .nodes
-            .iter()
-            .map(|node| ranks[node.label as usize])
-            .collect();
-        for node in &mut self.nodes {
-            node.children
-                .sort_unstable_by_key(|child| rank[*child as usize]);
+        Flame {
+            frames: tree.draw(widths),
+            labels: self.labels,
+            compares,
         }
     }
 }
 
-fn frame(node: &Node, label: &Label, depth: usize, start: u64, widths: Widths) -> Frame {
+/// What passes through a frame while paths come in order.
+struct Node {
+    depth: usize,
+    label: Option<u32>,
+    own: Weights,
+    all: Weights,
+}
+
+/// All frames, parents before children.
+struct Tree {
+    nodes: Vec<Node>,
+    /// The frames of the path that came last, the root first.
+    open: Vec<usize>,
+}
+
+impl Default for Tree {
+    /// The root alone.
+    fn default() -> Self {
+        let root = Node {
+            depth: 0,
+            label: None,
+            own: Weights::default(),
+            all: Weights::default(),
+        };
+        Self {
+            nodes: vec![root],
+            open: vec![0],
+        }
+    }
+}
+
+impl Tree {
+    /// Takes a path that has `common` frames of the one before and `more`.
+    fn grow(&mut self, common: usize, more: &[u32], weights: Weights) {
+        self.open.truncate(common + 1);
+        for label in more {
+            self.nodes.push(Node {
+                depth: self.open.len(),
+                label: Some(*label),
+                own: Weights::default(),
+                all: Weights::default(),
+            });
+            self.open.push(self.nodes.len() - 1);
+        }
+        for index in &self.open {
+            if let Some(node) = self.nodes.get_mut(*index) {
+                node.all.add(weights);
+            }
+        }
+        let last = self.open.last().and_then(|last| self.nodes.get_mut(*last));
+        if let Some(last) = last {
+            last.own.add(weights);
+        }
+    }
+
+    /// The frames with their places: side by side from where their parent begins.
+    fn draw(self, widths: Widths) -> Vec<Frame> {
+        // Where the next frame of each depth begins.
+        let mut next: Vec<u64> = vec![0];
+        let place = |node: &Node| {
+            next.truncate(node.depth + 1);
+            let start = next.last().copied().unwrap_or_default();
+            let width = node.all.of(widths);
+            if let Some(next) = next.last_mut() {
+                *next = start.saturating_add(width);
+            }
+            next.push(start);
+            frame(node, start, width)
+        };
+        self.nodes.iter().map(place).collect()
+    }
+}
+
+fn frame(node: &Node, start: u64, width: u64) -> Frame {
     let growth = i128::from(node.own.after) - i128::from(node.own.before);
     let lowest = i128::from(i64::MIN);
     Frame {
-        depth,
-        label: label.clone(),
+        depth: node.depth,
+        label: node.label,
         start,
-        width: node.all.of(widths),
+        width,
         total: node.all.after,
         before: node.all.before,
         growth: growth.clamp(lowest, i128::from(i64::MAX)) as i64,

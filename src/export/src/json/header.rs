@@ -58,7 +58,7 @@ struct Fields<'o> {
 }
 
 impl Fields<'_> {
-    fn key(&mut self, key: &str) {
+    fn key(&mut self, key: &'static str) {
         if self.count > 0 {
             self.out.push(b',');
         }
@@ -66,12 +66,12 @@ impl Fields<'_> {
         push_key(self.out, 2, key);
     }
 
-    fn number(&mut self, key: &str, number: impl Into<u64>) {
+    fn number(&mut self, key: &'static str, number: impl Into<u64>) {
         self.key(key);
         self.out.extend(number.into().to_string().into_bytes());
     }
 
-    fn text(&mut self, key: &str, text: Option<String>) {
+    fn text(&mut self, key: &'static str, text: Option<String>) {
         if let Some(text) = text {
             self.key(key);
             push_string(self.out, &text);

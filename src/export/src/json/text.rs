@@ -150,7 +150,7 @@ impl<'r, 'w> Text<'r, 'w> {
     }
 }
 
-fn push_number(out: &mut Vec<u8>, key: &str, number: i64) {
+fn push_number(out: &mut Vec<u8>, key: &'static str, number: i64) {
     push_key(out, 3, key);
     let _ = serde_json::to_writer(&mut *out, &number);
     out.push(b',');

@@ -45,7 +45,7 @@ fn paths(flame: &Flame) -> Vec<(Vec<String>, &Frame)> {
     let frames = flame.frames.iter().map(|frame| {
         path.truncate(frame.depth.saturating_sub(1));
         if frame.depth > 0 {
-            path.push(frame.label.name.to_string());
+            path.push(flame.label(frame).0.to_owned());
         }
         (path.clone(), frame)
     });
