@@ -78,6 +78,14 @@ const LINES: &[&[&str]] = &[
     &["-j", "true"],
     &["-j", "-e", "cs,task-clock,cycles", "true"],
     &["-S", "-e", "cs", "true"],
+    &[
+        "-e",
+        "cs,duration_time,user_time",
+        "sh",
+        "-c",
+        "for i in 1 2 3 4 5 6 7 8 9; do :; done; sleep 0.01",
+    ],
+    &["-x,", "-e", "duration_time,cs", "sleep", "0.01"],
     &["-D", "10", "-e", "task-clock", "sleep", "0.05"],
     &["-D", "-1", "-e", "cs", "sleep", "0.01"],
     &["--timeout", "100", "-e", "task-clock", "-p", "PID"],
@@ -183,6 +191,7 @@ const ROOT: &[&[&str]] = &[
     &["-aA", "-e", "cs,cpu-clock,cycles", "sleep", "0.02"],
     &["-aAC0", "-e", "cs,cpu-clock", "sleep", "0.02"],
     &["-x,", "-aA", "-e", "cs,cpu-clock,cycles", "sleep", "0.02"],
+    &["-x,", "-aA", "-e", "cs,duration_time", "sleep", "0.02"],
     &["-j", "-aA", "-e", "cs,cpu-clock,cycles", "sleep", "0.02"],
     &[
         "-a",

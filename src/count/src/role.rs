@@ -27,6 +27,8 @@ pub enum Role {
     Loads(u8),
     /// Those that missed.
     LoadMisses(u8),
+    /// A time that is no event: it happens once, and not so often a second.
+    Time,
     /// Nothing in particular.
     #[default]
     Other,

@@ -36,6 +36,7 @@ impl Counted<'_> {
             Role::LoadMisses(cache) => {
                 cache_name(cache).and_then(|unit| percent_of(Role::Loads(cache), unit))
             }
+            Role::Time => None,
             Role::CacheReferences | Role::Branches | Role::Loads(_) | Role::Other => {
                 let clock = self.clock();
                 clock.map(|clock| Metric::per_second(value, clock))

@@ -28,6 +28,7 @@ mod record_attr;
 mod select;
 mod spec;
 mod terms;
+mod tool;
 pub mod tracepoint;
 pub mod vendor;
 
@@ -46,3 +47,4 @@ pub use record_attr::{
     DEFAULT_FREQUENCY, RecordEvent, RecordOptions, Sampling, Target, record_events,
 };
 pub use spec::{EventSpec, TracepointName, default_event, fallback_to_cpu_clock, user_only};
+pub use tool::Tool;

@@ -8,12 +8,12 @@ use crate::breakpoint::Breakpoint;
 use crate::cache_event::{self, CacheEvent};
 use crate::group::group;
 use crate::modifier::Modifiers;
-use crate::names::{TOOL_NAMES, all_names, known_event, raw_code};
+use crate::names::{all_names, known_event, raw_code};
 use crate::number::number;
 use crate::pmu_event::{BadTerm, PmuEvent};
 use crate::select::{Missing, select};
 use crate::terms::Slashed;
-use crate::{Catalogue, EventSpec, Fault, ParseError, TracepointName, nearest, on_all_cores};
+use crate::{Catalogue, EventSpec, Fault, ParseError, Tool, TracepointName, nearest, on_all_cores};
 
 /// Parses a list such as `cycles:u,{cs,page-faults}:S,sched:sched_process_*`. Order and duplicates are kept, a pattern
 /// gives one event for each tracepoint that it covers, and all faults of the text are found in one go.
@@ -99,8 +99,8 @@ impl Word<'_> {
             let modifiers = self.modifiers(name.len(), letters)?;
             return Ok(on_all_cores(self.modified(event, &modifiers), catalogue));
         }
-        if let Some(reason) = refusal(name) {
-            return Err(self.fault(0, reason));
+        if let Some(tool) = Tool::named(self.text) {
+            return Ok(vec![EventSpec::of_tool(name, tool)]);
         }
         let pmus = catalogue.pmus_with(name);
         if !pmus.is_empty() {
@@ -326,13 +326,6 @@ impl Word<'_> {
             hint: None,
         }
     }
-}
-
-/// Why a known word cannot be sampled.
-fn refusal(name: &str) -> Option<String> {
-    TOOL_NAMES
-        .contains(&name)
-        .then(|| format!("`{name}' is a clock of the counting commands and cannot be sampled"))
 }
 
 /// The attr of `type:config`.

@@ -244,13 +244,20 @@ fn all_faults_are_found_at_once() {
 }
 
 #[test]
-fn what_cannot_be_sampled_is_refused_by_name() {
+fn times_are_events_of_the_tool() {
+    let events = parse("duration_time,cs,system_time", &Catalogue::default()).unwrap();
+    let tools: Vec<Option<Tool>> = events.iter().map(|event| event.tool).collect();
+    assert_eq!(tools, [Some(Tool::Duration), None, Some(Tool::System)]);
+}
+
+#[test]
+fn braces_and_modifiers_stand_where_they_belong() {
     assert_eq!(
         reasons("cycles:{k,u}"),
         ["modifiers take no braces, write `cycles:k,cycles:u'"]
     );
     assert_eq!(reasons("{cs,page-faults"), ["this brace has no partner"]);
-    assert!(reasons("duration_time")[0].contains("cannot be sampled"));
+    assert!(reasons("duration_time:u")[0].contains("duration_time"));
 }
 
 #[test]

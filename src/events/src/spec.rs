@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::vendor::Scale;
-use crate::{Group, Own};
+use crate::{Group, Own, Tool};
 use rperf_wire::{Attr, AttrFlags, EventType, event_name};
 
 /// `PERF_COUNT_HW_CPU_CYCLES`.
@@ -46,6 +46,8 @@ pub struct EventSpec {
     pub per_package: bool,
     /// What its terms set for it alone.
     pub own: Own,
+    /// The time that it stands for, if it is none of the kernel's events: only commands that count can take it.
+    pub tool: Option<Tool>,
     /// `--filter`, as the kernel takes it: samples are only taken where it holds.
     pub filter: Option<String>,
 }
@@ -77,7 +79,26 @@ impl EventSpec {
             scale: None,
             per_package: false,
             own: Own::default(),
+            tool: None,
             filter: None,
+        }
+    }
+
+    /// A time in nanoseconds. Its attr is that of an event that counts nothing.
+    #[must_use]
+    pub(crate) fn of_tool(name: &str, tool: Tool) -> Self {
+        let attr = Attr {
+            kind: EventType::SOFTWARE,
+            config: DUMMY,
+            ..Attr::default()
+        };
+        Self {
+            tool: Some(tool),
+            scale: Some(Scale {
+                factor: 1.0,
+                unit: "ns".to_owned(),
+            }),
+            ..Self::new(name.to_owned(), attr)
         }
     }
 

@@ -30,6 +30,13 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, 
         Some(events) => events,
         None => on_all_cores(usual_event(context, &target), &pmus.catalogue(&machine)),
     };
+    if let Some(tool) = events.iter().find(|event| event.tool.is_some()) {
+        let message = format!(
+            "event {} is a time that 'stat' takes: it has no samples",
+            tool.name
+        );
+        return Err(CliError::usage(message));
+    }
     let events = match flag(matches, "group") {
         Some(true) => events::grouped(events),
         _ => events,

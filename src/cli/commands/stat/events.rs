@@ -1,7 +1,7 @@
 //! What is counted: the events of `-e`, or the default ones with those of `-d`.
 
 use clap::ArgMatches;
-use rperf_count::Event;
+use rperf_count::{Event, Role};
 use rperf_events::{Catalogue, EventSpec, Side, parse};
 use rperf_session::{CountEvent, Target};
 use rperf_sys::{CpuList, Sysfs};
@@ -51,6 +51,9 @@ impl Shown {
         if let Some(scale) = &spec.scale {
             event.unit.clone_from(&scale.unit);
             event.scale = scale.factor;
+        }
+        if spec.tool.is_some() {
+            event.role = Role::Time;
         }
         event.cgroup.clone_from(&self.event.cgroup);
         event.merged_into = self.merged_into;

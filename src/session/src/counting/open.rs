@@ -79,6 +79,7 @@ impl<K: Kernel> Opened<K> {
                 in_group,
                 member: leader.is_some(),
             };
+            let is_tool = spec.tool.is_some();
             let mut event = OpenEvent {
                 attr: count_attr(&spec, options),
                 spec,
@@ -86,6 +87,11 @@ impl<K: Kernel> Opened<K> {
                 supported: true,
                 counters: opening.nowhere(place),
             };
+            if is_tool {
+                event.counters.truncate(1);
+                opened.events.push(event);
+                continue;
+            }
             match opened.open_event(&mut event, place, opening, watch) {
                 Ok(()) => opened.events.push(event),
                 Err(cause) if event.spec.weak && in_group && breaks_group(&cause) => {
@@ -119,7 +125,7 @@ impl<K: Kernel> Opened<K> {
         let before = start_of_group(specs, index)..index;
         let mut supported = before.filter(|index| {
             let event = self.events.get(*index);
-            event.is_some_and(|event| event.supported)
+            event.is_some_and(|event| event.supported && event.spec.tool.is_none())
         });
         (supported.next(), true)
     }

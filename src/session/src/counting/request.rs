@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rperf_count::Cell;
-use rperf_events::EventSpec;
+use rperf_count::{Cell, Counts};
+use rperf_events::{EventSpec, Tool};
 use rperf_sys::{CpuList, Ended, Program, Usage};
 
 use crate::{Target, Watch};
@@ -72,6 +72,30 @@ pub struct Readings {
     pub supported: Vec<bool>,
     /// The readings of each, one for each place.
     pub cells: Vec<Vec<Cell>>,
+}
+
+impl Readings {
+    /// Puts in the times that are no events of the kernel.
+    pub(super) fn set_times(&mut self, elapsed: Duration, usage: Option<Usage>) {
+        for (spec, cells) in self.events.iter().zip(&mut self.cells) {
+            let time = match spec.tool {
+                None => continue,
+                Some(Tool::Duration) => Some(elapsed),
+                Some(Tool::User) => usage.map(|usage| usage.user),
+                Some(Tool::System) => usage.map(|usage| usage.system),
+            };
+            let nanos = time.map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+            if let (Some(value), Some(cell)) = (nanos, cells.first_mut()) {
+                // A time of nought was taken all the same.
+                let taken = value.max(1);
+                cell.counts = Counts {
+                    value,
+                    enabled: taken,
+                    running: taken,
+                };
+            }
+        }
+    }
 }
 
 /// How it went.

@@ -57,17 +57,19 @@ pub fn count(request: &CountRequest, watch: &mut dyn CountWatch) -> Result<Count
     let signal = waiting.finish(woken)?;
     let elapsed = run.began.elapsed();
     each(&opened, "disable", Counter::disable)?;
-    let readings = opened.read();
-    run.last_interval(elapsed, &readings, watch);
+    let mut readings = opened.read();
     // Ended here because what it was the timer of had ended.
     let was_timer = woken == Woken::TasksEnded;
     let ended = workload.as_mut().map(Workload::wait).transpose();
     let ended = ended.map_err(Error::system("wait for the workload"))?;
+    let usage = workload.as_ref().and_then(Workload::usage);
+    readings.set_times(elapsed, usage);
+    run.last_interval(elapsed, &readings, watch);
     Ok(Counted {
         elapsed,
         readings,
         ended: ended.filter(|_| !was_timer),
-        usage: workload.as_ref().and_then(Workload::usage),
+        usage,
         signal,
     })
 }
@@ -202,7 +204,10 @@ impl<'a> Run<'a> {
             if woken != Woken::Time || end.is_some_and(|end| end <= Instant::now()) {
                 return Ok(woken);
             }
-            self.interval(self.began.elapsed(), &self.opened.read(), watch);
+            let mut readings = self.opened.read();
+            let elapsed = self.began.elapsed();
+            readings.set_times(elapsed, None);
+            self.interval(elapsed, &readings, watch);
             done += 1;
             let enough = self.request.interval.and_then(|interval| interval.times);
             if enough == Some(done) && waiting.workload.is_none() {

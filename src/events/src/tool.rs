@@ -1,0 +1,23 @@
+//! Times that a counting command takes itself, under names among those of events.
+
+use crate::names::TOOL_NAMES;
+
+/// A time that is no event of the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tool {
+    /// From the start to the end.
+    Duration,
+    /// What the workload spent in user space.
+    User,
+    /// What it spent in the kernel.
+    System,
+}
+
+impl Tool {
+    /// The one of that name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        let tools = [Self::Duration, Self::User, Self::System];
+        let mut known = TOOL_NAMES.iter().zip(tools);
+        known.find_map(|(known, tool)| (*known == name).then_some(tool))
+    }
+}
