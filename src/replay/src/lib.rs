@@ -26,6 +26,7 @@ mod rounds;
 mod sample;
 mod scan;
 mod shares;
+mod sides;
 mod stream;
 mod tally;
 mod timeline;
