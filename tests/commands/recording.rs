@@ -5,19 +5,22 @@ use rperf_testkit::Bytes;
 /// `PERF_SAMPLE_IP | TID | TIME | CALLCHAIN | PERIOD`.
 const SAMPLE_TYPE: u64 = 1 | 2 | 4 | 32 | 256;
 /// `sample_id_all`, bit 18 of the flags: every record ends with ids and time.
+/// `context_switch`.
+const CONTEXT_SWITCH: u64 = 1 << 26;
 const BRANCH_STACK: u64 = 1 << 11;
 /// `PERF_SAMPLE_BRANCH_ANY`.
 const ANY_BRANCH: u64 = 1 << 3;
 const SAMPLE_ID_ALL: u64 = 1 << 18;
 const MISC_KERNEL: u16 = 1;
 pub(super) const MISC_USER: u16 = 2;
-/// Set in a COMM record by exec, in a FORK record by a recorder that reads /proc.
+/// Set in a SWITCH record of a thread that stops, in a COMM record by exec, in a FORK record by a recorder that reads /proc.
 pub(super) const MISC_EXEC: u16 = 1 << 13;
 
 /// Records of one event, cpu-clock with callchains.
 pub(super) struct Recording {
     records: Vec<u8>,
     branches: bool,
+    switches: bool,
 }
 
 /// One sample.
@@ -32,6 +35,7 @@ impl Recording {
         Self {
             records: Vec::new(),
             branches: false,
+            switches: false,
         }
     }
 
@@ -66,6 +70,13 @@ impl Recording {
             .u32(parent.1)
             .u64(time);
         self.push(7, 0, body.u32(parent.0).u32(parent.1).u64(time));
+    }
+
+    /// A thread gets a processor, or loses it.
+    pub(super) fn switch(&mut self, tid: u32, runs: bool, time: u64) {
+        self.switches = true;
+        let misc = if runs { 0 } else { MISC_EXEC };
+        self.push(14, misc, Bytes::new().u32(10).u32(tid).u64(time));
     }
 
     /// Executable memory, `len` bytes at `start` from `pgoff` of the file on.
@@ -134,7 +145,7 @@ impl Recording {
             .u64(250_000)
             .u64(SAMPLE_TYPE | if self.branches { BRANCH_STACK } else { 0 })
             .u64(0)
-            .u64(SAMPLE_ID_ALL)
+            .u64(SAMPLE_ID_ALL | if self.switches { CONTEXT_SWITCH } else { 0 })
             .raw([0; 24])
             .u64(if self.branches { ANY_BRANCH } else { 0 })
             .raw([0; 48])

@@ -205,6 +205,84 @@ fn idle_processors_can_be_left_out() {
     assert_eq!(busy.stdout.trim(), "100.00%  program", "{busy:?}");
 }
 
+/// One thread runs by itself, then two beside each other, whose time counts half.
+#[test]
+fn time_that_passes_is_shared_by_the_threads_that_run() {
+    let mut file = Recording::new();
+    for (tid, name) in [(11, "alone"), (12, "one"), (13, "other")] {
+        file.comm(0, (10, tid), name, 0);
+    }
+    let sample = |file: &mut Recording, tid, time| {
+        file.sample(Sampled {
+            ids: (10, tid),
+            time,
+            chain: &[],
+        });
+    };
+    file.switch(11, true, 1_000);
+    sample(&mut file, 11, 1_100);
+    sample(&mut file, 11, 1_200);
+    file.switch(11, false, 1_300);
+    file.switch(12, true, 2_000);
+    file.switch(13, true, 2_000);
+    for time in [2_100, 2_200] {
+        sample(&mut file, 12, time);
+        sample(&mut file, 13, time);
+    }
+    file.switch(12, false, 3_000);
+    let bytes = file.finish();
+    let words = ["-q", "--no-children", "-g", "none", "-s"];
+    for (more, expected) in [
+        (
+            ["comm"].as_slice(),
+            [
+                "33.33%    50.00%  alone",
+                "33.33%    25.00%  one",
+                "33.33%    25.00%  other",
+            ]
+            .as_slice(),
+        ),
+        (
+            &["comm", "--latency"],
+            &[
+                "50.00%    33.33%  alone",
+                "25.00%    33.33%  one",
+                "25.00%    33.33%  other",
+            ],
+        ),
+        (
+            &["parallelism"],
+            &[
+                "66.67%    50.00%            2",
+                "33.33%    50.00%            1",
+            ],
+        ),
+        (
+            &["comm", "--parallelism", "1", "--percentage", "relative"],
+            &["100.00%   100.00%  alone"],
+        ),
+        (
+            &["comm", "-F", "latency", "--parallelism", "2-3"],
+            &["25.00%  one", "25.00%  other"],
+        ),
+    ] {
+        let outcome = report(&bytes, &[&words[..], more].concat());
+        let shown = outcome.stdout.lines().map(str::trim);
+        let shown: Vec<&str> = shown.filter(|line| !line.is_empty()).collect();
+        assert_eq!(shown, expected, "{outcome:?}");
+    }
+    let message = "Use of latency profile or parallelism requires --latency flag during record.\n\
+        hint: context switches are recorded with 'record --latency'\n";
+    for words in [
+        &["--latency"][..],
+        &["--parallelism", "1"],
+        &["-s", "parallelism"],
+    ] {
+        let outcome = report(&recording(), words);
+        assert_eq!((outcome.status, outcome.stderr.as_str()), (255, message));
+    }
+}
+
 #[test]
 fn layouts_of_counts_are_checked() {
     let outcome = report(&recording(), &["-T", "--pretty", "nice"]);

@@ -5,6 +5,7 @@ mod call_graph;
 mod columns;
 mod groups;
 mod mode;
+mod parallelism;
 mod selection;
 mod settings;
 mod tasks;
@@ -84,10 +85,12 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     }
     let raw = settings.raw_trace;
     let mut tracepoints = Tracepoints::new(context, &input.path, data.described(), raw);
-    let plan = settings.plan(data.described(), &mut tracepoints)?;
+    let parallelism = parallelism::parallelism(&replay);
+    let plan = settings.plan(data.described(), &mut tracepoints, parallelism)?;
     let tables = settings.tables(data.described());
     let sockets = sockets(data.described());
-    let selected = selection.of(&replay, sockets.clone(), settings.jobs)?;
+    let parallelism = plan.options.parallelism.as_ref();
+    let selected = selection.of(&replay, &sockets, parallelism, settings.jobs)?;
     if plan.options.shows_payload() {
         tracepoints.read()?;
     }

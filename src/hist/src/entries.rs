@@ -230,6 +230,7 @@ impl Entry {
         let weights = &mut self.weights;
         weights.own = weights.own.saturating_add(weight.period);
         weights.samples += weight.samples;
+        weights.latency = weights.latency.saturating_add(weight.latency);
         let mode = match level {
             Level::Kernel => 0,
             Level::User => 1,
@@ -243,6 +244,8 @@ impl Entry {
     fn add(&mut self, weight: &Weight, depth: u32) {
         let total = &mut self.weights.total;
         *total = total.saturating_add(weight.period);
+        let latency = &mut self.weights.total_latency;
+        *latency = latency.saturating_add(weight.latency);
         if depth > 0 {
             self.chains += weight.samples;
         }

@@ -1,6 +1,6 @@
 //! What keys read of a sample besides its code, its thread and its processor: as recorded, and with its addresses looked up.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rperf_replay::{DsoId, Mapping, Sample, World};
 use rperf_resolve::{Frame, Level, Place, Resolver};
@@ -8,6 +8,7 @@ use rperf_wire::{BranchEntry, CpuMode, DataSource, SampleType};
 
 use crate::keys::{Key, Reads, Site};
 use crate::options::{Counted, Options};
+use crate::parallelism::Parallelism;
 use crate::sites::Sites;
 use crate::stacks::Interner;
 
@@ -30,6 +31,8 @@ pub(crate) enum Fact {
     Access,
     /// The branch.
     Branch,
+    /// How many threads ran.
+    Parallelism,
 }
 
 /// Which of them are read.
@@ -39,6 +42,7 @@ pub(crate) struct Wanted {
     time_quantum: u64,
     weight_parts: Vec<bool>,
     branches: bool,
+    parallelism: Option<Arc<Parallelism>>,
 }
 
 /// A sample's facts as recorded; what nobody reads is left at its default.
@@ -52,6 +56,7 @@ pub(crate) struct RawFacts {
     code_page: u64,
     access: Option<RawAccess>,
     branch: Option<(u64, u64, u64)>,
+    parallelism: u32,
 }
 
 /// What a sample cost.
@@ -83,7 +88,14 @@ impl Wanted {
             time_quantum: options.time_quantum.max(1),
             weight_parts: options.weight_parts.clone(),
             branches: options.counted == Counted::Branches,
+            parallelism: options.parallelism.clone(),
         }
+    }
+
+    /// How many threads ran when a sample was taken; `None` if that is not asked for.
+    pub(crate) fn parallelism(&self, sample: &Sample<'_>) -> Option<u32> {
+        let parallelism = self.parallelism.as_ref();
+        parallelism.map(|parallelism| parallelism.at(sample.order))
     }
 
     /// Whether anything is read.
@@ -139,6 +151,9 @@ impl Wanted {
                         page: wire.data_page_size.unwrap_or_default(),
                     });
                 }
+                Fact::Parallelism => {
+                    raw.parallelism = self.parallelism(sample).unwrap_or_default();
+                }
                 Fact::Branch => {
                     raw.branch = branch.map(|branch| (branch.from, branch.to, branch.flags));
                 }
@@ -180,6 +195,8 @@ pub(crate) struct Facts {
     pub(crate) code_page: u64,
     pub(crate) access: Option<Access>,
     pub(crate) branch: Option<Branch>,
+    /// How many threads ran.
+    pub(crate) parallelism: u32,
 }
 
 /// A memory access.
@@ -256,6 +273,7 @@ impl Finder<'_, '_, '_> {
             cgroup_id: raw.cgroup_id,
             transaction: raw.transaction,
             code_page: raw.code_page,
+            parallelism: raw.parallelism,
             access: raw.access.map(|access| self.access(&access, ip)),
             branch: raw.branch.map(|(from, to, flags)| Branch {
                 from: self.spot(&self.anywhere(from)),

@@ -1,7 +1,7 @@
 //! What a report can show of a row: numbers and sort keys, by the words that `--sort` and `--fields` take.
 
 use crate::error::Error;
-use crate::histogram::Weights;
+use crate::histogram::{Sum, Weights};
 use crate::keys::{KEYS, Key};
 
 /// A number of a row.
@@ -23,6 +23,10 @@ pub enum Number {
     Samples,
     /// [`Weights::own`], as events instead of a share.
     Period,
+    /// [`Weights::latency`].
+    Latency,
+    /// [`Weights::total_latency`].
+    TotalLatency,
 }
 
 /// All numbers by their words, in perf's order.
@@ -35,6 +39,8 @@ const NUMBERS: &[(&str, Number)] = &[
     ("overhead_children", Number::Total),
     ("sample", Number::Samples),
     ("period", Number::Period),
+    ("latency", Number::Latency),
+    ("latency_children", Number::TotalLatency),
 ];
 
 impl Number {
@@ -49,7 +55,24 @@ impl Number {
             Self::GuestUser => weights.modes[3],
             Self::Total => weights.total,
             Self::Samples => weights.samples,
+            Self::Latency => weights.latency,
+            Self::TotalLatency => weights.total_latency,
         }
+    }
+
+    /// The number that its shares are of.
+    #[must_use]
+    pub fn whole(self, sum: &Sum) -> u64 {
+        match self {
+            Self::Latency | Self::TotalLatency => sum.latency,
+            _ => sum.period,
+        }
+    }
+
+    /// Whether it is of the time that passed.
+    #[must_use]
+    pub fn is_latency(self) -> bool {
+        matches!(self, Self::Latency | Self::TotalLatency)
     }
 
     /// Whether it is shown as a share of all events.

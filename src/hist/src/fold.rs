@@ -180,11 +180,13 @@ impl<'n, 'w> Samples<'n, 'w> {
                 Sum {
                     period: count,
                     samples: count,
+                    latency: self.latency(sample, count),
                 }
             }
             _ => Sum {
                 period: self.period(sample),
                 samples: 1,
+                latency: self.latency(sample, self.period(sample)),
             },
         };
         self.filtered[event].add(sum);
@@ -196,6 +198,12 @@ impl<'n, 'w> Samples<'n, 'w> {
             Counted::Accesses => self.facts.weight(sample).whole.max(1),
             _ => sample.period,
         }
+    }
+
+    /// A sample's part of the time that passed, 0 where nobody asks.
+    fn latency(&self, sample: &Sample<'_>, period: u64) -> u64 {
+        let threads = self.facts.parallelism(sample);
+        threads.map_or(0, |threads| period / u64::from(threads.max(1)))
     }
 
     /// Counts each branch of a sample. The newest first.
@@ -233,6 +241,7 @@ impl<'n, 'w> Samples<'n, 'w> {
         let weight = Weight {
             period: hit.period,
             samples: 1,
+            latency: self.latency(sample, hit.period),
             first: sample.order,
             thread: Thread {
                 pid: sample.pid,

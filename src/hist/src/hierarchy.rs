@@ -99,6 +99,8 @@ impl Weights {
         self.own = self.own.saturating_add(other.own);
         self.total = self.total.saturating_add(other.total);
         self.samples += other.samples;
+        self.latency = self.latency.saturating_add(other.latency);
+        self.total_latency = self.total_latency.saturating_add(other.total_latency);
         for (own, more) in self.modes.iter_mut().zip(other.modes) {
             *own = own.saturating_add(more);
         }

@@ -49,6 +49,10 @@ pub struct Weights {
     pub total: u64,
     /// Samples that fell on it.
     pub samples: u64,
+    /// The part of [`Self::own`] in time that passed: each event is shared by the threads that ran side by side.
+    pub latency: u64,
+    /// The same part of [`Self::total`].
+    pub total_latency: u64,
 }
 
 impl Histogram {
@@ -76,6 +80,8 @@ pub struct Sum {
     pub period: u64,
     /// Samples.
     pub samples: u64,
+    /// Events, each shared by the threads that ran side by side.
+    pub latency: u64,
 }
 
 impl Sum {
@@ -83,6 +89,7 @@ impl Sum {
     pub(crate) fn add(&mut self, other: Self) {
         self.period = self.period.saturating_add(other.period);
         self.samples += other.samples;
+        self.latency = self.latency.saturating_add(other.latency);
     }
 
     /// What is left without `part`.
@@ -91,6 +98,7 @@ impl Sum {
         Self {
             period: self.period.saturating_sub(part.period),
             samples: self.samples.saturating_sub(part.samples),
+            latency: self.latency.saturating_sub(part.latency),
         }
     }
 }

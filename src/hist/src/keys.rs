@@ -9,6 +9,7 @@ mod cpu;
 mod dso;
 mod field;
 mod memory;
+mod parallelism;
 mod parent;
 mod size;
 mod socket;
@@ -60,6 +61,7 @@ pub(crate) static KEYS: &[&Key] = &[
     &thread::TID,
     &thread::TGID,
     &comm::COMM_NODIGIT,
+    &parallelism::PARALLELISM,
     &weight::LOCAL_INS_LAT,
     &weight::INS_LAT,
     &branch::DSO_FROM,
@@ -164,6 +166,12 @@ impl Key {
             &branch::SRCLINE_TO,
         ]
         .contains(&self)
+    }
+
+    /// Whether its cells show how many threads ran.
+    #[must_use]
+    pub fn shows_parallelism(&self) -> bool {
+        self.reads == Reads::Fact(Fact::Parallelism)
     }
 
     /// Whether its cells show what tracepoints tell.

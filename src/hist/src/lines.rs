@@ -185,7 +185,7 @@ impl Columns<'_, '_> {
     fn push_number(&self, number: Number, codes: &mut Codes) {
         let others = 1..self.lines.lists.len();
         let events: Vec<usize> = match (number, self.event) {
-            (Number::Total, _) => vec![0],
+            (Number::Total | Number::TotalLatency, _) => vec![0],
             (_, 0) => (0..others.end).collect(),
             (_, event) => std::iter::once(event)
                 .chain(others.filter(|other| *other != event))

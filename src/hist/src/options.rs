@@ -1,9 +1,12 @@
 //! What a report is to show.
 
+use std::sync::Arc;
+
 use regex::Regex;
 
 use crate::fields::Field;
 use crate::keys::Key;
+use crate::parallelism::Parallelism;
 
 /// What is counted, and how it is laid out.
 #[derive(Debug, Clone)]
@@ -44,6 +47,8 @@ pub struct Options {
     pub full_paths: bool,
     /// Which event of a group rows are ordered by, before the others; its leader is 0.
     pub sort_event: usize,
+    /// How many threads ran at a time, where latencies are asked for.
+    pub parallelism: Option<Arc<Parallelism>>,
     /// By event, whether weights have parts (`PERF_SAMPLE_WEIGHT_STRUCT`).
     pub weight_parts: Vec<bool>,
 }
@@ -70,6 +75,7 @@ impl Default for Options {
             nanoseconds: false,
             full_paths: false,
             sort_event: 0,
+            parallelism: None,
             weight_parts: Vec::new(),
         }
     }

@@ -18,6 +18,8 @@ pub(crate) struct Weight {
     pub(crate) period: u64,
     /// Samples.
     pub(crate) samples: u64,
+    /// Events, each shared by the threads that ran side by side.
+    pub(crate) latency: u64,
     /// The earliest of them.
     pub(crate) first: Order,
     /// Its thread.
@@ -30,6 +32,7 @@ impl Weight {
         Sum {
             period: self.period,
             samples: self.samples,
+            latency: self.latency,
         }
     }
 
@@ -37,6 +40,7 @@ impl Weight {
     pub(crate) fn add(&mut self, other: &Self) {
         self.period = self.period.saturating_add(other.period);
         self.samples += other.samples;
+        self.latency = self.latency.saturating_add(other.latency);
         if other.first < self.first {
             self.first = other.first;
             self.thread = other.thread;

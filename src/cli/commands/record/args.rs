@@ -180,6 +180,7 @@ fn kinds() -> Vec<Arg> {
         switch("namespaces").help("record the namespaces of tasks"),
         switch("all-cgroups").help("record the cgroup of each sample, and what cgroups there are"),
         switch("switch-events").help("record context switches"),
+        switch("latency").help("record what report --latency needs: context switches"),
         switch("all-kernel").help("record the kernel alone, whatever the events say"),
         switch("all-user").help("record user space alone, whatever the events say"),
         switch("kernel-callchains").help("leave user frames out of call graphs"),

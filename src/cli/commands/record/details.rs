@@ -47,7 +47,7 @@ pub(super) fn details(matches: &ArgMatches) -> Result<Details, CliError> {
         delayed: timing::switches(matches)?.is_some(),
         no_buffering: on("no-buffering"),
         no_bpf_event: on("no-bpf-event"),
-        switch_events: on("switch-events"),
+        switch_events: on("switch-events") || on("latency"),
         namespaces: on("namespaces"),
         cgroups: on("all-cgroups"),
         build_ids: on("buildid-mmap"),

@@ -85,12 +85,12 @@ impl Columns {
         }
     }
 
-    /// Columns and order; `usual` are the sort keys where none are given, `children` tells whether callers are counted.
+    /// Columns and order; `usual` are the sort keys where none are given, `shares` the numbers before them.
     /// `find` knows the words that are no keys by themselves.
     pub(super) fn resolve(
         &self,
         usual: &str,
-        children: bool,
+        shares: &[Number],
         find: Find<'_>,
     ) -> Result<Resolved, CliError> {
         let given = !self.sort.is_empty() && !self.adds_keys;
@@ -102,10 +102,7 @@ impl Columns {
         if self.with_parent {
             extend(&mut sort, &fields(&Word::list("parent"), "sort", find)?);
         }
-        let mut shares = vec![Field::Number(Number::Own)];
-        if children {
-            shares.insert(0, Field::Number(Number::Total));
-        }
+        let shares: Vec<Field> = shares.iter().copied().map(Field::Number).collect();
         let (mut columns, mut order_by) = (Vec::new(), Vec::new());
         if !self.only_fields {
             let numbers: Vec<Field> = self.numbers.iter().copied().map(Field::Number).collect();
@@ -229,6 +226,9 @@ mod tests {
 
     use super::*;
 
+    const OWN: &[Number] = &[Number::Own];
+    const CHILDREN: &[Number] = &[Number::Total, Number::Own];
+
     fn none(_: &str, word: &str) -> Result<Vec<Field>, CliError> {
         Err(CliError::usage(word))
     }
@@ -254,11 +254,11 @@ mod tests {
 
     #[test]
     fn fields_alone_are_all_there_is_and_keys_come_behind_them() {
-        let resolved = columns("", Some("comm,overhead")).resolve("dso", true, &mut none);
+        let resolved = columns("", Some("comm,overhead")).resolve("dso", CHILDREN, &mut none);
         let resolved = resolved.expect("known words");
         same(&resolved.columns, "comm,overhead");
         same(&resolved.order_by, "comm,overhead");
-        let resolved = columns("dso", Some("comm,overhead")).resolve("sym", true, &mut none);
+        let resolved = columns("dso", Some("comm,overhead")).resolve("sym", CHILDREN, &mut none);
         let resolved = resolved.expect("known words");
         same(&resolved.columns, "comm,overhead,dso");
         same(&resolved.order_by, "dso,comm,overhead");
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_plus_adds_to_what_is_usual() {
-        let resolved = columns("+cpu", Some("+period")).resolve("comm,dso", true, &mut none);
+        let resolved = columns("+cpu", Some("+period")).resolve("comm,dso", CHILDREN, &mut none);
         let resolved = resolved.expect("known words");
         same(
             &resolved.columns,
@@ -282,16 +282,12 @@ mod tests {
     fn columns_of_one_chosen_value_go_unless_no_other_is_left() {
         let mut columns = columns("comm,dso", None);
         columns.chosen.push(("comm", "calc".to_owned()));
-        let resolved = columns
-            .resolve("sym", false, &mut none)
-            .expect("known words");
+        let resolved = columns.resolve("sym", OWN, &mut none).expect("known words");
         same(&resolved.columns, "overhead,sample,dso");
         same(&resolved.order_by, "overhead,comm,dso,sample");
         assert_eq!(resolved.values, [("comm", "calc".to_owned())]);
         columns.chosen.push(("dso", "libc.so.6".to_owned()));
-        let resolved = columns
-            .resolve("sym", false, &mut none)
-            .expect("known words");
+        let resolved = columns.resolve("sym", OWN, &mut none).expect("known words");
         same(&resolved.columns, "overhead,sample,comm,dso");
         assert_eq!(resolved.values.len(), 2);
     }

@@ -1,14 +1,17 @@
 //! Which samples a report counts.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 use clap::ArgMatches;
-use rperf_hist::{Choice, Select};
+use rperf_hist::{Choice, Parallelism, Select};
 use rperf_perfdata::Described;
 use rperf_replay::{Replay, Sample, World};
 use rperf_resolve::{Frame, Resolver};
+use rperf_sys::CpuList;
 use rperf_wire::SampleType;
 
+use super::settings::no_latency;
 use crate::cli::choice::Chosen;
 use crate::cli::error::CliError;
 use crate::cli::filter::{CPU_HINT, Wanted};
@@ -23,6 +26,8 @@ pub(super) struct Selection {
     idle: bool,
     /// The socket, -1 for processors of which it is not known.
     pub(super) socket: Option<i32>,
+    /// How many threads may have run.
+    levels: Option<CpuList>,
 }
 
 impl Selection {
@@ -34,6 +39,7 @@ impl Selection {
             switches: SwitchOptions::new(matches),
             idle: flag(matches, "idle") != Some(false),
             socket: socket.map(|socket| i32::try_from(*socket).unwrap_or(i32::MAX)),
+            levels: levels(matches)?,
         })
     }
 
@@ -50,7 +56,8 @@ impl Selection {
     pub(super) fn of(
         &self,
         replay: &Replay<'_>,
-        sockets: Vec<i32>,
+        sockets: &[i32],
+        parallelism: Option<&Arc<Parallelism>>,
         threads: NonZeroUsize,
     ) -> Result<Option<Selected>, CliError> {
         let recording = replay.data().described();
@@ -58,14 +65,35 @@ impl Selection {
         if self.socket.is_some() {
             has_cpus(recording)?;
         }
+        let levels = self.levels.as_ref();
+        if levels.is_some() && parallelism.is_none() {
+            return Err(no_latency());
+        }
         let selected = Selected {
             chosen: Chosen::new(self.wanted.filter(recording, false)?),
             switched: Switched::find(replay, switch, threads)?,
             idle: self.idle,
-            socket: self.socket.map(|socket| OnSocket { socket, sockets }),
+            socket: self.socket.map(|socket| OnSocket {
+                socket,
+                sockets: sockets.to_vec(),
+            }),
+            levels: levels.cloned().zip(parallelism.cloned()),
         };
         Ok(selected.is_needed().then_some(selected))
     }
+}
+
+fn levels(matches: &ArgMatches) -> Result<Option<CpuList>, CliError> {
+    let Some(list) = matches.get_one::<String>("parallelism") else {
+        return Ok(None);
+    };
+    let levels = CpuList::parse(list);
+    let levels = levels.map_err(|error| {
+        CliError::usage(format!(
+            "--parallelism takes numbers of threads, 1 or 2-4: {error}"
+        ))
+    })?;
+    Ok(Some(levels))
 }
 
 fn has_cpus(recording: Described<'_>) -> Result<(), CliError> {
@@ -83,6 +111,8 @@ pub(super) struct Selected {
     switched: Option<Switched>,
     idle: bool,
     socket: Option<OnSocket>,
+    /// How many threads may have run, and how many did.
+    levels: Option<(CpuList, Arc<Parallelism>)>,
 }
 
 /// A socket, and those that processors are on.
@@ -93,7 +123,14 @@ struct OnSocket {
 
 impl Selected {
     fn is_needed(&self) -> bool {
-        self.chosen.is_some() || self.switched.is_some() || !self.idle || self.socket.is_some()
+        let asked = [
+            self.chosen.is_some(),
+            self.switched.is_some(),
+            !self.idle,
+            self.socket.is_some(),
+            self.levels.is_some(),
+        ];
+        asked.contains(&true)
     }
 }
 
@@ -111,11 +148,15 @@ impl Select for Selected {
             Some(chosen) => chosen.sample(world, sample),
             None => Choice::Counted,
         };
-        match &self.socket {
-            Some(wanted) if choice == Choice::Counted && !wanted.holds(sample.cpu) => {
-                Choice::Filtered
-            }
-            _ => choice,
+        let on_socket = |wanted: &OnSocket| wanted.holds(sample.cpu);
+        let at_level = |(wanted, threads): &(CpuList, Arc<Parallelism>)| {
+            wanted.numbers().contains(&threads.at(sample.order))
+        };
+        let accepted =
+            self.socket.as_ref().is_none_or(on_socket) && self.levels.as_ref().is_none_or(at_level);
+        match choice {
+            Choice::Counted if !accepted => Choice::Filtered,
+            choice => choice,
         }
     }
 

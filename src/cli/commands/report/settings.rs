@@ -1,10 +1,13 @@
 //! What the command line and the configuration ask of a report.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 use clap::ArgMatches;
 use regex::Regex;
-use rperf_hist::{Counted, Direction, Field, GraphOptions, Key, Options, has_weight_parts};
+use rperf_hist::{
+    Counted, Direction, Field, GraphOptions, Key, Number, Options, Parallelism, has_weight_parts,
+};
 use rperf_perfdata::{Described, EventDesc};
 use rperf_view::report::Layout;
 use rperf_wire::SampleType;
@@ -43,6 +46,8 @@ pub(super) struct Settings {
     graph: CallGraph,
     /// How the text is laid out.
     pub(super) layout: Layout,
+    /// `--latency`.
+    latency_first: bool,
     /// Whether groups of events share a table, if that was said.
     group: Option<bool>,
     max_stack: usize,
@@ -105,6 +110,7 @@ impl Settings {
             jobs: jobs(matches, context)?,
             children,
             graph,
+            latency_first: switch("latency") == Some(true),
             group: switch("group").or_else(|| context.config.flag("report.group")),
             max_stack: max_stack
                 .map_or(MAX_STACK, |max| usize::try_from(*max).unwrap_or(MAX_STACK)),
@@ -130,7 +136,11 @@ impl Settings {
         &self,
         recording: Described<'_>,
         tracepoints: &mut Tracepoints<'_>,
+        parallelism: Option<Parallelism>,
     ) -> Result<Plan, CliError> {
+        let shows_latency = parallelism
+            .as_ref()
+            .is_some_and(|threads| threads.most() > 1);
         let events = recording.events;
         let has_callchain = |event: &EventDesc| {
             let sample_type = event.attr.sample_type;
@@ -168,10 +178,16 @@ impl Settings {
             columns,
             order_by,
             values,
-        } = self.columns.resolve(usual, children, &mut |option, word| {
-            tracepoints.find(option, word)
-        })?;
+        } = self.columns.resolve(
+            usual,
+            &self.shares(children, shows_latency),
+            &mut |option, word| tracepoints.find(option, word),
+        )?;
         columns::check(columns.iter().chain(&order_by), counted)?;
+        let asked = columns.iter().chain(&order_by).any(is_of_latency);
+        if parallelism.is_none() && (asked || self.latency_first) {
+            return Err(no_latency());
+        }
         let layout = Layout {
             own_is_self: children && !self.columns.is_exact(),
             ..self.layout.clone()
@@ -196,6 +212,7 @@ impl Settings {
             max_stack: self.max_stack,
             branch_chains: self.graph.branches,
             hide_unresolved: self.hide_unresolved,
+            parallelism: parallelism.map(Arc::new),
             parent,
             exclude_other: self.exclude_other,
             ignore_callees: self.ignore_callees.clone(),
@@ -213,6 +230,26 @@ impl Settings {
             layout,
             values,
         })
+    }
+
+    /// The numbers at the start of a row, the first of which orders rows.
+    fn shares(&self, children: bool, shows_latency: bool) -> Vec<Number> {
+        let (overhead, latency) = match children {
+            true => (
+                [Number::Total, Number::Own].as_slice(),
+                [Number::TotalLatency, Number::Latency].as_slice(),
+            ),
+            false => ([Number::Own].as_slice(), [Number::Latency].as_slice()),
+        };
+        let pairs = overhead.iter().zip(latency);
+        let pair = |(overhead, latency): (&Number, &Number)| match self.latency_first {
+            true => [*latency, *overhead],
+            false => [*overhead, *latency],
+        };
+        let numbers = pairs.flat_map(pair);
+        let is_shown =
+            |number: &Number| self.latency_first || shows_latency || !number.is_latency();
+        numbers.filter(is_shown).collect()
     }
 
     /// What is looked for in callchains, where `order_by` or a filter asks for it.
@@ -253,6 +290,20 @@ pub(super) struct Plan {
     pub(super) costs_by: Option<String>,
     /// Columns that are left out because they have one value, and that value.
     pub(super) values: Vec<(&'static str, String)>,
+}
+
+/// Whether a field depends on how many threads ran.
+fn is_of_latency(field: &Field) -> bool {
+    match field {
+        Field::Number(number) => number.is_latency(),
+        Field::Key(key) => key.shows_parallelism(),
+    }
+}
+
+/// What latencies and `--parallelism` lack.
+pub(super) fn no_latency() -> CliError {
+    let message = "Use of latency profile or parallelism requires --latency flag during record.";
+    CliError::message(255, message).hint("context switches are recorded with 'record --latency'")
 }
 
 /// Whether samples of an event come with branches.

@@ -146,6 +146,7 @@ impl Tree {
         Sum {
             period: self.hit,
             samples: self.ends,
+            latency: 0,
         }
     }
 

@@ -87,6 +87,7 @@ fn options() -> impl Strategy<Value = Options> {
             tells_branches: false,
         }),
         max_stack: 127,
+        parallelism: None,
         branch_chains: false,
         hide_unresolved: false,
         parent: None,
@@ -139,6 +140,7 @@ fn fold(fake: &Fake, samples: &[Sample]) -> Stacks {
             &Weight {
                 period: sample.period,
                 samples: 1,
+                latency: 0,
                 first: sample.order,
                 thread: sample.context.thread,
             },
@@ -163,6 +165,7 @@ proptest! {
         let whole = Sum {
             samples: samples.len() as u64,
             period: samples.iter().map(|sample| sample.period).sum(),
+            latency: 0,
         };
         prop_assert_eq!(fast.wholes, [whole]);
     }
@@ -171,7 +174,7 @@ proptest! {
     fn what_is_filtered_counts_for_shares_alone(samples in samples(), mut options in options(), more in 1u64..9) {
         let fake = Fake::new();
         let mut stacks = Layout::new(vec![fold(&fake, &samples)]);
-        let filtered = Sum { period: more, samples: 1 };
+        let filtered = Sum { period: more, samples: 1, latency: 0 };
         stacks.filtered = filtered;
         let mut reports = [false, true].map(|relative| {
             options.relative = relative;

@@ -133,6 +133,7 @@ impl Lines<'_> {
         let mut rest = Sum {
             period: fork.whole,
             samples: fork.chains,
+            latency: 0,
         };
         let last = fork.branches.len().saturating_sub(1);
         let shown = fork.branches.iter().take(self.layout.most_branches());

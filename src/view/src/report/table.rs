@@ -102,6 +102,8 @@ impl Column {
             Number::Total => "Children",
             Number::Samples => "Samples",
             Number::Period => "Period",
+            Number::Latency if layout.own_is_self => "Self Latency",
+            Number::Latency | Number::TotalLatency => "Latency",
         };
         let usual = match number {
             Number::GuestKernel | Number::GuestUser => 9,
@@ -242,7 +244,7 @@ pub(super) fn numbers<'a>(
 ) -> impl Iterator<Item = String> + 'a {
     let values = row.numbers(number).zip(&histogram.wholes);
     values.map(move |(value, whole)| match number.is_share() {
-        true => Percent::of(value, whole.period).to_string(),
+        true => Percent::of(value, number.whole(whole)).to_string(),
         false => value.to_string(),
     })
 }

@@ -14,6 +14,7 @@ fn branch(frames: &[&str], period: u64, branches: Vec<Branch>) -> Branch {
         all: Sum {
             period,
             samples: period / 10,
+            ..Sum::default()
         },
         own: Sum::default(),
         branches,
@@ -26,6 +27,7 @@ fn weights(own: u64, total: u64) -> Weights {
         modes: [own / 4, own - own / 4, 0, 0],
         total,
         samples: own / 10,
+        ..Weights::default()
     }
 }
 
@@ -44,6 +46,7 @@ fn histogram(columns: &str, rows: Vec<Row>) -> Histogram {
     let whole = Sum {
         period: 10_000,
         samples: 452,
+        ..Sum::default()
     };
     let children = rows.iter().any(|row| row.weights.own != row.weights.total);
     let shares = if children {
@@ -251,6 +254,7 @@ fn chains_are_listed_one_by_one() {
         own: Sum {
             period: 2500,
             samples: 250,
+            ..Sum::default()
         },
         ..branch(&["main", "leaf"], 5000, vec![])
     };
@@ -288,6 +292,7 @@ fn group() -> Histogram {
     histogram.wholes.push(Sum {
         period: 40,
         samples: 4,
+        ..Sum::default()
     });
     histogram
 }
