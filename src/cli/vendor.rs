@@ -41,7 +41,7 @@ impl MachineTables {
     /// What is known of the processor: from the folder, or the program's own few events where that has nothing.
     pub(crate) fn get(&self) -> &Tables {
         let loaded = self.loaded.get_or_init(|| {
-            let cpuid = self.cpuid.as_deref().unwrap_or_default();
+            let cpuid = self.cpuid();
             let found = load(&DiskFolder(&self.folder), cpuid);
             match found.tables.is_empty() {
                 true => Loaded {
@@ -52,6 +52,11 @@ impl MachineTables {
             }
         });
         &loaded.tables
+    }
+
+    /// The processor as tables call it; empty where it isn't known.
+    pub(crate) fn cpuid(&self) -> &str {
+        self.cpuid.as_deref().unwrap_or_default()
     }
 
     /// Says what could not be used of the tables, if they were read.

@@ -5,6 +5,7 @@ mod course;
 mod events;
 mod grouping;
 mod hints;
+mod metrics;
 mod output;
 mod plan;
 mod refused;

@@ -24,6 +24,10 @@ pub enum Form {
     Percent,
     /// Three decimals, a blank and a percent sign.
     FinePercent,
+    /// Two decimals: what a formula gives.
+    Formula,
+    /// One decimal: what a formula gives in a unit of its own.
+    Scaled,
 }
 
 impl Metric {

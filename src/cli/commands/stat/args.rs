@@ -156,12 +156,14 @@ fn course() -> Vec<Arg> {
             .allow_hyphen_values(true)
             .help("begin n milliseconds after the start, or not at all (-1)"),
         not_yet("metric-only", ""),
-        not_yet("metric-no-group", ""),
-        not_yet("metric-no-merge", ""),
+        switch("metric-no-group").help("count the events of metrics one by one"),
+        switch("metric-no-merge").help("count the events of each metric anew"),
         not_yet("topdown", ""),
         not_yet("td-level", ""),
         not_yet("smi-cost", ""),
-        not_yet("metrics", "").short('M'),
+        list("metrics", "metric")
+            .short('M')
+            .help("compute these metrics, or all of a group, from their events ('list metric')"),
         switch("summary").help("with -I: the table of everything at the end, too"),
         switch("no-csv-summary").help("with -x and --summary: no word 'summary' before its rows"),
         switch("quiet").help("print nothing but errors"),

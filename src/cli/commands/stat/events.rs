@@ -6,6 +6,7 @@ use rperf_events::{Catalogue, EventSpec, Side, parse};
 use rperf_session::{CountEvent, Target};
 use rperf_sys::{CpuList, Sysfs};
 
+use super::metrics::Metrics;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::live::{cgroups, events};
@@ -67,14 +68,19 @@ pub(super) fn shown(
     matches: &ArgMatches,
     context: &Context,
     target: &Target,
-) -> Result<Vec<Shown>, CliError> {
+) -> Result<(Vec<Shown>, Metrics), CliError> {
     if flag(matches, "null") == Some(true) {
-        return Ok(Vec::new());
+        return Ok(Default::default());
     }
-    let asked = matches.contains_id("event") || matches.contains_id("filter");
-    let mut shown = match asked {
+    let asked = ["event", "filter", "metrics"]
+        .into_iter()
+        .any(|id| matches.contains_id(id));
+    let (mut shown, metrics) = match asked {
         true => asked_for(matches, context)?,
-        false => default_events(matches, context, target)?,
+        false => (
+            default_events(matches, context, target)?,
+            Metrics::default(),
+        ),
     };
     if flag(matches, "group") == Some(true) {
         let specs = shown.iter().map(|shown| shown.event.spec.clone()).collect();
@@ -87,7 +93,7 @@ pub(super) fn shown(
             shown.event.spec = side.of(shown.event.spec.clone());
         }
     }
-    in_cgroups(matches, target, shown)
+    Ok((in_cgroups(matches, target, shown)?, metrics))
 }
 
 /// Of `--all-user` and `--all-kernel`.
@@ -103,10 +109,15 @@ fn side(matches: &ArgMatches) -> Result<Option<Side>, CliError> {
     }
 }
 
-fn asked_for(matches: &ArgMatches, context: &Context) -> Result<Vec<Shown>, CliError> {
+fn asked_for(matches: &ArgMatches, context: &Context) -> Result<(Vec<Shown>, Metrics), CliError> {
     let pmus = MachinePmus::find(context);
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
-    let specs = events::events(matches, context, &pmus, &machine)?.unwrap_or_default();
+    let mut specs = events::events(matches, context, &pmus, &machine)?.unwrap_or_default();
+    let mut metrics = Metrics::default();
+    if matches.contains_id("metrics") {
+        let catalogue = pmus.catalogue(&machine);
+        metrics = Metrics::plan(matches, &pmus, &catalogue, &mut specs)?;
+    }
     let merge = flag(matches, "no-merge") != Some(true);
     let mut shown: Vec<Shown> = Vec::with_capacity(specs.len());
     for spec in specs {
@@ -118,7 +129,7 @@ fn asked_for(matches: &ArgMatches, context: &Context) -> Result<Vec<Shown>, CliE
         }
         shown.push(one);
     }
-    Ok(shown)
+    Ok((shown, metrics))
 }
 
 /// Whether one word stands for both, on different PMUs.

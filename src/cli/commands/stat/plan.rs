@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use clap::ArgMatches;
 use rperf_count::{Aggregation, Grouping};
+use rperf_events::EventSpec;
 use rperf_session::{CountRequest, Target};
 use rperf_sys::{Ended, Proc};
 
+use super::metrics::Metrics;
 use super::{course, events, grouping};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit};
@@ -23,6 +25,8 @@ pub(super) struct Plan {
     pub(super) request: CountRequest,
     /// The events as rows show them, in the order of the request.
     pub(super) shown: Vec<events::Shown>,
+    /// What is computed from them.
+    pub(super) metrics: Metrics,
     /// What rows are of.
     pub(super) grouping: Grouping,
     /// Names of the threads that rows are of.
@@ -43,7 +47,7 @@ impl Plan {
         };
         let sysfs = MachinePmus::find(context).sysfs;
         let grouping = grouping::grouping(matches, &target, &sysfs)?;
-        let shown = events::shown(matches, context, &target)?;
+        let (shown, metrics) = events::shown(matches, context, &target)?;
         let found = workload::find(matches, context);
         let workload = found.map_err(|(word, cause)| workload_failed(&word, &cause))?;
         let threads = match grouping.by {
@@ -68,9 +72,18 @@ impl Plan {
                 sysfs: sysfs.root().to_owned(),
             },
             shown,
+            metrics,
             grouping,
             runs: (runs > 0).then_some(runs),
         })
+    }
+}
+
+impl Plan {
+    /// The events alone.
+    pub(super) fn specs(&self) -> Vec<EventSpec> {
+        let events = self.request.events.iter();
+        events.map(|event| event.spec.clone()).collect()
     }
 }
 

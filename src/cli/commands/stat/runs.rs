@@ -216,9 +216,8 @@ impl CountWatch for Watcher<'_> {
     fn interval(&mut self, at: Duration, took: Duration, readings: &Readings) {
         let mut sheet = Sheet::new(rows(self.plan, readings), &self.plan.grouping);
         sheet.add(took, &readings.cells);
-        let text = self
-            .look
-            .interval(self.plan, (self.number, at), &sheet.table());
+        let table = show::table(self.plan, &sheet);
+        let text = self.look.interval(self.plan, (self.number, at), &table);
         self.number += 1;
         let written = text.map_err(CliError::from);
         let written = written.and_then(|text| self.sink.write(&text));

@@ -132,6 +132,7 @@ impl Look {
 /// The table of everything that was counted.
 pub(super) fn table(plan: &Plan, sheet: &Sheet<'_>) -> Table {
     let mut table = sheet.table();
+    plan.metrics.compute(&plan.specs(), &mut table);
     if plan.request.target == Target::Everyone {
         busiest_first(&mut table);
     }

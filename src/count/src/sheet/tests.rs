@@ -50,7 +50,7 @@ fn written(table: &Table) -> Vec<String> {
         crate::Form::Rate => format!("{:.3} {}", metric.value, metric.unit),
         crate::Form::Ratio => format!("{:.2} {}", metric.value, metric.unit),
         crate::Form::Percent => format!("{:.2}% {}", metric.value, metric.unit),
-        crate::Form::FinePercent => format!("{:.3} % {}", metric.value, metric.unit),
+        _ => format!("{:.3} % {}", metric.value, metric.unit),
     };
     metrics.map(text).collect()
 }

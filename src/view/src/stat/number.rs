@@ -40,6 +40,8 @@ pub(super) fn padded(metric: &Metric) -> String {
         Form::Ratio => format!("{value:7.2} "),
         Form::Percent => format!("{value:7.2}%"),
         Form::FinePercent => format!("{value:8.3} %"),
+        Form::Formula => format!("{value:8.2}"),
+        Form::Scaled => format!("{value:8.1}"),
     }
 }
 
@@ -48,7 +50,8 @@ pub(super) fn bare(metric: &Metric) -> String {
     let value = metric.value;
     match metric.form {
         Form::Rate | Form::FinePercent => format!("{value:.3}"),
-        Form::Ratio | Form::Percent => format!("{value:.2}"),
+        Form::Ratio | Form::Percent | Form::Formula => format!("{value:.2}"),
+        Form::Scaled => format!("{value:.1}"),
     }
 }
 
