@@ -81,6 +81,39 @@ fn text_of_script_folds_to_the_same_stacks() {
     }
 }
 
+/// The stacks in the objects of `script --json`. Frames without a function are called by their object.
+fn of_objects(text: &str) -> Folded {
+    let mut stacks = Folded::new();
+    for line in text.lines() {
+        let sample: Value = serde_json::from_str(line).expect("an object");
+        let frames = sample["callchain"].as_array().expect("a list");
+        let frames = frames.iter().rev().map(|frame| match &frame["symbol"] {
+            Value::String(name) => name.clone(),
+            _ => {
+                let path = frame["dso"].as_str().unwrap_or("[unknown]");
+                let name = path.rsplit('/').next().unwrap_or(path);
+                match name.starts_with('[') {
+                    true => name.to_owned(),
+                    false => format!("[{name}]"),
+                }
+            }
+        });
+        let comm = sample["comm"].as_str().expect("a name").replace(' ', "_");
+        let stack: Vec<String> = std::iter::once(comm).chain(frames).collect();
+        *stacks.entry(stack.join(";")).or_default() += 1;
+    }
+    stacks
+}
+
+#[test]
+fn objects_of_script_have_the_same_stacks() {
+    for options in RECORDINGS {
+        let scratch = recorded(options);
+        let objects = of_objects(&ran(&scratch, &["script", "--json"]));
+        assert_eq!(objects, converted(&scratch), "{options:?}");
+    }
+}
+
 /// Frames without a function are all called alike by perf's own scripts.
 fn without_objects(stacks: &Folded) -> Folded {
     let mut out = Folded::new();

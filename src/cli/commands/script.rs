@@ -4,6 +4,7 @@ mod apart;
 mod args;
 mod check;
 mod dump;
+mod object;
 mod plan;
 mod records;
 mod settings;

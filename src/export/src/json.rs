@@ -1,9 +1,12 @@
 //! The JSON of Linux perf (`perf data convert --to-json`), version 1: what the header tells, then an object for each sample.
+//! Beside it objects that stand on a line each.
 
 mod header;
+mod object;
 mod text;
 
 pub use self::header::{Captured, write_end, write_start};
+pub use self::object::Object;
 pub use self::text::{Block, Scratch, Text};
 
 /// Appends `text` in quotes.

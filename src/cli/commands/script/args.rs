@@ -1,6 +1,7 @@
 //! The options of `script`, in perf's order; those still to come are refused by name.
 
 use clap::{Arg, ArgMatches, Command};
+use rperf_view::script::Clock;
 
 use super::dump;
 use super::settings::Settings;
@@ -136,6 +137,8 @@ fn rest() -> Vec<Arg> {
             .value_parser(number)
             .help("print at most so many stretches of code with -F brstackinsn"),
         switch("ns").help("print times in nanoseconds"),
+        switch("json")
+            .help("print each sample as a JSON object on a line of its own, with the fields of -F"),
         not_yet("itrace", ""),
         switch("full-source-path").help("print source files with their whole path"),
         names::demangle(),
@@ -183,6 +186,9 @@ pub(super) fn refuse_script(matches: &ArgMatches, context: &Context) -> Result<(
 /// Options that leave each other nothing to do.
 pub(super) fn refuse_mixtures(matches: &ArgMatches, settings: &Settings) -> Result<(), CliError> {
     let dumps = dump::is_wanted(matches);
+    if settings.objects {
+        refuse_text(matches, settings, dumps)?;
+    }
     let refused = match (dumps, settings.checks, settings.per_event) {
         (true, true, _) => "-D prints everything, --debug-mode nothing",
         (true, _, true) => "-D prints everything in one place, --per-event-dump each event apart",
@@ -190,4 +196,27 @@ pub(super) fn refuse_mixtures(matches: &ArgMatches, settings: &Settings) -> Resu
         _ => return Ok(()),
     };
     Err(CliError::usage(refused))
+}
+
+/// Options of text, which objects have no place for.
+fn refuse_text(matches: &ArgMatches, settings: &Settings, dumps: bool) -> Result<(), CliError> {
+    let others = [
+        (dumps, "-D"),
+        (settings.checks, "-d"),
+        (settings.header || settings.header_only, "--header"),
+        (!settings.records.is_empty(), "--show-...-events"),
+        (settings.brief, "-L"),
+        (settings.clock == Clock::SinceFirst, "--reltime"),
+        (settings.clock == Clock::SinceBefore, "--deltatime"),
+        (
+            matches.get_one::<u64>("max-blocks").is_some(),
+            "--max-blocks",
+        ),
+    ];
+    match others.into_iter().find(|(given, _)| *given) {
+        None => Ok(()),
+        Some((_, option)) => Err(CliError::usage(format!(
+            "--json prints samples alone, with the times of the recording: {option} is for text"
+        ))),
+    }
 }

@@ -8,6 +8,7 @@ use rperf_resolve::StackOptions;
 use rperf_view::script::{self, Architecture, Layout, Style, TimeOfDay};
 use rperf_wire::{Attr, Endian, EventType, RecordKind, SampleType};
 
+use super::object;
 use super::settings::Settings;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
@@ -22,12 +23,17 @@ const BPF_OUTPUT: u64 = 10;
 
 /// How one event's samples are written.
 pub(super) struct Event {
+    pub(super) name: String,
     pub(super) layout: Layout,
     /// Which texts that were rendered before fit: events with equal fields share them.
     pub(super) known: usize,
     pub(super) names_data: bool,
     /// Whether inlined functions are frames of its callchains.
     pub(super) inlines: bool,
+    /// Whether weights consist of parts.
+    pub(super) weight_parts: bool,
+    /// Whether its raw data are what a BPF program put out.
+    pub(super) outputs: bool,
 }
 
 impl Event {
@@ -51,6 +57,8 @@ pub(super) struct Plan {
     pub(super) stop: Vec<String>,
     /// Modules by the path of their file.
     pub(super) kernel_paths: bool,
+    /// Whether samples are written as JSON objects.
+    pub(super) objects: bool,
     /// Records that are shown beside samples.
     pub(super) records: Vec<RecordKind>,
     /// Stretches between branches that are shown.
@@ -107,6 +115,7 @@ impl Plan {
             stacks: stack_options(recording, unwound),
             stop: settings.stop.clone(),
             kernel_paths: settings.kernel_paths,
+            objects: settings.objects,
             records: settings.records.clone(),
             max_blocks: settings.max_blocks,
             parts: settings.per_event || switch.is_needed(),
@@ -135,14 +144,22 @@ fn layouts(
             kinds.push((fields, inlines));
             kinds.len() - 1
         });
+        let weight_parts = attr.sample_type.contains(SampleType::WEIGHT_STRUCT);
+        let outputs = attr.kind == EventType::SOFTWARE && attr.config == BPF_OUTPUT;
         let shown = script::Event {
             name: &event.name,
             fields,
             stacked: attr.sample_type.contains(SampleType::CALLCHAIN) && settings.callchains,
-            weight_parts: attr.sample_type.contains(SampleType::WEIGHT_STRUCT),
-            bpf_output: attr.kind == EventType::SOFTWARE && attr.config == BPF_OUTPUT,
+            weight_parts,
+            bpf_output: outputs,
         };
+        if settings.objects {
+            object::check(fields)?;
+        }
         Ok(Event {
+            name: event.name.clone(),
+            weight_parts,
+            outputs: outputs && fields.has(Field::BpfOutput),
             layout: Layout::new(&shown, style),
             known,
             names_data: names_data(attr),

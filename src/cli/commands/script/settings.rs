@@ -46,6 +46,8 @@ pub(super) struct Settings {
     pub(super) full_source_paths: bool,
     /// Whether inlined functions are shown, if that was said.
     pub(super) inlines: Option<bool>,
+    /// Whether samples are written as JSON objects.
+    pub(super) objects: bool,
     /// Records that are shown beside samples.
     pub(super) records: Vec<RecordKind>,
     /// Stretches between branches that are shown.
@@ -94,6 +96,7 @@ impl Settings {
             kernel_paths: is_on("show-kernel-path"),
             full_source_paths: is_on("full-source-path"),
             inlines: flag(matches, "inline"),
+            objects: is_on("json"),
             records: records::shown(matches),
             max_blocks: matches
                 .get_one::<u64>("max-blocks")

@@ -8,6 +8,7 @@ use rperf_resolve::{Frame, Place, Resolver, StackScratch, StackSummary, UserStac
 use rperf_view::script::Block;
 use rperf_wire::{CpuMode, RecordKind, U64s};
 
+use super::object;
 use super::plan::{Event, Plan};
 
 /// Renders samples for one recording.
@@ -40,8 +41,8 @@ struct Known {
 
 /// Whose stack it is.
 #[derive(Clone, Copy)]
-struct Who {
-    at: Place,
+pub(super) struct Who {
+    pub(super) at: Place,
     epoch: Epoch,
 }
 
@@ -153,9 +154,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
         match sample.wire.callchain {
             Some(recorded) if event.layout.is_stacked() => {
                 out.push(b'\n');
-                let unwound = self.stacks.chain(sample, &mut scratch.unwinding);
-                let known = known(&mut scratch.known, event.known);
-                self.stack(event, who, unwound.unwrap_or(recorded), known, out);
+                self.frames(event, (sample, recorded), who, scratch, out);
             }
             _ => {
                 let ip = sample.wire.ip.unwrap_or_default();
@@ -163,6 +162,20 @@ impl<'r, 'w> SampleText<'r, 'w> {
                 event.layout.address(&self.spot(event, &frame), out);
             }
         }
+    }
+
+    /// The frames of a sample with a callchain.
+    pub(super) fn frames(
+        &self,
+        event: &Event,
+        (sample, recorded): (&Sample<'_>, U64s<'_>),
+        who: Who,
+        scratch: &mut Scratch,
+        out: &mut Vec<u8>,
+    ) {
+        let unwound = self.stacks.chain(sample, &mut scratch.unwinding);
+        let known = known(&mut scratch.known, event.known);
+        self.stack(event, who, unwound.unwrap_or(recorded), known, out);
     }
 
     /// One line for each frame. A corrupted chain has none.
@@ -278,7 +291,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
     ) {
         let Some(mapping) = self.resolver.mapping(at, mode, ip) else {
             let frame = self.resolver.unmapped(mode, ip);
-            return event.layout.frame(&self.spot(event, &frame), out);
+            return self.put_frame(event, &self.spot(event, &frame), out);
         };
         let world = self.resolver.world();
         let mapped = world.mapping(mapping);
@@ -298,13 +311,20 @@ impl<'r, 'w> SampleText<'r, 'w> {
         let from = out.len();
         let frame = self.resolver.in_mapping(mapping, ip, mode.into());
         if event.inlines {
-            let write = |spot| event.layout.frame(&spot, out);
+            let write = |spot| self.put_frame(event, &spot, out);
             self.lines.expand(&frame, write);
         } else {
-            event.layout.frame(&self.spot(event, &frame), out);
+            self.put_frame(event, &self.spot(event, &frame), out);
         }
         if let Some(text) = out.get(from..) {
             frames.insert(&key, text);
+        }
+    }
+
+    fn put_frame(&self, event: &Event, spot: &Spot<'_>, out: &mut Vec<u8>) {
+        match self.plan.objects {
+            true => object::frame(event.layout.fields(), spot, out),
+            false => event.layout.frame(spot, out),
         }
     }
 }
@@ -353,6 +373,13 @@ impl Render for SampleText<'_, '_> {
         let at = Lines::place(sample);
         let moment = scratch.recent.moment(world, sample.who(), sample.order);
         let line = self.lines.line(sample, moment.comm_at);
+        let who = Who {
+            at,
+            epoch: moment.epoch,
+        };
+        if self.plan.objects {
+            return self.object(event, sample, (&line, who), scratch, block);
+        }
         event.layout.start(&line, block);
         let out = &mut block.text;
         if fields.has(Field::Trace)
@@ -369,8 +396,7 @@ impl Render for SampleText<'_, '_> {
         }
         let out = &mut block.text;
         if fields.has(Field::Ip) {
-            let epoch = moment.epoch;
-            self.address(event, sample, Who { at, epoch }, scratch, out);
+            self.address(event, sample, who, scratch, out);
         }
         if event.layout.has_after() {
             event.layout.registers(&sample.wire, out);

@@ -1,0 +1,74 @@
+//! One JSON object on one line.
+
+use std::fmt::{Display, LowerHex};
+use std::io::Write as _;
+
+use super::push_string;
+
+/// An object that is written member by member. Writing to memory does not fail.
+pub struct Object<'o> {
+    out: &'o mut Vec<u8>,
+    is_empty: bool,
+}
+
+impl<'o> Object<'o> {
+    /// Begins an object at the end of `out`.
+    pub fn new(out: &'o mut Vec<u8>) -> Self {
+        out.push(b'{');
+        Self {
+            out,
+            is_empty: true,
+        }
+    }
+
+    /// Where the value of the next member is to be appended.
+    pub fn member(&mut self, key: &str) -> &mut Vec<u8> {
+        if !self.is_empty {
+            self.out.push(b',');
+        }
+        self.is_empty = false;
+        push_string(self.out, key);
+        self.out.push(b':');
+        self.out
+    }
+
+    /// A text.
+    pub fn text(&mut self, key: &str, text: &str) {
+        push_string(self.member(key), text);
+    }
+
+    /// What needs no quotes: a number, `true`, a list of numbers.
+    pub fn plain(&mut self, key: &str, number: impl Display) {
+        let _ = write!(self.member(key), "{number}");
+    }
+
+    /// An address or a mask, as a text with `0x`.
+    pub fn hex(&mut self, key: &str, number: impl LowerHex) {
+        let _ = write!(self.member(key), "\"{number:#x}\"");
+    }
+
+    /// Ends the object.
+    pub fn finish(self) {
+        self.out.push(b'}');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_are_parted_and_escaped() {
+        let mut out = b"before ".to_vec();
+        let mut object = Object::new(&mut out);
+        object.text("comm", "a \"b\"\n");
+        object.plain("tid", -1);
+        object.hex("ip", 0xffff_u64);
+        Object::new(object.member("none")).finish();
+        object.plain("inlined", true);
+        object.finish();
+        let expected =
+            r#"before {"comm":"a \"b\"\n","tid":-1,"ip":"0xffff","none":{},"inlined":true}"#;
+        assert_eq!(String::from_utf8_lossy(&out), expected);
+    }
+}

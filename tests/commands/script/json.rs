@@ -1,0 +1,119 @@
+//! `script --json` beside the text of `script`; its stacks are compared in `collapse`.
+
+use serde_json::{Value, json};
+
+use super::super::{assert_refused, outcome};
+use crate::tidy::root;
+
+/// The objects that are printed of a fixture.
+fn objects(name: &str, words: &[&str]) -> Vec<Value> {
+    let lines = printed(name, &[&["--json"], words].concat());
+    let object = |line| serde_json::from_str(line).expect("an object on a line");
+    lines.lines().map(object).collect()
+}
+
+fn fixture(name: &str) -> String {
+    let path = root().join("tests/fixtures/x86_64").join(name);
+    path.display().to_string()
+}
+
+fn printed(name: &str, words: &[&str]) -> String {
+    let file = fixture(name);
+    let outcome = outcome(&[&["script", "-f", "-i", &file], words].concat());
+    assert_eq!(outcome.status, 0, "{name} {words:?}: {outcome:?}");
+    outcome.stdout
+}
+
+/// The same as a line of text.
+fn line(object: &Value) -> String {
+    let number = |key: &str| object[key].as_u64().expect("a number");
+    let text = |key: &str| object[key].as_str().expect("a text");
+    let (seconds, rest) = (
+        number("time") / 1_000_000_000,
+        number("time") % 1_000_000_000,
+    );
+    format!(
+        "{} {}/{} {seconds}.{rest:09}: {}:",
+        text("comm"),
+        number("pid"),
+        number("tid"),
+        text("event")
+    )
+}
+
+#[test]
+fn objects_are_the_samples_of_the_text() {
+    for name in ["kprobe.data", "memory.data", "leader.data", "zstd.data"] {
+        let fields = ["--ns", "-F", "comm,pid,tid,time,event"];
+        let text = printed(name, &fields);
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let expected: Vec<String> = text.lines().map(words).collect();
+        assert!(expected.len() > 3, "{name}: {text}");
+        let chosen: Vec<String> = objects(name, &fields).iter().map(line).collect();
+        assert_eq!(chosen, expected, "{name}");
+        let usual: Vec<String> = objects(name, &[]).iter().map(line).collect();
+        assert_eq!(usual, expected, "{name}");
+    }
+}
+
+#[test]
+fn fields_of_tracepoints_have_their_types() {
+    let found = objects("kprobe.data", &[]);
+    let opened = &found[0];
+    assert_eq!(opened["event"], "kprobes:opened");
+    assert_eq!(opened["fields"]["dfd"], -100);
+    assert_eq!(opened["fields"]["file"], "/proc/self/status");
+    let trace = opened["trace"].as_str().expect("a text");
+    assert!(
+        trace.ends_with(r#"dfd=-100 file="/proc/self/status""#),
+        "{trace}"
+    );
+    assert_eq!(found[1]["fields"]["ret"], 3);
+}
+
+#[test]
+fn accesses_have_their_parts() {
+    let found = objects("memory.data", &["--max-stack", "1"]);
+    let keys = [
+        "addr",
+        "data_src",
+        "phys_addr",
+        "weight",
+        "ins_lat",
+        "ip",
+        "dso",
+    ];
+    let members = keys.map(|key| found[1][key].clone());
+    let expected = json!([
+        "0x7ffecc5fb7c8",
+        "0x29100142",
+        "0x82277c8",
+        42,
+        7,
+        "0x7fc0a5503431",
+        "/payload/load"
+    ]);
+    assert_eq!(json!(members), expected);
+}
+
+#[test]
+fn what_objects_cannot_say_is_refused() {
+    let file = fixture("branches.data");
+    for (words, message) in [
+        (
+            &["-F", "ip,brstack"][..],
+            "--json does not write the field 'brstack'\n",
+        ),
+        (
+            &["-D"],
+            "--json prints samples alone, with the times of the recording: -D is for text\n",
+        ),
+        (
+            &["--deltatime"],
+            "--json prints samples alone, with the times of the recording: --deltatime is for text\n",
+        ),
+    ] {
+        let line = [&["script", "--json", "-f", "-i", &file], words].concat();
+        assert_refused(&line, 129, message);
+    }
+}
