@@ -122,3 +122,18 @@ fn breakpoints_are_recorded() {
         .expect("rperf starts");
     assert_eq!(listed.stdout, "mem:0x1000/8:rw:u\ncs/period=1/\n");
 }
+
+/// The kernel says no more than "invalid argument" to these.
+#[test]
+fn what_the_kernel_refuses_of_an_event_is_named() {
+    let scratch = Scratch::new();
+    let said = |event: &str| {
+        let words = ["record", "-o", "perf.data", "-e", event, "true"];
+        let outcome = rperf_in(&scratch, &words).finish().expect("rperf starts");
+        assert_eq!(outcome.status, 255, "{event}");
+        outcome.stderr
+    };
+    let often = said("cs/freq=100000000/");
+    let part = "because of its sample_period or sample_freq 0x5f5e100.";
+    assert!(often.contains(part), "{often}");
+}

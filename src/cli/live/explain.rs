@@ -32,10 +32,14 @@ pub(crate) fn explain(context: &Context, events: &str, error: Error) -> CliError
             user_only,
             tracepoint,
             branches,
+            refused: part,
             paranoid,
         } => {
             if branches && cause.raw_os_error() == Some(libc::EOPNOTSUPP) {
                 return no_branches(&event);
+            }
+            if let Some(part) = part {
+                return refused_for(&event, &part);
             }
             let observed = match (on_cpus, user_only) {
                 _ if tracepoint => Observed::Tracepoint,
@@ -125,6 +129,13 @@ fn no_branches(event: &str) -> CliError {
         "Error:\n{event}: PMU Hardware or event type doesn't support branch stack sampling."
     );
     CliError::message(FAILED, message).hint("for call graphs use --call-graph dwarf")
+}
+
+/// One part of the attr is to blame: everything else of it would be taken.
+fn refused_for(event: &str, part: &str) -> CliError {
+    let message = format!("Error:\nthe kernel refuses event {event} because of its {part}.");
+    CliError::message(FAILED, message)
+        .hint("without that it would be taken; -vv shows the attr that was tried")
 }
 
 fn no_such_task(id: u32) -> CliError {

@@ -338,7 +338,15 @@ fn numbered(kind: &str, rest: Option<&str>) -> Option<Attr> {
     })
 }
 
+/// Whether a word is the file of a program, which some releases of perf take for an event.
+fn is_program(word: &str) -> bool {
+    word.ends_with(".c") || word.ends_with(".o")
+}
+
 fn no_pmu(pmu: &str, catalogue: &Catalogue<'_>) -> String {
+    if is_program(pmu) {
+        return unknown(pmu, catalogue);
+    }
     let advice = if pmu == "cpu" {
         "there is no hardware PMU here, try cpu-clock".to_owned()
     } else {
@@ -352,6 +360,9 @@ fn no_pmu(pmu: &str, catalogue: &Catalogue<'_>) -> String {
 }
 
 fn unknown(word: &str, catalogue: &Catalogue<'_>) -> String {
+    if is_program(word) {
+        return format!("`{word}': programs of BPF cannot be events here");
+    }
     if word.contains(char::is_whitespace) {
         return format!("unknown event `{word}': events are separated by commas without blanks");
     }

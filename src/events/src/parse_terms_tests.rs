@@ -180,6 +180,11 @@ fn bad_terms_are_pointed_at() {
         ("cs/period=3", 2, "this slash has no partner"),
         ("cs/period=3/z", 12, "unknown modifier `z'"),
         (
+            "file.c/map:channel.event=evt/",
+            0,
+            "`file.c': programs of BPF cannot be events here",
+        ),
+        (
             "nosuch/event=1/",
             0,
             "cannot find PMU `nosuch': missing kernel support?",

@@ -39,6 +39,8 @@ pub enum Error {
         tracepoint: bool,
         /// Whether samples were to hold branches.
         branches: bool,
+        /// The part of the attr without which the kernel would take it, where a single one is to blame.
+        refused: Option<String>,
         /// `perf_event_paranoid`, if it could be read.
         paranoid: Option<i64>,
     },

@@ -10,6 +10,7 @@
 //! only headers are walked on the way. The old output is not touched before everything that can fail
 //! has been tried.
 
+mod blame;
 mod build_ids;
 mod cache;
 mod checkpoint;

@@ -9,6 +9,7 @@ use rperf_events::{
 use rperf_sys::{Cgroup, Counter, Observed, PERF_FLAG_FD_CLOEXEC, PERF_FLAG_PID_CGROUP, Sysctl};
 use rperf_wire::{Attr, AttrFlags, EventType, ReadFormat};
 
+use crate::blame::refused_part;
 use crate::tasks::Places;
 use crate::{Error, Happened, Watch};
 
@@ -253,13 +254,15 @@ impl Opener<'_> {
 
     fn error(&self, refused: Refused) -> Error {
         let flags = refused.event.attr.flags;
+        let on_cpus = self.options.target == rperf_events::Target::Cpus;
         Error::Open {
+            refused: refused_part(&refused.event.attr, &refused.cause, on_cpus),
             user_only: flags.contains(AttrFlags::EXCLUDE_KERNEL),
             tracepoint: refused.event.spec.tracepoint.is_some(),
             branches: !refused.event.attr.branch_sample_type.is_empty(),
             event: refused.event.spec.name,
             cause: refused.cause,
-            on_cpus: self.options.target == rperf_events::Target::Cpus,
+            on_cpus,
             paranoid: self.sysctl.perf_event_paranoid(),
         }
     }

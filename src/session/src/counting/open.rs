@@ -10,6 +10,7 @@ use rperf_wire::{Attr, AttrFlags};
 
 use super::kernel::{Kernel, Where};
 use super::{CountEvent, Readings};
+use crate::blame::refused_part;
 use crate::open::{break_group, is_denied};
 use crate::tasks::Places;
 use crate::{Error, Happened, Watch};
@@ -317,6 +318,7 @@ impl<C> OpenEvent<C> {
     ) -> Result<Self, Error> {
         if !is_unsupported(&cause) {
             return Err(Error::Open {
+                refused: refused_part(&self.attr, &cause, opening.on_cpus),
                 cause,
                 on_cpus: opening.on_cpus,
                 user_only: self.attr.flags.contains(AttrFlags::EXCLUDE_KERNEL),
