@@ -1,13 +1,13 @@
 #!/bin/sh
 # Runs every fuzz target for so many seconds, two at a time: `sh tests/fuzz.sh [SECONDS] [TARGET...]`; 0 only builds
-# them. The first corpus are the recordings of tests/fixtures, records that these don't have (src/wire/fuzz/seeds), and
-# the running kernel's descriptions of tracepoints; what is found stays in target/fuzz/found. A stable compiler does:
-# its coverage counters are a pass of LLVM.
+# them. The first corpus are the recordings of tests/fixtures, records that these don't have (src/wire/fuzz/seeds), the
+# running kernel's descriptions of tracepoints, and the program's own tables of events; what is found stays in
+# target/fuzz/found. A stable compiler does: its coverage counters are a pass of LLVM.
 set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
 [ $# -eq 0 ] || shift
-targets=${*:-header record sample feature format recording}
+targets=${*:-header record sample feature format tables recording}
 
 machine=$(rustc -vV | sed -n 's/^host: //p')
 mkdir -p "${CARGO_TARGET_DIR:-target}/fuzz"
@@ -35,11 +35,18 @@ for file in /sys/kernel/tracing/events/sched/*/format /sys/kernel/tracing/events
     [ ! -r "$file" ] || cp "$file" "$descriptions/$(echo "$file" | tr / _)"
 done
 
+tables=$folder/seeds/tables
+mkdir -p "$tables"
+for file in src/events/tables/*/*/*.json; do
+    cp "$file" "$tables/$(echo "$file" | tr / _)"
+done
+
 run() {
     case $1 in
         record) seeds=src/wire/fuzz/seeds/record ;;
         sample) seeds="" ;;
         format) seeds=$descriptions ;;
+        tables) seeds=$tables ;;
         *) seeds=$recordings ;;
     esac
     mkdir -p "$folder/corpus/$1"

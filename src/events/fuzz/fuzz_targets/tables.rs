@@ -1,0 +1,56 @@
+//! Tables of vendors: any bytes are read or told about, and any formula is computed or pointed at.
+
+#![no_main]
+
+use std::io;
+
+use libfuzzer_sys::fuzz_target;
+use rperf_events::metric::{Counts, Expr};
+use rperf_events::vendor::{Folder, load};
+
+/// One file for every processor, and a mapfile that names it.
+#[derive(Debug)]
+struct One<'a>(&'a str);
+
+impl Folder for One<'_> {
+    fn read(&self, path: &str) -> io::Result<String> {
+        match path {
+            "mapfile.csv" => Ok(format!(".*,1,table.json,core\n{}", self.0)),
+            "table.json" => Ok(self.0.to_owned()),
+            _ => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    fn names(&self, path: &str) -> Vec<String> {
+        match path {
+            "" => vec!["mapfile.csv".to_owned(), "table.json".to_owned()],
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Everything was counted once.
+struct Ones;
+
+impl Counts for Ones {
+    fn value(&self, _name: &str) -> Option<f64> {
+        Some(1.0)
+    }
+
+    fn sources(&self, _name: &str) -> Option<u32> {
+        Some(1)
+    }
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let text = String::from_utf8_lossy(bytes);
+    for cpuid in ["GenuineIntel-6-55-4", "0x00000000410fd0c0"] {
+        let loaded = load(&One(&text), cpuid);
+        for metric in loaded.tables.metrics() {
+            let _either = Expr::parse(&metric.formula);
+        }
+    }
+    if let Ok(formula) = Expr::parse(&text) {
+        let _any = formula.value(&Ones, &mut Vec::new());
+    }
+});
