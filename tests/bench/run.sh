@@ -1,7 +1,8 @@
 #!/bin/sh
 # Records the files that docs/performance.md speaks of, measures perf and rperf in turns, and prints its tables.
 # usage: tests/bench/run.sh [FOLDER [PART...]]   (root; needs linux-perf, g++, rustc, python3; 12 GB if all parts run)
-# Parts: fp tp dwarf hard distinct zstd pipe tenfold text record start; without any, all of them.
+# Parts: fp tp dwarf hard distinct zstd pipe tenfold text pictures exports record start; without any, all of them.
+# pictures installs inferno, as tools to measure beside, into FOLDER/inferno.
 # Files that are in FOLDER already are kept, and so are perf's figures (FOLDER/perf.json: delete it to measure perf anew).
 # RPERF names a binary to measure instead of building one, ROUNDS how often; STOP and
 # MEMORY are the seconds and GB that a command is given (180, 21).
@@ -10,7 +11,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../.."
 folder=${1:-target/bench}
 [ $# -eq 0 ] || shift
-parts=${*:-fp tp dwarf hard distinct zstd pipe tenfold text record start}
+parts=${*:-fp tp dwarf hard distinct zstd pipe tenfold text pictures exports record start}
 mkdir -p "$folder"
 if [ -z "${RPERF:-}" ]; then
     cargo build --release --quiet
@@ -75,6 +76,16 @@ recorded() {
     done
 }
 
+# The text of perf through inferno, beside one step.
+pictures() {
+    need fp
+    [ -x inferno/bin/inferno-flamegraph ] || cargo install --quiet --root inferno inferno
+    tools=inferno/bin/inferno
+    text="perf script --no-inline -i fp.data"
+    compare --kept perf.json --row "flame graph, fp" \
+        perf "$text | $tools-collapse-perf | $tools-flamegraph" rperf "$rperf flamegraph -o /dev/null -i fp.data"
+}
+
 measure() {
     case $1 in
     fp) three fp; own fp "\`report --inline\`" "report --stdio --inline" ;;
@@ -97,6 +108,12 @@ measure() {
         need fp; need dwarf
         text "\`script --no-inline\`, fp" "script --no-inline -i fp.data"
         text "\`script\`, dwarf" "script -i dwarf.data"
+        ;;
+    pictures) pictures ;;
+    exports)
+        for format in json firefox pprof perfetto speedscope folded; do
+            own fp "\`data convert --to-$format\`" "data convert -f --to-$format /dev/null"
+        done
         ;;
     record)
         ./load 200 &
