@@ -11,6 +11,7 @@ mod clock;
 mod counter;
 mod cpu_list;
 mod cut_files;
+mod flight_ring;
 mod host;
 mod kernel_map;
 mod limits;
@@ -18,6 +19,7 @@ mod map_file;
 mod priority;
 mod procfs;
 mod ring_map;
+mod ring_memory;
 mod signals;
 mod sysctl;
 mod sysfs;
@@ -33,6 +35,7 @@ pub use clock::{clock_resolution, clock_time};
 pub use counter::{Counter, Observed, PERF_FLAG_FD_CLOEXEC, PERF_FLAG_PID_CGROUP, Reading};
 pub use cpu_list::{CpuList, CpuListError};
 pub use cut_files::{found_cut_file, survive_cut_files};
+pub use flight_ring::FlightRing;
 pub use host::{
     Uname, cpuid, duplicate, effective_user, kernel_notes, module_notes, page_size, parallelism,
     sync_disks, thousands_separator, uname, unix_time, vdso_image,

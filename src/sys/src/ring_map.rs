@@ -1,19 +1,9 @@
-//! The memory that the kernel and this process share for one ring of records.
+//! Rings that the kernel writes forward, never over what was not read.
 
 use std::io;
-use std::mem::offset_of;
-use std::os::fd::{AsFd, AsRawFd};
-use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use perf_event_open_sys::bindings::perf_event_mmap_page;
 
 use crate::Counter;
-use crate::host::page_size;
-
-/// Offsets of the two positions on the control page.
-const DATA_HEAD: usize = offset_of!(perf_event_mmap_page, data_head);
-const DATA_TAIL: usize = offset_of!(perf_event_mmap_page, data_tail);
+use crate::ring_memory::RingMemory;
 
 /// A ring that the kernel writes forward: it never overwrites what lies between tail and head.
 ///
@@ -21,19 +11,8 @@ const DATA_TAIL: usize = offset_of!(perf_event_mmap_page, data_tail);
 /// position in memory is its remainder by the ring's size.
 #[derive(Debug)]
 pub struct RingMap {
-    /// First byte of the control page; the data follow one page later.
-    base: NonNull<u8>,
-    /// Bytes mapped: control page and data.
-    mapped: usize,
-    /// Bytes from `base` to the data.
-    data_offset: usize,
-    /// Bytes of data, a power of two.
-    size: usize,
+    memory: RingMemory,
 }
-
-// SAFETY: the mapping belongs to this value alone and has no tie to the thread that made it; the
-// shared positions are only touched through atomics.
-unsafe impl Send for RingMap {}
 
 impl RingMap {
     /// Maps a ring of `pages` data pages (a power of two) for `counter`.
@@ -42,58 +21,32 @@ impl RingMap {
     /// What mmap(2) reports: `EPERM` when the locked memory exceeds `perf_event_mlock_kb` and
     /// `RLIMIT_MEMLOCK`, `EINVAL` when `pages` is no power of two, `ENOMEM`.
     pub fn new(counter: &Counter, pages: usize) -> io::Result<Self> {
-        let page = page_size();
-        let size = pages.checked_mul(page).ok_or(io::ErrorKind::OutOfMemory)?;
-        let mapped = size.checked_add(page).ok_or(io::ErrorKind::OutOfMemory)?;
-        // SAFETY: a new shared mapping at an address of the kernel's choice; it overlaps nothing.
-        let base = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                mapped,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                counter.as_fd().as_raw_fd(),
-                0,
-            )
-        };
-        if base == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let base = NonNull::new(base.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self {
-            base,
-            mapped,
-            data_offset: page,
-            size,
-        })
+        let memory = RingMemory::map(counter, pages, libc::PROT_READ | libc::PROT_WRITE)?;
+        Ok(Self { memory })
     }
 
     /// Bytes of data the ring holds, a power of two.
     #[must_use]
     pub fn size(&self) -> usize {
-        self.size
+        self.memory.size()
     }
 
     /// Where the kernel will write next.
     #[must_use]
     pub fn head(&self) -> u64 {
-        // Acquire: the records below the head, written before it, are seen after it
-        // (perf_output_put_handle in kernel/events/ring_buffer.c has the matching barrier).
-        self.shared(DATA_HEAD).load(Ordering::Acquire)
+        self.memory.head()
     }
 
     /// Up to where the records have been consumed.
     #[must_use]
     pub fn tail(&self) -> u64 {
-        // Only this process writes it, so its own order suffices.
-        self.shared(DATA_TAIL).load(Ordering::Relaxed)
+        self.memory.tail()
     }
 
     /// Gives the bytes below `tail` back to the kernel. Positions beyond the head are taken as the head.
     pub fn release(&mut self, tail: u64) {
         let tail = tail.min(self.head());
-        // Release: every read of the consumed records happens before the kernel sees the room.
-        self.shared(DATA_TAIL).store(tail, Ordering::Release);
+        self.memory.set_tail(tail);
     }
 
     /// The bytes between two positions, in two pieces where they run over the end of the memory;
@@ -102,36 +55,12 @@ impl RingMap {
     pub fn bytes(&self, from: u64, to: u64) -> (&[u8], &[u8]) {
         let held = self.tail() <= from && from <= to && to <= self.head();
         let length = usize::try_from(to.wrapping_sub(from)).unwrap_or(usize::MAX);
-        if !held || length > self.size {
+        if !held {
             return (&[], &[]);
         }
-        let mask = self.size as u64 - 1;
-        let start = usize::try_from(from & mask).unwrap_or_default();
-        let first = length.min(self.size - start);
-        // SAFETY: both pieces lie inside the mapped data area (start < size, first <= size - start,
-        // length <= size), and between tail and head, where the kernel does not write until
-        // the tail moves; `release` takes `&mut self`, so it can't move while they are borrowed.
-        unsafe {
-            let data = self.base.as_ptr().add(self.data_offset).cast_const();
-            (
-                std::slice::from_raw_parts(data.add(start), first),
-                std::slice::from_raw_parts(data, length - first),
-            )
-        }
-    }
-
-    /// The shared position at `offset` of the control page.
-    fn shared(&self, offset: usize) -> &AtomicU64 {
-        // SAFETY: the control page is mapped as long as `self` lives, the two offsets used lie inside
-        // it and are multiples of eight, and both sides access the positions as whole 64-bit words.
-        unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(offset).cast::<u64>()) }
-    }
-}
-
-impl Drop for RingMap {
-    fn drop(&mut self) {
-        // SAFETY: the mapping was made by `new` with this address and size and is not used afterwards.
-        unsafe { libc::munmap(self.base.as_ptr().cast(), self.mapped) };
+        // SAFETY: the bytes lie between tail and head, where the kernel does not write until the tail moves; `release` takes
+        // `&mut self`, so it can't move while they are borrowed.
+        unsafe { self.memory.at(from, length) }
     }
 }
 
