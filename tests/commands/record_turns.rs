@@ -84,6 +84,53 @@ fn a_signal_begins_the_next_file_and_each_can_be_read_alone() {
     }
 }
 
+/// Two files of one processor's last samples: page faults of many `cat`, then `ls`, then again `cat`.
+fn flight(scratch: &Scratch, options: &[&str]) -> Vec<PathBuf> {
+    let many = |program: &str| format!("for n in 1 2 3 4 5 6 7 8 9; do {program} /dev/null; done");
+    let (cat, ls) = (many("cat"), many("ls >/dev/null"));
+    let script = format!("{cat}; {ls}; {TURN}; {cat}");
+    let options = [&["--overwrite", "-m", "1", "--switch-output"], options].concat();
+    let words = [
+        &["record", "-o", "perf.data", "-e", "page-faults", "-c", "1"],
+        &options[..],
+        &["--", "taskset", "-c", "0", "sh", "-c", &script],
+    ];
+    let outcome = rperf_in(scratch, &words.concat()).finish();
+    let outcome = outcome.expect("rperf starts");
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let files = files(scratch);
+    assert_eq!(files.len(), 2, "{files:?}");
+    files
+}
+
+#[test]
+fn rings_that_are_written_over_keep_the_last_samples() {
+    const NAME: &str = "record_turns::rings_that_are_written_over_keep_the_last_samples";
+    let Some(perf) = real_perf() else {
+        return skip(NAME, "there is no perf");
+    };
+    for options in [&[][..], &["--tail-synthesize"]] {
+        let scratch = Scratch::new();
+        let files = flight(&scratch, options);
+        for (file, (last, none)) in files.iter().zip([("ls", "cat"), ("cat", "ls")]) {
+            let [theirs, ours] = printed(&perf, &scratch, file, &["script", "-F", "comm,tid,time"]);
+            assert_eq!(ours, theirs);
+            let count = |comm: &str| {
+                let words = ours.lines().map(|line| line.split_whitespace().next());
+                words.filter(|word| *word == Some(comm)).count()
+            };
+            assert!(
+                count(last) > 20 && count(none) == 0,
+                "{last} {options:?}: {ours}"
+            );
+            // A page, of samples of 40 bytes at least, for each of two processors at least.
+            assert!(ours.lines().count() < 4096 / 40 * 3, "{ours}");
+            let [_, names] = printed(&perf, &scratch, file, &["script", "-F", "comm,ip,sym,dso"]);
+            assert!(names.contains("/ld-linux"), "{options:?}: {names}");
+        }
+    }
+}
+
 #[test]
 fn the_oldest_files_go() {
     let scratch = Scratch::new();

@@ -138,6 +138,8 @@ pub struct Details {
     pub per_thread: bool,
     /// Everything but the side-band starts later (`-D`).
     pub delayed: bool,
+    /// Rings keep the last samples, written over the first (`--overwrite`).
+    pub overwrite: bool,
     /// Every record wakes the reader (`--no-buffering`).
     pub no_buffering: bool,
     /// No records of BPF programs (`--no-bpf-event`).

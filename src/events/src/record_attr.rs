@@ -71,7 +71,10 @@ pub fn record_events(specs: &[EventSpec], options: &RecordOptions) -> Vec<Record
     let on_cpus = options.target == Target::Cpus;
     let mut specs = specs.to_vec();
     let mut tracker = 0;
-    if (on_cpus || options.details.delayed) && !specs.first().is_some_and(EventSpec::is_dummy) {
+    let details = &options.details;
+    // What is mapped must be known of the first samples as of the last: it is in no ring that is written over.
+    let apart = on_cpus || details.delayed || details.overwrite;
+    if apart && !specs.first().is_some_and(EventSpec::is_dummy) {
         tracker = specs.len();
         specs.push(side_band_dummy(options.details.side));
     }
@@ -133,6 +136,9 @@ fn record_attr(spec: &EventSpec, tracking: bool, options: &RecordOptions) -> Att
     let call_graph = spec.own.call_graph(options.call_graph);
     options.details.apply(call_graph, tracking, &mut attr);
     spec.own.apply(&mut attr);
+    if options.details.overwrite && !tracking {
+        attr.flags |= AttrFlags::WRITE_BACKWARD;
+    }
     if !spec.is_dummy() {
         options.details.registers(call_graph, &mut attr);
     }

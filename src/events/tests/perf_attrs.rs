@@ -100,6 +100,7 @@ fn case(events: &'static str, words: &'static str, target: Target) -> Case {
                 running_time: has("--running-time"),
                 per_thread: has("--per-thread"),
                 delayed: has("-D"),
+                overwrite: has("--overwrite"),
                 no_buffering: has("--no-buffering"),
                 no_bpf_event: has("--no-bpf-event"),
                 switch_events: has("--switch-events"),

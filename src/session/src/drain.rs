@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use rperf_perfdata::WriteError;
 use rperf_ring::{Walker, drain};
-use rperf_sys::{Signals, Workload, poll};
+use rperf_sys::{FlightRing, Signals, Workload, poll};
 
 use crate::medium::Medium;
 use crate::open::{OpenEvent, Placed};
@@ -49,6 +49,8 @@ impl Sink {
 /// The rings of a recording and what they lost.
 pub(crate) struct Rings {
     pub(crate) rings: Vec<Ring>,
+    /// Those that keep the last samples, which are taken at the end of each file.
+    flights: Vec<FlightRing>,
     /// Records lost per ring, as its LOST records tell.
     pub(crate) lost: Vec<u64>,
     /// Bytes that a ring must hold to be emptied while recording (`--mmap-flush`).
@@ -56,12 +58,13 @@ pub(crate) struct Rings {
 }
 
 impl Rings {
-    pub(crate) fn new(rings: Vec<Ring>, least: u64) -> Self {
+    pub(crate) fn new((rings, flights): (Vec<Ring>, Vec<FlightRing>), least: u64) -> Self {
         let lost = vec![0; rings.len()];
         // A ring that is full to a quarter is emptied in any case: the kernel wakes its reader at the half.
         let quarter = rings.first().map_or(0, |ring| ring.size() / 4);
         Self {
             rings,
+            flights,
             lost,
             least: least.min(quarter),
         }
@@ -94,12 +97,31 @@ impl Rings {
                 }
             }
         }
-        if any {
-            let mut mark = Records::new(0);
-            mark.user(rperf_wire::RecordKind::FINISHED_ROUND, |_| {});
-            sink.records(&mut mark)?;
+        // Samples that come at the end of the file are older than what a round would end.
+        if any && self.flights.is_empty() {
+            end_round(sink)?;
         }
         Ok(any)
+    }
+
+    /// Writes what the rings of the last samples keep, if there are any.
+    pub(crate) fn dump(&mut self, sink: &mut Sink) -> Result<(), Error> {
+        for ring in &mut self.flights {
+            let taken = ring
+                .take()
+                .map_err(Error::system("read a ring that is written over"))?;
+            let tally = &mut sink.tally;
+            let runs = sink.walker.walk((&taken, &[]), |record| {
+                tally.note(&record);
+            });
+            sink.medium.write_data(runs.first).map_err(write_error)?;
+        }
+        if !self.flights.is_empty() {
+            // What started while they were read is in samples already.
+            self.pass_from(0, sink).map_err(write_error)?;
+            end_round(sink).map_err(write_error)?;
+        }
+        Ok(())
     }
 
     /// Empties the rings until nothing more comes.
@@ -107,6 +129,13 @@ impl Rings {
         while self.pass_from(0, sink)? {}
         Ok(())
     }
+}
+
+/// Marks that nothing is to come that is older than what was written before the last mark.
+fn end_round(sink: &mut Sink) -> Result<(), WriteError> {
+    let mut mark = Records::new(0);
+    mark.user(rperf_wire::RecordKind::FINISHED_ROUND, |_| {});
+    sink.records(&mut mark)
 }
 
 /// Why the loop ended.
@@ -143,10 +172,11 @@ pub(crate) fn run(
     (rings, sink, turns): (&mut Rings, &mut Sink, &mut Turns<'_>),
     watch: &mut dyn Watch,
 ) -> Result<(Stopped, u64), Error> {
-    // All events of a CPU share one ring, so the first event's counters tell of them all; those of
+    // All events of a CPU share one ring, so one event's counters tell of them all; those of
     // tasks that have ended would report so for ever and are dropped.
     let mut watched: Vec<&Placed> = events
-        .first()
+        .iter()
+        .find(|event| !event.is_in_flight_ring())
         .into_iter()
         .flat_map(|event| &event.counters)
         .collect();
@@ -174,7 +204,7 @@ pub(crate) fn run(
         if let Some(stopped) = waits.stopped(turns)? {
             return Ok((stopped, woken));
         }
-        turns.keep(sink, watch)?;
+        turns.keep(rings, sink, watch)?;
         let mut states = ready.iter().skip(first);
         watched.retain(|_| !states.next().is_some_and(|state| state.closed));
         if watched.is_empty() && waits.until_tasks_end {

@@ -269,6 +269,11 @@ impl Opener<'_> {
 }
 
 impl OpenEvent {
+    /// Whether its samples are in a ring that keeps the last ones.
+    pub(crate) fn is_in_flight_ring(&self) -> bool {
+        self.event.attr.flags.contains(AttrFlags::WRITE_BACKWARD)
+    }
+
     /// The counter at a place; `guess` is where it stands if no task has ended meanwhile.
     fn at(&self, place: Observed, guess: usize) -> Option<&Counter> {
         let same = |placed: &&Placed| placed.tid == place.pid && placed.cpu == place.cpu;

@@ -189,8 +189,10 @@ impl Live {
             events: &self.events,
             kernel: &self.kernel,
         };
-        start.synthesize(records);
-        sink.records(records).map_err(write_error)?;
+        if !request.tail_synthesize {
+            start.synthesize(records);
+            sink.records(records).map_err(write_error)?;
+        }
         let at_once = request.switches.is_none();
         if request.target != Target::Workload && at_once {
             for_each_counter(&self.events, "enable", rperf_sys::Counter::enable)?;
@@ -253,13 +255,15 @@ impl Live {
         };
         let output = (&mut self.rings, &mut self.sink, &mut turns);
         let outcome = run(&mut waits, &self.events, output, watch);
-        self.earlier = turns.earlier;
+        self.earlier = std::mem::take(&mut turns.earlier);
         let outcome = outcome?;
         for_each_counter(&self.events, "disable", rperf_sys::Counter::disable)?;
         if outcome.0 == Stopped::ReaderGone {
             return Ok(outcome);
         }
         self.rings.empty(&mut self.sink).map_err(write_error)?;
+        self.rings.dump(&mut self.sink)?;
+        turns.end(&mut self.sink)?;
         Ok(outcome)
     }
 }

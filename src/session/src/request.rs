@@ -125,6 +125,8 @@ pub struct Request {
     pub max_size: Option<u64>,
     /// What is told of what was there before.
     pub synthesized: Synthesized,
+    /// Whether that is told at the end of each file (`--tail-synthesize`).
+    pub tail_synthesize: bool,
     /// Whether the header lists build-ids.
     pub build_ids: bool,
     /// The command line for the header.

@@ -1,11 +1,11 @@
-//! One ring per CPU or, without CPUs, per task, into which all events there write.
+//! One ring per CPU or, without CPUs, per task, into which all events there write; where the last samples are kept, one more.
 
 use std::io;
 
 use rperf_ring::Memory;
-use rperf_sys::{RingMap, Sysctl, page_size};
+use rperf_sys::{FlightRing, RingMap, Sysctl, page_size};
 
-use crate::open::OpenEvent;
+use crate::open::{OpenEvent, Placed};
 use crate::{Error, Happened, Watch};
 
 /// A ring as the draining side sees it.
@@ -63,10 +63,19 @@ pub(crate) fn map_rings(
     events: &[OpenEvent],
     asked: usize,
     watch: &mut dyn Watch,
-) -> Result<Vec<Ring>, Error> {
+) -> Result<(Vec<Ring>, Vec<FlightRing>), Error> {
+    let forward = owners(events.iter().filter(|event| !event.is_in_flight_ring()));
+    let backward = owners(events.iter().filter(|event| event.is_in_flight_ring()));
     let mut pages = asked;
     let rings = loop {
-        match try_map(events, pages) {
+        let ring = |placed: &&Placed| {
+            let map = RingMap::new(&placed.counter, pages)?;
+            let cpu = placed.cpu;
+            Ok(Ring { map, cpu })
+        };
+        let flight = |placed: &&Placed| FlightRing::new(&placed.counter, pages);
+        let mapped = map_all(&forward, pages, ring);
+        match mapped.and_then(|rings| Ok((rings, map_all(&backward, pages, flight)?))) {
             Ok(rings) => break rings,
             Err(Error::Map { cause, .. }) if pages > 1 && is_short_of_memory(&cause) => pages /= 2,
             Err(error) => return Err(error),
@@ -78,48 +87,55 @@ pub(crate) fn map_rings(
     watch.tell(Happened::Mapped {
         bytes: (pages + 1) * page_size(),
     });
-    redirect(events)?;
+    redirect(events, &forward, &backward)?;
     Ok(rings)
 }
 
-fn try_map(events: &[OpenEvent], pages: usize) -> Result<Vec<Ring>, Error> {
-    let mut rings: Vec<Ring> = Vec::new();
-    for placed in events
-        .first()
-        .map_or(&[][..], |event| event.counters.as_slice())
-    {
-        if placed.ring == rings.len() {
-            let map = RingMap::new(&placed.counter, pages);
-            let map = map.map_err(|cause| Error::Map {
-                pages,
-                cpu: placed.cpu,
-                cause,
-            })?;
-            rings.push(Ring {
-                map,
-                cpu: placed.cpu,
-            });
+fn map_all<T>(
+    owners: &[&Placed],
+    pages: usize,
+    map: impl Fn(&&Placed) -> io::Result<T>,
+) -> Result<Vec<T>, Error> {
+    let mapped = owners.iter().map(|placed| {
+        map(placed).map_err(|cause| Error::Map {
+            pages,
+            cpu: placed.cpu,
+            cause,
+        })
+    });
+    mapped.collect()
+}
+
+/// The first counter of each CPU or task, ring by ring: the ring is mapped for it.
+fn owners<'e>(events: impl Iterator<Item = &'e OpenEvent>) -> Vec<&'e Placed> {
+    let mut owners: Vec<&Placed> = Vec::new();
+    for placed in events.flat_map(|event| &event.counters) {
+        if placed.ring == owners.len() {
+            owners.push(placed);
         }
     }
-    Ok(rings)
+    owners
 }
 
 fn is_short_of_memory(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOMEM))
 }
 
-/// The first counter of a CPU owns its ring; all others write there too.
-fn redirect(events: &[OpenEvent]) -> Result<(), Error> {
-    let mut owners = Vec::new();
+/// Counters that own no ring write into that of the first one.
+fn redirect(events: &[OpenEvent], forward: &[&Placed], backward: &[&Placed]) -> Result<(), Error> {
     for event in events {
+        let owners = match event.is_in_flight_ring() {
+            true => backward,
+            false => forward,
+        };
         for placed in &event.counters {
-            let Some(owner) = owners.get(placed.ring) else {
-                owners.push(&placed.counter);
-                continue;
-            };
+            let owner = owners
+                .get(placed.ring)
+                .filter(|owner| owner.id != placed.id);
+            let Some(owner) = owner else { continue };
             placed
                 .counter
-                .set_output(owner)
+                .set_output(&owner.counter)
                 .map_err(|cause| Error::Control {
                     what: "direct to its ring",
                     event: event.event.spec.name.clone(),

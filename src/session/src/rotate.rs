@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rperf_sys::local_digits;
 
-use crate::drain::{Sink, write_error};
+use crate::drain::{Rings, Sink, write_error};
 use crate::finish::{Closing, finish_file};
 use crate::medium::Medium;
 use crate::output::Replacement;
@@ -53,7 +53,12 @@ impl Turns<'_> {
     }
 
     /// Closes the file and begins the next where a turn is due.
-    pub(crate) fn keep(&mut self, sink: &mut Sink, watch: &mut dyn Watch) -> Result<(), Error> {
+    pub(crate) fn keep(
+        &mut self,
+        rings: &mut Rings,
+        sink: &mut Sink,
+        watch: &mut dyn Watch,
+    ) -> Result<(), Error> {
         let bytes = sink.medium.bytes();
         if !self.is_due(bytes) {
             return Ok(());
@@ -66,17 +71,33 @@ impl Turns<'_> {
             Tally::new(self.start.sample_type()),
             self.closing.request.compress,
         );
+        rings.dump(sink)?;
+        self.end(sink)?;
         let full = std::mem::replace(sink, next);
         self.earlier.add(&finish_file(&self.closing, full)?);
         self.before += bytes;
         self.written.push_back(stamp(output, watch)?);
         self.forget_oldest();
         replacement.commit()?;
-        let mut records = Records::new(self.start.trailer());
-        self.start.running(&mut records);
-        sink.records(&mut records).map_err(write_error)?;
+        if !self.closing.request.tail_synthesize {
+            self.synthesize(sink)?;
+        }
         self.began = Instant::now();
         Ok(())
+    }
+
+    /// Tells at the end of a file what ran, if that is not told at its start.
+    pub(crate) fn end(&self, sink: &mut Sink) -> Result<(), Error> {
+        match self.closing.request.tail_synthesize {
+            true => self.synthesize(sink),
+            false => Ok(()),
+        }
+    }
+
+    fn synthesize(&self, sink: &mut Sink) -> Result<(), Error> {
+        let mut records = Records::new(self.start.trailer());
+        self.start.running(&mut records);
+        sink.records(&mut records).map_err(write_error)
     }
 
     /// The last file, whose name is to come, counts too.

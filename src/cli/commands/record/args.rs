@@ -102,8 +102,10 @@ fn targets_and_rate() -> Vec<Arg> {
         switch("no-inherit")
             .short('i')
             .help("leave out the children of what is recorded"),
-        not_yet("tail-synthesize", ""),
-        not_yet("overwrite", ""),
+        switch("tail-synthesize")
+            .help("tell of what runs at the end of each file instead of at its start"),
+        switch("overwrite")
+            .help("keep the last samples, as many as the rings hold: a flight recorder, for --switch-output=signal"),
         switch("no-bpf-event").help("leave out what BPF programs come and go"),
         switch("strict-freq")
             .help("stop where -F is above the system's limit, instead of lowering it"),

@@ -45,6 +45,7 @@ pub(super) fn details(matches: &ArgMatches) -> Result<Details, CliError> {
         running_time: on("running-time"),
         per_thread: on("per-thread"),
         delayed: timing::switches(matches)?.is_some(),
+        overwrite: on("overwrite"),
         no_buffering: on("no-buffering"),
         no_bpf_event: on("no-bpf-event"),
         switch_events: on("switch-events") || on("latency"),
