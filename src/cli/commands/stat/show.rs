@@ -156,5 +156,7 @@ fn busiest_first(table: &mut Table) {
 fn has_locale(context: &Context) -> bool {
     let names = ["LC_ALL", "LC_NUMERIC", "LANG"];
     let name = names.into_iter().find_map(|name| context.var(name));
-    name.is_some_and(|name| name != "C" && name != "POSIX")
+    // `C.UTF-8` has the numbers of `C`.
+    let is_plain = |name: &str| name == "C" || name == "POSIX" || name.starts_with("C.");
+    name.is_some_and(|name| !is_plain(&name.to_string_lossy()))
 }

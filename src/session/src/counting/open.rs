@@ -295,8 +295,11 @@ impl Opening<'_> {
         cause: &io::Error,
         watch: &mut dyn Watch,
     ) -> Option<EventSpec> {
+        if !is_denied(cause) || self.on_cpus {
+            return None;
+        }
         let paranoid = self.sysctl.perf_event_paranoid();
-        if !is_denied(cause) || self.on_cpus || paranoid.is_some_and(|level| level <= 1) {
+        if paranoid.is_some_and(|level| level <= 1) {
             return None;
         }
         let instead = user_only(spec)?;
