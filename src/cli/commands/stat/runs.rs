@@ -207,6 +207,9 @@ impl Watch for Watcher<'_> {
             } => self.context.warn(format_args!(
                 "{event} can't be counted together with its group, which is counted without it"
             )),
+            Happened::GroupBroken { leader } => self.context.warn(format_args!(
+                "the group of {leader} does not fit on the counters: its events are counted one by one"
+            )),
             other => self.said.tell(other),
         }
     }

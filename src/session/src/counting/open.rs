@@ -220,32 +220,52 @@ impl<K: Kernel> Opened<K> {
             let cells = event.counters.iter().map(Placed::empty);
             readings.cells.push(cells.collect());
         }
-        for (index, event) in self.events.iter().enumerate() {
-            if event.leader.is_some() || !event.supported {
-                continue;
-            }
-            let members = self.members(index);
-            for (place, placed) in event.counters.iter().enumerate() {
-                let Some(counter) = &placed.counter else {
-                    continue;
-                };
-                let values = self.kernel.read(counter, event.attr.read_format);
-                let there = members.iter().filter(|member| {
-                    let placed = self
-                        .events
-                        .get(**member)
-                        .and_then(|event| event.counters.get(place));
-                    placed.is_some_and(|placed| placed.counter.is_some())
-                });
-                for (value, member) in values.unwrap_or_default().iter().zip(there) {
-                    let cells = readings.cells.get_mut(*member);
-                    if let Some(cell) = cells.and_then(|cells| cells.get_mut(place)) {
-                        cell.counts = counts(value);
-                    }
-                }
+        // CPU by CPU: what is divided by one another is read as nearly as possible at the same moment.
+        let leaders: Vec<Vec<usize>> = self.leading().map(|leader| self.members(leader)).collect();
+        for place in 0..self.widest() {
+            for members in &leaders {
+                self.read_group(members, place, &mut readings.cells);
             }
         }
         readings
+    }
+
+    /// Reads what is counted together at a place; the first of it leads.
+    fn read_group(&self, members: &[usize], place: usize, cells: &mut [Vec<Cell>]) {
+        let at = |index: &usize| {
+            self.events
+                .get(*index)?
+                .counters
+                .get(place)?
+                .counter
+                .as_ref()
+        };
+        let leader = members.first();
+        let event = leader.and_then(|leader| self.events.get(*leader));
+        let (Some(event), Some(counter)) = (event, leader.and_then(at)) else {
+            return;
+        };
+        let values = self.kernel.read(counter, event.attr.read_format);
+        let there = members.iter().filter(|member| at(member).is_some());
+        for (value, member) in values.unwrap_or_default().iter().zip(there) {
+            let cells = cells.get_mut(*member);
+            if let Some(cell) = cells.and_then(|cells| cells.get_mut(place)) {
+                cell.counts = counts(value);
+            }
+        }
+    }
+
+    /// The events that lead others, or are alone.
+    fn leading(&self) -> impl Iterator<Item = usize> {
+        let events = self.events.iter().enumerate();
+        let leading = events.filter(|(_, event)| event.leader.is_none() && event.supported);
+        leading.map(|(index, _)| index)
+    }
+
+    /// The most places that an event has.
+    fn widest(&self) -> usize {
+        let places = self.events.iter().map(|event| event.counters.len());
+        places.max().unwrap_or_default()
     }
 
     /// The events that are read with a leader, itself first.
@@ -256,15 +276,14 @@ impl<K: Kernel> Opened<K> {
         std::iter::once(leader).chain(members).collect()
     }
 
-    /// What starts and stops by itself: leaders, and what is in no group.
+    /// What starts and stops by itself, CPU by CPU: leaders, and what is in no group.
     pub(super) fn leaders(&self) -> impl Iterator<Item = (&EventSpec, &K::Counter)> {
-        let leaders = self.events.iter().filter(|event| event.leader.is_none());
-        leaders.flat_map(|event| {
-            let counters = event
-                .counters
-                .iter()
-                .filter_map(|placed| placed.counter.as_ref());
-            counters.map(|counter| (&event.spec, counter))
+        (0..self.widest()).flat_map(move |place| {
+            let events = self.events.iter().filter(|event| event.leader.is_none());
+            events.filter_map(move |event| {
+                let counter = event.counters.get(place)?.counter.as_ref()?;
+                Some((&event.spec, counter))
+            })
         })
     }
 }
