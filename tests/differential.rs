@@ -26,6 +26,7 @@ use rperf_testkit::{Outcome, Run, Scratch, real_perf};
 pub(crate) use self::compare::difference;
 pub(crate) use self::report::compare_texts;
 pub(crate) use self::script::compare_script;
+pub(crate) use self::stat::masked;
 use self::workloads::Workloads;
 
 /// The two tools, with a build-id cache of their own.

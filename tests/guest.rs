@@ -11,7 +11,7 @@ use std::process::Command;
 
 use rperf_testkit::{Scratch, skip};
 
-use crate::differential::{compare_texts, difference};
+use crate::differential::{compare_texts, difference, masked};
 use crate::tidy::root;
 
 /// One guest, booted once with all of its cases.
@@ -55,6 +55,8 @@ impl Guest {
             .map(|name| source.join(self.machine).join(name))
             .collect();
         files.extend([source.join("run.sh"), self.rperf.clone()]);
+        let counted = source.join(self.machine).join("stat");
+        files.extend(counted.exists().then_some(counted));
         if bless() {
             files.push(source.join(self.machine).join("fixtures"));
         }
@@ -74,7 +76,12 @@ impl Guest {
             payload.as_ref(),
             out.as_ref(),
         ];
-        let ran = run(Command::new(source.join("boot.sh")).args(words));
+        let mut boot = Command::new(source.join("boot.sh"));
+        if source.join(self.machine).join("stat").exists() {
+            // Two sockets, so that sums over them differ from those over everything.
+            boot.env("CPUS", "4,sockets=2,cores=2");
+        }
+        let ran = run(boot.args(words));
         assert!(ran, "the guest failed; see the lines above");
         out
     }
@@ -161,6 +168,42 @@ fn faults(machine: &str, out: &Path, case: &str, recorder: &str) -> Vec<String> 
     faults
 }
 
+/// What is wrong with the tables of one line of `stat`.
+fn stat_faults(out: &Path, case: &str) -> Vec<String> {
+    let table = |tool: &str| text(&out.join(format!("{case}.{tool}.stat")));
+    let rperf = table("rperf");
+    let found = difference(&masked(&table("perf")), &masked(&rperf));
+    let found = found.map(|found| format!("stat {case}\n{found}"));
+    let mut faults: Vec<String> = found.into_iter().collect();
+    // The counters are made so that every instruction takes half a cycle, whatever they are summed up by.
+    let ratios = rperf.lines().filter_map(|line| {
+        let (before, _) = line.split_once("insn per cycle")?;
+        before
+            .trim_end_matches([' ', ','])
+            .rsplit([' ', ','])
+            .next()
+    });
+    let ratios: Vec<f64> = ratios.filter_map(|ratio| ratio.parse().ok()).collect();
+    // Whole CPUs go on while they are read one after another, which takes its time where they are emulated.
+    let slack = match case {
+        "intervals" => 0.4,
+        "cpus" | "cores" | "sockets" | "nodes" => 0.1,
+        _ => 0.04,
+    };
+    if ratios.is_empty() || ratios.iter().any(|ratio| (ratio - 2.0).abs() > slack) {
+        faults.push(format!(
+            "stat {case}: instructions for each cycle are {ratios:?}"
+        ));
+    }
+    let taking_turns = rperf.lines().filter(|line| line.ends_with("%)")).count();
+    if (case == "many") != (taking_turns > 0) && case != "detailed" && case != "weak" {
+        faults.push(format!(
+            "stat {case}: {taking_turns} rows took turns:\n{rperf}"
+        ));
+    }
+    faults
+}
+
 /// Runs the guest of one machine and compares what it brought back.
 fn compare(test: &str, machine: &'static str) {
     let Some(guest) = Guest::find(test, machine) else {
@@ -180,6 +223,13 @@ fn compare(test: &str, machine: &'static str) {
         let attrs = |recorder| text(&out.join(format!("{case}.{recorder}.attrs")));
         let attrs = difference(&attrs("perf"), &attrs("rperf"));
         found.extend(attrs.map(|found| format!("{case}: attrs\n{found}")));
+    }
+    let counted = root().join("tests/guest").join(machine).join("stat");
+    // Without counters both would tell of none.
+    if counted.exists() && guest.made.join("fakepmu.ko").exists() {
+        let cases = text(&counted);
+        let cases = cases.lines().filter_map(|line| line.split(' ').next());
+        found.extend(cases.flat_map(|case| stat_faults(&out, case)));
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
 }

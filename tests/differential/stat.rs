@@ -441,14 +441,17 @@ const ROOT: &[&[&str]] = &[
 ];
 
 /// What of a table doesn't depend on the run. Blanks and a number behind them count by their length.
-fn masked(text: &str) -> String {
+pub(crate) fn masked(text: &str) -> String {
     let rules = [
         // What differs on purpose: docs/compatibility.md.
         (r"(?m)^hint: .*\n", ""),
+        (r"(?m)^Warning: the group of .*\n", ""),
         (
             r#", "metric-value" : 0.000000, "metric-unit" : "(\(null\))?""#,
             "",
         ),
+        // What took turns: a moment decides about 100.00%.
+        (r" *\([0-9.]+%\)", ""),
         // A deviation is left out where there is none; its columns are tested by themselves.
         (r" *\( \+- *[0-9.]+% \)", ""),
         (r"[0-9.]+ \+- [0-9.]+", "M"),

@@ -4,6 +4,7 @@
 #   NAME.RECORDER.data, NAME.RECORDER.said and .status of the recorder, NAME.RECORDER.READER and .READER.said of
 #   script, NAME.RECORDER.report.READER of report, NAME.RECORDER.insn.READER of script with the instructions (the kernel's
 #   are in /proc/kcore), NAME.RECORDER.attrs of perf evlist -v
+# For each line of `stat` both tools count ./load: NAME.TOOL.stat.
 # Lines of `fixtures` are recorded by perf alone: NAME.data.
 PATH=/payload:$PATH
 if [ -e fakepmu.ko ]; then insmod ./fakepmu.ko || exit 1; fi
@@ -24,6 +25,15 @@ while read -r name words; do
         perf evlist -v -i "$base.data" >"$base.attrs" 2>&1
     done
 done <cases
+
+if [ -e stat ]; then
+    while read -r name words; do
+        for tool in perf rperf; do
+            # shellcheck disable=SC2086 # a list of words
+            timeout 60 $tool stat $words -- ./load >/dev/null 2>"/out/$name.$tool.stat" </dev/null
+        done
+    done <stat
+fi
 
 if [ ! -e fixtures ]; then exit 0; fi
 mkdir /out/fixtures
