@@ -54,7 +54,7 @@ target=${CARGO_TARGET_DIR:-target}
 say "fuzzing"
 # The fuzzer comes from the registry.
 if sh tests/fuzz.sh 0; then
-    sh tests/fuzz.sh 60
+    sh tests/fuzz.sh 40
 else
     missing "the fuzz targets cannot be built: sh tests/fuzz.sh 0"
 fi

@@ -107,13 +107,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         jobs: settings.jobs,
         hints: is_read(context, &settings) && flag(matches, "hints") != Some(false),
     };
-    let Counts {
-        histograms,
-        branches,
-        stacks,
-        hints,
-    } = count(context, &replay, &question)?;
-    if histograms.iter().all(is_empty) {
+    let counts = count(context, &replay, &question)?;
+    if counts.histograms.iter().all(is_empty) {
         conclude(&input.path, &diagnostics, context)?;
         return Err(none_left(&input));
     }
@@ -125,19 +120,30 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         write_banner(&mut context.stdout())?;
     }
     let lost = diagnostics.lost_samples;
-    print(context, &question, &histograms, lost, &settings)?;
+    print(context, &question, &counts.histograms, lost, &settings)?;
+    let threads = thread_layout.map(|layout| (threads::counts(&replay, &data), layout));
+    print_rest(context, &counts, threads)?;
+    warn_of_cut(context, &counts.stacks, data.events());
+    conclude(&input.path, &replay.diagnostics(), context)?;
+    Ok(exit_of(&data))
+}
+
+/// What stands behind the tables.
+fn print_rest(
+    context: &Context,
+    counts: &Counts,
+    threads: Option<(ThreadCounts, ThreadLayout)>,
+) -> Result<(), CliError> {
     let out = &mut context.stdout();
-    write_branch_counts(out, &branches)?;
-    if let Some(layout) = thread_layout {
-        write_threads(out, &threads::counts(&replay, &data), layout)?;
+    write_branch_counts(out, &counts.branches)?;
+    if let Some((threads, layout)) = threads {
+        write_threads(out, &threads, layout)?;
     }
-    for hint in hints {
+    for hint in &counts.hints {
         writeln!(out, "# hint: {hint}")?;
     }
     out.flush()?;
-    warn_of_cut(context, &stacks, data.events());
-    conclude(&input.path, &replay.diagnostics(), context)?;
-    Ok(exit_of(&data))
+    Ok(())
 }
 
 /// Prints what is asked of the records rather than of the samples; whether anything was.

@@ -71,6 +71,21 @@ pub(super) struct Settings {
     pub(super) symbols: Symbols,
 }
 
+/// What a report is of, as settings and a recording have it together.
+struct Shape {
+    counted: Counted,
+    /// The recording has none.
+    lacks_callchains: bool,
+    /// There are some to show.
+    chains: bool,
+    /// They begin with branches.
+    history: bool,
+    /// Rows count what they called, too.
+    children: bool,
+    /// From where chains are shown unless that is said.
+    order: Direction,
+}
+
 /// The refusal of what needs callchains.
 fn no_callchains(asked: &str) -> CliError {
     CliError::message(255, format!("{asked}, but the samples have no callchains"))
@@ -138,9 +153,68 @@ impl Settings {
         tracepoints: &mut Tracepoints<'_>,
         parallelism: Option<Parallelism>,
     ) -> Result<Plan, CliError> {
-        let shows_latency = parallelism
-            .as_ref()
-            .is_some_and(|threads| threads.most() > 1);
+        let shape = self.shape(recording)?;
+        let usual = match self.graph.history {
+            true => HISTORY_KEYS,
+            false => usual_keys(shape.counted, recording, self.raw_trace),
+        };
+        let threads = parallelism.as_ref().map(Parallelism::most);
+        let shows_latency = threads.is_some_and(|most| most > 1);
+        let Resolved {
+            columns,
+            order_by,
+            values,
+        } = self.columns.resolve(
+            usual,
+            &self.shares(shape.children, shows_latency),
+            &mut |option, word| tracepoints.find(option, word),
+        )?;
+        columns::check(columns.iter().chain(&order_by), shape.counted)?;
+        let asked = columns.iter().chain(&order_by).any(is_of_latency);
+        if parallelism.is_none() && (asked || self.latency_first) {
+            return Err(no_latency());
+        }
+        let layout = Layout {
+            own_is_self: shape.children && !self.columns.is_exact(),
+            ..self.layout.clone()
+        };
+        let parts = recording
+            .events
+            .iter()
+            .map(|event| has_weight_parts(event.attr.sample_type));
+        let parent = self.parent(&order_by, shape.lacks_callchains)?;
+        let options = Options {
+            counted: shape.counted,
+            columns,
+            order_by,
+            children: shape.children,
+            order: self.graph.order.unwrap_or(shape.order),
+            graph: self.graph(&shape),
+            max_stack: self.max_stack,
+            branch_chains: self.graph.branches,
+            hide_unresolved: self.hide_unresolved,
+            parallelism: parallelism.map(Arc::new),
+            parent,
+            exclude_other: self.exclude_other,
+            ignore_callees: self.ignore_callees.clone(),
+            symbol_filter: self.symbol_filter.clone(),
+            relative: self.relative,
+            time_quantum: self.time_quantum,
+            nanoseconds: self.nanoseconds,
+            full_paths: self.full_paths,
+            sort_event: self.sort_event,
+            weight_parts: parts.collect(),
+        };
+        Ok(Plan {
+            costs_by: self.mode.costs_by(shape.counted).map(str::to_owned),
+            options,
+            layout,
+            values,
+        })
+    }
+
+    /// What is counted, and which callchains there are for it.
+    fn shape(&self, recording: Described<'_>) -> Result<Shape, CliError> {
         let events = recording.events;
         let has_callchain = |event: &EventDesc| {
             let sample_type = event.attr.sample_type;
@@ -162,73 +236,28 @@ impl Settings {
         let callchains = has_callchains && counted != Counted::Branches;
         // perf decides on this before the events of a pipe have come, and leaves callers out then.
         let wants_children = self.children.unwrap_or(!recording.is_pipe) && callchains;
-        let children = wants_children && !self.layout.hierarchy;
         let by_default = recording.is_pipe || history;
         let caller_first = wants_children || (by_default && self.children.is_none());
-        let order = if caller_first {
-            Direction::Caller
-        } else {
-            Direction::Callee
-        };
-        let usual = match self.graph.history {
-            true => HISTORY_KEYS,
-            false => usual_keys(counted, recording, self.raw_trace),
-        };
-        let Resolved {
-            columns,
-            order_by,
-            values,
-        } = self.columns.resolve(
-            usual,
-            &self.shares(children, shows_latency),
-            &mut |option, word| tracepoints.find(option, word),
-        )?;
-        columns::check(columns.iter().chain(&order_by), counted)?;
-        let asked = columns.iter().chain(&order_by).any(is_of_latency);
-        if parallelism.is_none() && (asked || self.latency_first) {
-            return Err(no_latency());
-        }
-        let layout = Layout {
-            own_is_self: children && !self.columns.is_exact(),
-            ..self.layout.clone()
-        };
-        let parts = events
-            .iter()
-            .map(|event| has_weight_parts(event.attr.sample_type));
-        let parent = self.parent(&order_by, lacks_callchains)?;
-        let options = Options {
+        Ok(Shape {
             counted,
-            columns,
-            order_by,
-            children,
-            order: self.graph.order.unwrap_or(order),
-            graph: (self.graph.shown && (callchains || history)).then_some(GraphOptions {
-                form: self.graph.form,
-                min_percent: self.graph.min_percent,
-                by_address: self.graph.by_address,
-                by_line: self.graph.by_line,
-                tells_branches: history,
-            }),
-            max_stack: self.max_stack,
-            branch_chains: self.graph.branches,
-            hide_unresolved: self.hide_unresolved,
-            parallelism: parallelism.map(Arc::new),
-            parent,
-            exclude_other: self.exclude_other,
-            ignore_callees: self.ignore_callees.clone(),
-            symbol_filter: self.symbol_filter.clone(),
-            relative: self.relative,
-            time_quantum: self.time_quantum,
-            nanoseconds: self.nanoseconds,
-            full_paths: self.full_paths,
-            sort_event: self.sort_event,
-            weight_parts: parts.collect(),
-        };
-        Ok(Plan {
-            costs_by: self.mode.costs_by(counted).map(str::to_owned),
-            options,
-            layout,
-            values,
+            lacks_callchains,
+            chains: callchains || history,
+            history,
+            children: wants_children && !self.layout.hierarchy,
+            order: match caller_first {
+                true => Direction::Caller,
+                false => Direction::Callee,
+            },
+        })
+    }
+
+    fn graph(&self, shape: &Shape) -> Option<GraphOptions> {
+        (self.graph.shown && shape.chains).then_some(GraphOptions {
+            form: self.graph.form,
+            min_percent: self.graph.min_percent,
+            by_address: self.graph.by_address,
+            by_line: self.graph.by_line,
+            tells_branches: shape.history,
         })
     }
 
