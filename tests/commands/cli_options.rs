@@ -86,7 +86,7 @@ fn values_missing_or_too_many() {
 #[test]
 fn what_perf_has_and_this_has_not_is_refused_by_name_in_one_line() {
     for words in [
-        &["record", "--overwrite", "-a"] as &[&str],
+        &["record", "--control", "fd:3", "true"] as &[&str],
         &["record", "--kcore", "true"],
         &["record", "--threads", "true"],
         &["report", "--itrace"],

@@ -22,8 +22,8 @@ use rperf_replay::{Replay, What};
 use rperf_resolve::StackSummary;
 use rperf_view::dump::Dump;
 use rperf_view::report::{
-    Event, EventStats, Stats, write_banner, write_branch_counts, write_event, write_lost,
-    write_stats, write_tasks, write_threads, write_tip, write_values,
+    Event, EventStats, Stats, ThreadCounts, ThreadLayout, write_banner, write_branch_counts,
+    write_event, write_lost, write_stats, write_tasks, write_threads, write_tip, write_values,
 };
 use rperf_wire::{Record, RecordKind};
 

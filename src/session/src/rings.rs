@@ -57,6 +57,10 @@ pub(crate) fn default_pages(sysctl: &Sysctl) -> usize {
     pages.checked_ilog2().map_or(1, |power| 1 << power)
 }
 
+/// Data pages that a ring has at least for what is mapped and started, where samples have rings of their own: it comes in
+/// bursts, however small the others are.
+const SIDE_BAND_PAGES: usize = 32;
+
 /// Maps the rings and directs every event to the ring of its CPU. Where locked memory is short, all
 /// rings are halved until they fit.
 pub(crate) fn map_rings(
@@ -67,9 +71,13 @@ pub(crate) fn map_rings(
     let forward = owners(events.iter().filter(|event| !event.is_in_flight_ring()));
     let backward = owners(events.iter().filter(|event| event.is_in_flight_ring()));
     let mut pages = asked;
+    let mut side_band = match backward.is_empty() {
+        true => pages,
+        false => pages.max(SIDE_BAND_PAGES),
+    };
     let rings = loop {
         let ring = |placed: &&Placed| {
-            let map = RingMap::new(&placed.counter, pages)?;
+            let map = RingMap::new(&placed.counter, side_band)?;
             let cpu = placed.cpu;
             Ok(Ring { map, cpu })
         };
@@ -77,7 +85,10 @@ pub(crate) fn map_rings(
         let mapped = map_all(&forward, pages, ring);
         match mapped.and_then(|rings| Ok((rings, map_all(&backward, pages, flight)?))) {
             Ok(rings) => break rings,
-            Err(Error::Map { cause, .. }) if pages > 1 && is_short_of_memory(&cause) => pages /= 2,
+            Err(Error::Map { cause, .. }) if side_band > 1 && is_short_of_memory(&cause) => {
+                pages = if side_band > pages { pages } else { pages / 2 };
+                side_band = pages;
+            }
             Err(error) => return Err(error),
         }
     };

@@ -73,6 +73,8 @@ impl Turns<'_> {
         );
         rings.dump(sink)?;
         self.end(sink)?;
+        // At once: who ends while the full file is closed is in samples of the next.
+        let mut records = self.running();
         let full = std::mem::replace(sink, next);
         self.earlier.add(&finish_file(&self.closing, full)?);
         self.before += bytes;
@@ -80,7 +82,7 @@ impl Turns<'_> {
         self.forget_oldest();
         replacement.commit()?;
         if !self.closing.request.tail_synthesize {
-            self.synthesize(sink)?;
+            sink.records(&mut records).map_err(write_error)?;
         }
         self.began = Instant::now();
         Ok(())
@@ -89,15 +91,16 @@ impl Turns<'_> {
     /// Tells at the end of a file what ran, if that is not told at its start.
     pub(crate) fn end(&self, sink: &mut Sink) -> Result<(), Error> {
         match self.closing.request.tail_synthesize {
-            true => self.synthesize(sink),
+            true => sink.records(&mut self.running()).map_err(write_error),
             false => Ok(()),
         }
     }
 
-    fn synthesize(&self, sink: &mut Sink) -> Result<(), Error> {
+    /// What runs now.
+    fn running(&self) -> Records {
         let mut records = Records::new(self.start.trailer());
         self.start.running(&mut records);
-        sink.records(&mut records).map_err(write_error)
+        records
     }
 
     /// The last file, whose name is to come, counts too.
