@@ -10,6 +10,8 @@ use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rperf_sys::widen_pipe;
+
 /// Bytes gathered before a write to stdout.
 const BUFFER: usize = 64 << 10;
 
@@ -30,6 +32,7 @@ impl Output {
     pub(crate) fn new() -> Self {
         let stdout = io::stdout();
         let terminal = stdout.is_terminal();
+        widen_pipe(&stdout);
         // A duplicate of the descriptor skips the line buffer of `io::Stdout`, which would flush at every newline.
         let sink: Box<dyn Write + Send> = match stdout.as_fd().try_clone_to_owned() {
             Ok(fd) => Box::new(File::from(fd)),
