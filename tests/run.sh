@@ -45,11 +45,21 @@ cargo fmt --all --check
 say "lints"
 cargo clippy --workspace --all-targets --quiet -- -D warnings
 
+target=${CARGO_TARGET_DIR:-target}
+
+say "a program that folds stacks"
+# The text of script must suit it; it comes from the registry, and is never a part of rperf (CDDL).
+mkdir -p "$target/tools"
+tools=$(cd "$target/tools" && pwd)
+[ -x "$tools/bin/inferno-collapse-perf" ] ||
+    cargo install --quiet --locked --root "$tools" --no-default-features --features cli \
+        --bin inferno-collapse-perf inferno@0.12.8 || missing "inferno-collapse-perf cannot be installed"
+PATH=$tools/bin:$PATH
+export PATH
+
 say "tests"
 # Guests need the static builds; their tests run at the end.
 cargo test --workspace --quiet -- --skip guest::
-
-target=${CARGO_TARGET_DIR:-target}
 
 say "fuzzing"
 # The fuzzer comes from the registry.

@@ -153,20 +153,31 @@ fn the_kernels_code_is_in_a_copy_of_its_memory() {
     }
 }
 
-/// A change of the instruction that most samples are at, before the second half of the samples; what is found in the
+/// A change of an instruction that many samples are at, before the later half of the samples; what is found in the
 /// kernel's memory is of before, or else of afterwards.
 fn poked(recording: &[u8], is_of_before: bool) -> Vec<u8> {
     let data = PerfData::parse(recording).expect("a recording");
     let samples = samples(&data);
-    let addresses = || samples.iter().filter_map(|(_, sample)| sample.ip);
-    let count = |ip: &u64| addresses().filter(|other| other == ip).count();
-    let addr = addresses().max_by_key(count).expect("a sample");
+    // Those of each processor stand together in the file.
+    let mut by_time: Vec<usize> = (0..samples.len()).collect();
+    by_time.sort_by_key(|index| samples[*index].1.time);
+    let middle = samples.len() / 2;
+    let halves = by_time.split_at(middle);
+    let in_both = |ip: &u64| {
+        let count = |half: &[usize]| {
+            let is_there = |index: &&usize| samples[**index].1.ip == Some(*ip);
+            half.iter().filter(is_there).count()
+        };
+        count(halves.0).min(count(halves.1))
+    };
+    let addresses = samples.iter().filter_map(|(_, sample)| sample.ip);
+    let addr = addresses.max_by_key(in_both).expect("a sample");
     let (found, other) = (&code(addr, addr + 1)[..], &[0xf5][..]);
     let (old, new) = match is_of_before {
         true => (found, other),
         false => (other, found),
     };
-    with_text_poke(recording, samples.len() / 2, TextPoke { addr, old, new })
+    with_text_poke(recording, by_time[middle], TextPoke { addr, old, new })
 }
 
 #[test]

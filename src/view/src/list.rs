@@ -1,6 +1,5 @@
 //! The events and metrics of `list`, as text and as JSON.
 
-use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use rperf_events::list::{Kind, Row};
@@ -219,32 +218,10 @@ fn scale(scale: Option<&Scale>) -> Option<String> {
 fn object<const N: usize>(pairs: [(&str, Option<String>); N]) -> String {
     let pairs = pairs.into_iter().filter_map(|(key, value)| {
         let value = value?;
-        Some(format!("\t\"{key}\": {}", quoted(&value)))
+        Some(format!("\t\"{key}\": {}", serde_json::Value::from(&*value)))
     });
     let pairs: Vec<String> = pairs.collect();
     format!("{{\n{}\n}}", pairs.join(",\n"))
-}
-
-/// A string of JSON (RFC 8259, section 7).
-fn quoted(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for letter in text.chars() {
-        match letter {
-            '"' | '\\' => {
-                quoted.push('\\');
-                quoted.push(letter);
-            }
-            '\n' => quoted.push_str("\\n"),
-            control if control < ' ' => {
-                // A String takes every write.
-                let _ = write!(quoted, "\\u{:04x}", u32::from(control));
-            }
-            other => quoted.push(other),
-        }
-    }
-    quoted.push('"');
-    quoted
 }
 
 #[cfg(test)]
@@ -259,11 +236,5 @@ mod tests {
         assert_eq!(wrapped(&text), lines);
         let long = "b".repeat(100);
         assert_eq!(wrapped(&long), long);
-    }
-
-    #[test]
-    fn strings_of_json() {
-        let text = "a\t\"b\\c\"\nd\u{e9}";
-        assert_eq!(quoted(text), "\"a\\u0009\\\"b\\\\c\\\"\\nd\u{e9}\"");
     }
 }

@@ -89,32 +89,6 @@ impl Object {
     }
 
     fn text(&mut self, key: &str, value: &str) {
-        self.plain(key, quoted(value));
-    }
-}
-
-/// A string as JSON has it (RFC 8259, section 7).
-fn quoted(text: &str) -> String {
-    let mut quoted = String::from('"');
-    for character in text.chars() {
-        match character {
-            '"' | '\\' => quoted.extend(['\\', character]),
-            control if control < ' ' => {
-                let _ = write!(quoted, "\\u{:04x}", u32::from(control));
-            }
-            other => quoted.push(other),
-        }
-    }
-    quoted.push('"');
-    quoted
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quoted;
-
-    #[test]
-    fn strings_stay_strings() {
-        assert_eq!(quoted("a\"b\\c\u{1}é"), "\"a\\\"b\\\\c\\u0001é\"");
+        self.plain(key, serde_json::Value::from(value).to_string());
     }
 }
