@@ -68,6 +68,7 @@ pub(super) fn shown(
     matches: &ArgMatches,
     context: &Context,
     target: &Target,
+    pmus: &MachinePmus,
 ) -> Result<(Vec<Shown>, Metrics), CliError> {
     if flag(matches, "null") == Some(true) {
         return Ok(Default::default());
@@ -76,11 +77,8 @@ pub(super) fn shown(
         .into_iter()
         .any(|id| matches.contains_id(id));
     let (mut shown, metrics) = match asked {
-        true => asked_for(matches, context)?,
-        false => (
-            default_events(matches, context, target)?,
-            Metrics::default(),
-        ),
+        true => asked_for(matches, context, pmus)?,
+        false => (default_events(matches, target, pmus)?, Metrics::default()),
     };
     if flag(matches, "group") == Some(true) {
         let specs = shown.iter().map(|shown| shown.event.spec.clone()).collect();
@@ -109,14 +107,17 @@ fn side(matches: &ArgMatches) -> Result<Option<Side>, CliError> {
     }
 }
 
-fn asked_for(matches: &ArgMatches, context: &Context) -> Result<(Vec<Shown>, Metrics), CliError> {
-    let pmus = MachinePmus::find(context);
+fn asked_for(
+    matches: &ArgMatches,
+    context: &Context,
+    pmus: &MachinePmus,
+) -> Result<(Vec<Shown>, Metrics), CliError> {
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
-    let mut specs = events::events(matches, context, &pmus, &machine)?.unwrap_or_default();
+    let mut specs = events::events(matches, context, pmus, &machine)?.unwrap_or_default();
     let mut metrics = Metrics::default();
     if matches.contains_id("metrics") {
         let catalogue = pmus.catalogue(&machine);
-        metrics = Metrics::plan(matches, &pmus, &catalogue, &mut specs)?;
+        metrics = Metrics::plan(matches, pmus, &catalogue, &mut specs)?;
     }
     let merge = flag(matches, "no-merge") != Some(true);
     let mut shown: Vec<Shown> = Vec::with_capacity(specs.len());
@@ -146,15 +147,14 @@ fn cpus_of(pmu: &str, sysfs: &Sysfs) -> Option<CpuList> {
 
 fn default_events(
     matches: &ArgMatches,
-    context: &Context,
     target: &Target,
+    pmus: &MachinePmus,
 ) -> Result<Vec<Shown>, CliError> {
     let clock = match target {
         Target::Cpus(_) => "cpu-clock",
         _ => "task-clock",
     };
     let mut names = format!("{clock},{SOFTWARE},cycles");
-    let pmus = MachinePmus::find(context);
     for stalled in STALLED {
         if pmus.sysfs.pmu_file("cpu", "events", stalled).is_some() {
             names.push(',');

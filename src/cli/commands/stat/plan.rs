@@ -45,9 +45,9 @@ impl Plan {
             Target::Cpus(None) if by_thread => Target::Everyone,
             target => target,
         };
-        let sysfs = MachinePmus::find(context).sysfs;
-        let grouping = grouping::grouping(matches, &target, &sysfs)?;
-        let (shown, metrics) = events::shown(matches, context, &target)?;
+        let pmus = MachinePmus::find(context);
+        let grouping = grouping::grouping(matches, &target, &pmus.sysfs)?;
+        let (shown, metrics) = events::shown(matches, context, &target, &pmus)?;
         let found = workload::find(matches, context);
         let workload = found.map_err(|(word, cause)| workload_failed(&word, &cause))?;
         let threads = match grouping.by {
@@ -69,7 +69,7 @@ impl Plan {
                 interval: course::interval(matches)?,
                 timeout: course::timeout(matches, context)?,
                 proc: PROC.into(),
-                sysfs: sysfs.root().to_owned(),
+                sysfs: pmus.sysfs.root().to_owned(),
             },
             shown,
             metrics,
