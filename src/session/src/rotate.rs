@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
-use rperf_sys::local_digits;
+use rperf_sys::unused_name;
 
 use crate::drain::{Rings, Sink, write_error};
 use crate::finish::{Closing, finish_file};
@@ -123,29 +123,15 @@ pub(crate) fn stamp(path: &Path, watch: &mut dyn Watch) -> Result<PathBuf, Error
     if !fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
         return Ok(path.to_owned());
     }
-    let mut now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    let mut stamped = with_time(path, now);
-    // Files may follow one another faster than their names can tell.
-    while stamped.exists() {
-        now += HUNDREDTH;
-        stamped = with_time(path, now);
-    }
+    let stamped = unused_name(|time| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".{time}"));
+        name.into()
+    });
     fs::rename(path, &stamped).map_err(|cause| Error::Output {
         path: stamped.clone(),
         cause,
     })?;
     watch.tell(Happened::Dumped { path: &stamped });
     Ok(stamped)
-}
-
-const HUNDREDTH: Duration = Duration::from_millis(10);
-
-fn with_time(path: &Path, now: Duration) -> PathBuf {
-    let seconds = i64::try_from(now.as_secs()).unwrap_or_default();
-    let hundredths = now.subsec_millis() / 10;
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}{hundredths:02}", local_digits(seconds)));
-    name.into()
 }

@@ -52,7 +52,7 @@ pub use signals::{Ready, Signals, die_by, poll, signal_text};
 pub use sysctl::Sysctl;
 pub use sysfs::{CacheLevel, CpuGroups, CpuPlace, CpuState, Node, Sysfs};
 pub use task_end::TaskEnd;
-pub use time_zone::{local_digits, utc_offset};
+pub use time_zone::{unused_name, utc_offset};
 pub use tracefs::Tracefs;
 pub use vdso32::vdso32_image;
 pub use whole_file::{make_whole, write_whole};

@@ -11,11 +11,9 @@ use std::io::{self, Write as _};
 use std::ops::Range;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rperf_symbol::{KernelMemory, build_id_of_notes, kallsyms, native_endian};
-use rperf_sys::{local_digits, make_whole, page_size};
+use rperf_sys::{make_whole, page_size, unused_name};
 
 use super::cause;
 use crate::cli::files::DiskFiles;
@@ -25,8 +23,6 @@ const FILE_HEADER: u16 = 64;
 const PROGRAM_HEADER: u16 = 56;
 /// Bytes that are copied at a time.
 const CHUNK: usize = 1 << 20;
-/// What two names differ by at least.
-const MOMENT: Duration = Duration::from_millis(10);
 
 /// What became of a memory that was to be kept.
 pub(super) enum Kept {
@@ -56,7 +52,7 @@ pub(super) fn keep(root: &Path, memory: &Path, again: bool) -> Result<Kept, Stri
     if !again && let Some(known) = kernel.known(&copies) {
         return Ok(Kept::Before(known));
     }
-    let folder = free(&copies);
+    let folder = unused_name(|time| copies.join(time));
     fs::create_dir_all(&copies).map_err(|error| cause(&error))?;
     let ranges = kernel.ranges()?;
     let made = make_whole(&folder, |temporary| {
@@ -69,25 +65,6 @@ pub(super) fn keep(root: &Path, memory: &Path, again: bool) -> Result<Kept, Stri
     });
     made.map_err(|error| cause(&error))?;
     Ok(Kept::New(folder))
-}
-
-/// A folder of `copies` called after this moment, or after the next one of which there is no copy.
-fn free(copies: &Path) -> PathBuf {
-    loop {
-        let folder = copies.join(moment());
-        if !folder.exists() {
-            return folder;
-        }
-        thread::sleep(MOMENT);
-    }
-}
-
-/// Local time as perf writes it, to the hundredth of a second.
-fn moment() -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now = now.unwrap_or_default();
-    let seconds = i64::try_from(now.as_secs()).unwrap_or_default();
-    format!("{}{:02}", local_digits(seconds), now.subsec_millis() / 10)
 }
 
 impl Kernel {
