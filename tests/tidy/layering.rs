@@ -24,7 +24,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "lines",
         &[
-            "events", "insn", "perfdata", "replay", "resolve", "symbol", "wire",
+            "count", "events", "insn", "perfdata", "replay", "resolve", "symbol", "wire",
         ],
     ),
     ("perfdata", &["wire"]),

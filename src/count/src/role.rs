@@ -35,11 +35,11 @@ pub enum Role {
 }
 
 /// Caches by their number: first-level data and instructions, last level, both TLBs.
-pub(crate) const L1D: u8 = 0;
-pub(crate) const L1I: u8 = 1;
-pub(crate) const LL: u8 = 2;
-pub(crate) const DTLB: u8 = 3;
-pub(crate) const ITLB: u8 = 4;
+const L1D: u8 = 0;
+const L1I: u8 = 1;
+const LL: u8 = 2;
+const DTLB: u8 = 3;
+const ITLB: u8 = 4;
 
 impl Role {
     /// The role of the event that an attr opens.
@@ -61,6 +61,27 @@ impl Role {
             (EventType::HW_CACHE, _) => Self::of_cache(config),
             _ => Self::Other,
         }
+    }
+
+    /// What misses are a part of, and in which words.
+    #[must_use]
+    pub fn missed(self) -> Option<(Self, &'static str)> {
+        Some(match self {
+            Self::BranchMisses => (Self::Branches, "of all branches"),
+            Self::CacheMisses => (Self::CacheReferences, "of all cache refs"),
+            Self::LoadMisses(cache) => {
+                let words = match cache {
+                    L1D => "of all L1-dcache accesses",
+                    L1I => "of all L1-icache accesses",
+                    LL => "of all LL-cache accesses",
+                    DTLB => "of all dTLB cache accesses",
+                    ITLB => "of all iTLB cache accesses",
+                    _ => return None,
+                };
+                (Self::Loads(cache), words)
+            }
+            _ => return None,
+        })
     }
 
     /// The cache is in the first byte, the operation (0 is a load) in the second, the outcome in the third.

@@ -1,6 +1,5 @@
 //! Metrics that perf shows beside counts, those of events that every kernel knows.
 
-use crate::role::{DTLB, ITLB, L1D, L1I, LL};
 use crate::{Event, Form, Metric, Role};
 
 /// The counts of one unit that metrics are made of.
@@ -17,6 +16,10 @@ impl Counted<'_> {
     /// The metrics of an event that was counted `value` times in this unit, before and after it was put into its own unit.
     pub(crate) fn metrics(&self, event: &Event, raw: f64, value: f64) -> Vec<Metric> {
         let percent_of = |base: Role, unit: &'static str| self.percent(event, raw, base, unit);
+        let missed = || {
+            let (base, unit) = event.role.missed()?;
+            percent_of(base, unit)
+        };
         let found = match event.role {
             Role::Clock => self.utilized(raw),
             Role::Cycles => {
@@ -24,18 +27,13 @@ impl Counted<'_> {
                 clock.map(|clock| Metric::new(raw / clock, Form::Rate, "GHz"))
             }
             Role::Instructions => return self.of_instructions(event, raw),
-            Role::BranchMisses => percent_of(Role::Branches, "of all branches"),
-            Role::CacheMisses => {
-                percent_of(Role::CacheReferences, "of all cache refs").map(|metric| Metric {
-                    form: Form::FinePercent,
-                    ..metric
-                })
-            }
+            Role::CacheMisses => missed().map(|metric| Metric {
+                form: Form::FinePercent,
+                ..metric
+            }),
+            Role::BranchMisses | Role::LoadMisses(_) => missed(),
             Role::StalledFrontend => percent_of(Role::Cycles, "frontend cycles idle"),
             Role::StalledBackend => percent_of(Role::Cycles, "backend cycles idle"),
-            Role::LoadMisses(cache) => {
-                cache_name(cache).and_then(|unit| percent_of(Role::Loads(cache), unit))
-            }
             Role::Time => None,
             Role::CacheReferences | Role::Branches | Role::Loads(_) | Role::Other => {
                 let clock = self.clock();
@@ -86,15 +84,4 @@ impl Counted<'_> {
             .find(|(index, _)| self.events.get(*index).is_some_and(&fits));
         fitting.map(|(_, raw)| *raw).filter(|raw| *raw > 0.0)
     }
-}
-
-fn cache_name(cache: u8) -> Option<&'static str> {
-    Some(match cache {
-        L1D => "of all L1-dcache accesses",
-        L1I => "of all L1-icache accesses",
-        LL => "of all LL-cache accesses",
-        DTLB => "of all dTLB cache accesses",
-        ITLB => "of all iTLB cache accesses",
-        _ => return None,
-    })
 }

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
+use rperf_count::Role;
 use rperf_perfdata::Described;
-use rperf_wire::{Attr, AttrFlags, EventType};
+use rperf_wire::{Attr, AttrFlags};
 
 /// The counters of a recording's groups, sample by sample. Samples must come in order.
 #[derive(Debug, Clone, Default)]
@@ -41,7 +42,7 @@ pub enum Form {
 /// One event of the recording.
 #[derive(Debug, Clone)]
 struct Event {
-    kind: Kind,
+    kind: Role,
     /// What it does not count; only equal ones are compared.
     excluded: u64,
     leader: usize,
@@ -53,75 +54,21 @@ struct Event {
     value: f64,
 }
 
-/// What other counts are compared with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Nanoseconds,
-    Cycles,
-    Instructions,
-    CacheReferences,
-    CacheMisses,
-    Branches,
-    BranchMisses,
-    StalledFrontend,
-    StalledBackend,
-    /// Accesses of a cache, by its number in `PERF_COUNT_HW_CACHE_*`.
-    Cache(u64),
-    /// Read misses of a cache.
-    CacheReadMisses(u64),
-    Other,
-}
-
 /// Counts of one kind on one CPU since the group began.
 #[derive(Debug, Clone)]
 struct Count {
-    kind: Kind,
+    kind: Role,
     cpu: u32,
     excluded: u64,
     mean: f64,
     number: f64,
 }
 
-/// `PERF_COUNT_HW_CACHE_OP_READ` with `PERF_COUNT_HW_CACHE_RESULT_MISS`.
-const READ_MISS: u64 = 1 << 16;
-
-impl Kind {
-    fn of(attr: &Attr) -> Self {
-        match (attr.kind, attr.config) {
-            (EventType::SOFTWARE, 0 | 1) => Self::Nanoseconds,
-            (EventType::HARDWARE, 0) => Self::Cycles,
-            (EventType::HARDWARE, 1) => Self::Instructions,
-            (EventType::HARDWARE, 2) => Self::CacheReferences,
-            (EventType::HARDWARE, 3) => Self::CacheMisses,
-            (EventType::HARDWARE, 4) => Self::Branches,
-            (EventType::HARDWARE, 5) => Self::BranchMisses,
-            (EventType::HARDWARE, 7) => Self::StalledFrontend,
-            (EventType::HARDWARE, 8) => Self::StalledBackend,
-            (EventType::HW_CACHE, cache @ 0..=4) => Self::Cache(cache),
-            (EventType::HW_CACHE, config @ READ_MISS..=0x1_0004) => {
-                Self::CacheReadMisses(config - READ_MISS)
-            }
-            _ => Self::Other,
-        }
-    }
-
-    /// What misses are a part of, and in which words.
-    fn missed(self) -> Option<(Self, &'static str)> {
-        Some(match self {
-            Self::BranchMisses => (Self::Branches, "of all branches"),
-            Self::CacheMisses => (Self::CacheReferences, "of all cache refs"),
-            Self::CacheReadMisses(cache) => {
-                let unit = match cache {
-                    0 => "of all L1-dcache accesses",
-                    1 => "of all L1-icache accesses",
-                    2 => "of all LL-cache accesses",
-                    3 => "of all dTLB cache accesses",
-                    _ => "of all iTLB cache accesses",
-                };
-                (Self::Cache(cache), unit)
-            }
-            _ => return None,
-        })
+/// What metrics know an event as; nothing in particular where it is of one of several kinds of cores.
+fn role(attr: &Attr) -> Role {
+    match attr.config >> 32 {
+        0 => Role::of(attr),
+        _ => Role::Other,
     }
 }
 
@@ -135,7 +82,7 @@ impl Metrics {
             | AttrFlags::EXCLUDE_HOST
             | AttrFlags::EXCLUDE_IDLE;
         let event = |(index, attr): (usize, &Attr)| Event {
-            kind: Kind::of(attr),
+            kind: role(attr),
             excluded: (attr.flags & excluded).0,
             leader: index,
             group: 0..0,
@@ -229,23 +176,23 @@ impl Metrics {
             });
         };
         let part = |of: f64, scale: f64| if of == 0.0 { 0.0 } else { value / of * scale };
-        let cycles = mean(Kind::Cycles).filter(|cycles| *cycles != 0.0);
+        let cycles = mean(Role::Cycles).filter(|cycles| *cycles != 0.0);
         if let Some((all, unit)) = event.kind.missed() {
             let Some(all) = mean(all) else {
                 return;
             };
             match event.kind {
-                Kind::CacheMisses => show(part(all, 100.0), Form::FinePercent, unit, false),
+                Role::CacheMisses => show(part(all, 100.0), Form::FinePercent, unit, false),
                 _ => show(part(all, 100.0), Form::Percent, unit, false),
             }
             return;
         }
         match event.kind {
-            Kind::Instructions => {
+            Role::Instructions => {
                 if let Some(cycles) = cycles {
                     show(value / cycles, Form::Ratio, "insn per cycle", false);
                 }
-                let stalled = [Kind::StalledFrontend, Kind::StalledBackend];
+                let stalled = [Role::StalledFrontend, Role::StalledBackend];
                 let stalled = stalled.map(|kind| mean(kind).unwrap_or_default());
                 let stalled = stalled[0].max(stalled[1]);
                 if stalled != 0.0 && value != 0.0 {
@@ -257,25 +204,25 @@ impl Metrics {
                     );
                 }
             }
-            Kind::StalledFrontend => {
+            Role::StalledFrontend => {
                 let ratio = part(cycles.unwrap_or_default(), 100.0);
                 if ratio != 0.0 {
                     show(ratio, Form::Percent, "frontend cycles idle", false);
                 }
             }
-            Kind::StalledBackend => {
+            Role::StalledBackend => {
                 let ratio = part(cycles.unwrap_or_default(), 100.0);
                 show(ratio, Form::Percent, "backend cycles idle", false);
             }
             // Of clocks perf shows how many CPUs were in use, which takes the time that passed, and a recording has none.
-            Kind::Nanoseconds => {}
-            Kind::Cycles => {
-                if let Some(time) = mean(Kind::Nanoseconds).filter(|time| *time != 0.0) {
+            Role::Clock => {}
+            Role::Cycles => {
+                if let Some(time) = mean(Role::Clock).filter(|time| *time != 0.0) {
                     show(value / time, Form::Rate, "GHz", false);
                 }
             }
             _ => {
-                if let Some(time) = mean(Kind::Nanoseconds) {
+                if let Some(time) = mean(Role::Clock) {
                     let (rate, prefix) = scaled(part(time, 1e9));
                     show(rate, Form::Rate, &format!("{prefix}/sec"), false);
                 }
@@ -301,8 +248,8 @@ mod tests {
     use super::*;
 
     /// Metrics of one group of events of these kinds.
-    fn group(kinds: &[Kind]) -> Metrics {
-        let event = |kind: &Kind| Event {
+    fn group(kinds: &[Role]) -> Metrics {
+        let event = |kind: &Role| Event {
             kind: *kind,
             excluded: 0,
             leader: 0,
@@ -330,7 +277,7 @@ mod tests {
 
     #[test]
     fn once_for_each_round_of_the_group() {
-        let mut metrics = group(&[Kind::Cycles, Kind::Instructions]);
+        let mut metrics = group(&[Role::Cycles, Role::Instructions]);
         let rounds = [
             (0, 100, 1),
             (1, 250, 1),
@@ -350,7 +297,7 @@ mod tests {
 
     #[test]
     fn rates_by_time() {
-        let mut metrics = group(&[Kind::Nanoseconds, Kind::Cycles, Kind::Other]);
+        let mut metrics = group(&[Role::Clock, Role::Cycles, Role::Other]);
         let round = [(0, 2_000_000, 0), (1, 5_000_000, 0), (2, 10, 0)];
         assert_eq!(
             shown(&mut metrics, &round),
@@ -362,7 +309,7 @@ mod tests {
 
     #[test]
     fn an_event_alone_says_nothing() {
-        let mut metrics = group(&[Kind::Cycles, Kind::Instructions]);
+        let mut metrics = group(&[Role::Cycles, Role::Instructions]);
         metrics.events[0].group = 0..0;
         metrics.events[1].leader = 1;
         let samples = [(0, 100, 0), (1, 100, 0), (1, 100, 0)];
