@@ -22,7 +22,11 @@ const RECORDING: Recording = Recording {
         "999",
         "--sample-cpu",
     ],
+    // On one processor, whose records stand in the file as they came.
     target: Target::Command(&[
+        "taskset",
+        "-c",
+        "0",
         "sh",
         "-c",
         "for i in 1 2 3; do sleep 0.002; done; ls / > /dev/null",
@@ -191,16 +195,28 @@ fn compare_unsorted(tools: &Tools, file: &str) -> Option<String> {
     let perf = perf
         .stdout
         .replace("FINISHED_ROUND: unhandled!", "FINISHED_ROUND");
-    // Nor has it a name for threads whose start stands further behind in the file.
-    let lines = perf.lines().zip(rperf.stdout.lines());
-    let named = lines.map(|(theirs, ours)| {
-        let nameless = theirs.contains("thread: :") || theirs.trim_start().starts_with(':');
-        if nameless { ours } else { theirs }
-    });
-    let rest = perf.lines().skip(rperf.stdout.lines().count());
-    let perf: String = named.chain(rest).flat_map(|line| [line, "\n"]).collect();
-    let found = difference(&perf, &rperf.stdout)?;
+    // It knows the names and mappings that stand before, whatever their time; the file has records by processor.
+    let [perf, rperf] = [&perf, &rperf.stdout].map(|text| nameless(text));
+    let found = difference(&perf, &rperf)?;
     Some(format!("{line:?}\n{found}"))
+}
+
+/// A dump without names: of threads (`... thread: NAME:TID`, and `NAME EVENT:` of samples) and of what they run.
+fn nameless(text: &str) -> String {
+    let events = ["cpu-clock:", "page-faults:", "context-switches:"];
+    let line = |line: &str| {
+        if let Some((before, thread)) = line.split_once("... thread: ") {
+            let tid = thread.rsplit(':').next().unwrap_or_default();
+            return format!("{before}... thread: {tid}\n");
+        }
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            ["......", "dso:", ..] => "...... dso\n".to_owned(),
+            [_, event] if events.contains(&event) => format!("{event}\n"),
+            _ => format!("{line}\n"),
+        }
+    };
+    text.lines().map(line).collect()
 }
 
 /// The recording with a change of the kernel's code at the address of its first sample in the kernel.

@@ -9,7 +9,7 @@ use crate::tidy::root;
 
 use super::programs::{
     APART, Bench, DEBUG_FRAME, FRAME_POINTERS, IA32, OPTIMISED, PANICS, PANICS_MUSL, PANICS_STATIC,
-    PLAIN, Program, STATIC,
+    PLAIN, Program, RECORDINGS, STATIC,
 };
 use super::stacks::{read, symbol};
 
@@ -81,21 +81,25 @@ fn known_functions_have_known_callers() {
         &FRAME_POINTERS,
     ] {
         let bench = Bench::new();
-        let file = match bench.record(program) {
-            Ok(file) => file,
-            Err(reason) => return skip("known_functions_have_known_callers", &reason),
-        };
-        let script = bench.rperf(&["script", "--no-inline", "-i", &file]);
-        let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
-        for sample in read(&script.stdout) {
-            let names: Vec<&str> = sample.frames.iter().map(|frame| symbol(frame)).collect();
-            match holds(program, &names) {
-                Some(true) => *seen.entry(names[0]).or_default() += 1,
-                Some(false) => panic!("{}: {:#?}", program.name, sample),
-                None => {}
+        let mut seen: BTreeMap<String, u32> = BTreeMap::new();
+        for _ in 0..RECORDINGS {
+            let file = match bench.record(program) {
+                Ok(file) => file,
+                Err(reason) => return skip("known_functions_have_known_callers", &reason),
+            };
+            let script = bench.rperf(&["script", "--no-inline", "-i", &file]);
+            for sample in read(&script.stdout) {
+                let names: Vec<&str> = sample.frames.iter().map(|frame| symbol(frame)).collect();
+                match holds(program, &names) {
+                    Some(true) => *seen.entry(names[0].to_owned()).or_default() += 1,
+                    Some(false) => panic!("{}: {:#?}", program.name, sample),
+                    None => {}
+                }
+            }
+            if seen.len() == CALLERS.len() + 2 {
+                break;
             }
         }
-        // Each was on for thousands of rounds of every loop.
         assert_eq!(seen.len(), CALLERS.len() + 2, "{}: {seen:?}", program.name);
     }
 }

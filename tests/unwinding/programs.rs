@@ -7,6 +7,9 @@ use rperf_testkit::{Outcome, Run, Scratch};
 
 use crate::tidy::root;
 
+/// Times that a program is recorded until each of its functions was seen: when samples come is up to the machine.
+pub(super) const RECORDINGS: usize = 5;
+
 /// A folder that is home and working directory of all that runs.
 pub(super) struct Bench {
     pub(super) scratch: Scratch,

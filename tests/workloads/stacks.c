@@ -152,6 +152,13 @@ static long milliseconds(clockid_t clock)
 	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+// Periods begin anew where a thread is switched to: rounds of equal length would have their samples at equal places.
+ALONE static void stagger(unsigned round)
+{
+	for (unsigned long i = 0; i < round % 16 * (rounds / 8); i++)
+		sink += i;
+}
+
 // A thread that ends before its first period is over is never sampled, so it stays for several.
 static void *in_thread(void *unused)
 {
@@ -184,7 +191,9 @@ int main(int count, char **words)
 	long end = milliseconds(CLOCK_PROCESS_CPUTIME_ID) + (count > 1 ? atol(words[1]) : 1000);
 	signal(SIGUSR1, handler);
 	on_own_stack(SIGUSR2);
+	unsigned round = 0;
 	do {
+		stagger(round++);
 		burn_leaf();
 		sink += deep(30);
 		tail_first();
