@@ -1,6 +1,7 @@
 //! What commands that watch the live system share: whom they watch, which events, and why the kernel refused.
 
 pub(crate) mod cgroups;
+pub(crate) mod control;
 pub(crate) mod events;
 pub(crate) mod explain;
 pub(crate) mod said;

@@ -40,6 +40,7 @@ mod recording;
 mod report;
 mod script;
 mod stat;
+mod stat_control;
 mod symbols;
 mod tracepoints;
 

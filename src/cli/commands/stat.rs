@@ -25,6 +25,6 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     refused::check(matches)?;
     let plan = plan::Plan::new(matches, context)?;
     let mut sink = Sink::open(matches, context)?;
-    let ended = runs::Runs::new(&plan, context, matches, &mut sink).run()?;
+    let ended = runs::Runs::new(&plan, context, matches, &mut sink)?.run()?;
     Ok(ended.map_or(Exit::Ok, plan::exit))
 }

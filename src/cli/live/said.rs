@@ -2,8 +2,9 @@
 //! each attr and each call, in perf's layout.
 
 use clap::ArgMatches;
-use rperf_session::{Happened, Watch};
-use rperf_wire::{Attr, attr_fields};
+use rperf_session::{Happened, Listing, Watch};
+use rperf_view::evlist::frequency;
+use rperf_wire::{Attr, AttrText, attr_fields};
 
 use super::explain;
 use crate::cli::context::Context;
@@ -75,6 +76,17 @@ impl Watch for Said<'_> {
             Happened::Switched { on } => {
                 context.note(if on { "Events enabled" } else { "Events disabled" });
             }
+            Happened::EventSwitched { event, on } => {
+                let state = if on { "enabled" } else { "disabled" };
+                context.note(format_args!("Event {event} {state}"));
+            }
+            Happened::NoSuchEvent { event } => {
+                context.note(format_args!("failed: can't find '{event}' event"));
+            }
+            Happened::Listed { name, attr, listing } => context.note(listed(name, attr, listing)),
+            Happened::NotUnderstood { order } => context.warn(format_args!(
+                "'{order}' is no order: enable, disable, evlist [-v|-g|-F], snapshot, stop, ping"
+            )),
             Happened::SizeReached { bytes } => context.note(format_args!(
                 "[ {} record: perf size limit reached ({} KB), stopping session ]",
                 context.program,
@@ -107,5 +119,23 @@ impl Watch for Said<'_> {
             }
             _ => {}
         }
+    }
+}
+
+/// One line of the list of events, as `evlist` has it.
+fn listed(name: &str, attr: &Attr, listing: Listing) -> String {
+    match listing {
+        Listing::Frequency => format!("{name}: {}", frequency(attr)),
+        Listing::Attr => {
+            let size = u32::try_from(Attr::SIZE).unwrap_or_default();
+            let separator = ": ";
+            let text = AttrText {
+                attr,
+                size,
+                separator,
+            };
+            format!("{name}: {text}")
+        }
+        _ => name.to_owned(),
     }
 }

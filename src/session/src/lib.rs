@@ -14,6 +14,7 @@ mod blame;
 mod build_ids;
 mod cache;
 mod checkpoint;
+mod control;
 mod counting;
 mod drain;
 mod error;
@@ -37,6 +38,7 @@ mod tasks;
 mod tracing_data;
 
 pub use cache::{Cache, Cached, NewObject};
+pub use control::{Control, Listing};
 pub use counting::{
     CountEvent, CountRequest, CountWatch, Counted, Interval, Readings, Start, count,
 };

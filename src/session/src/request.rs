@@ -10,6 +10,8 @@ use rperf_events::{CallGraph, Details, EventSpec, Sampling};
 use rperf_sys::{CpuList, Observed, Program, Tracefs};
 use rperf_wire::Attr;
 
+use crate::Listing;
+
 /// Whom to observe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
@@ -204,6 +206,32 @@ pub enum Happened<'a> {
     Switched {
         /// Whether they run now.
         on: bool,
+    },
+    /// One event was started or stopped, by order.
+    EventSwitched {
+        /// Its name.
+        event: &'a str,
+        /// Whether it runs now.
+        on: bool,
+    },
+    /// An order is for an event that there isn't.
+    NoSuchEvent {
+        /// Its name in the order.
+        event: &'a str,
+    },
+    /// An event, or a group, that was ordered to be listed.
+    Listed {
+        /// Its name; of a group with those of its members.
+        name: &'a str,
+        /// Its attr.
+        attr: &'a Attr,
+        /// What is to be told of it.
+        listing: Listing,
+    },
+    /// An order that nobody knows; it is not acknowledged.
+    NotUnderstood {
+        /// Its words.
+        order: &'a str,
     },
     /// The output has the size at which the recording was to end.
     SizeReached {

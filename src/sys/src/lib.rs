@@ -44,7 +44,7 @@ pub use host::{
 pub use kernel_map::{KernelText, Module};
 pub use limits::raise_open_files;
 pub use map_file::{MappedFile, map, map_file};
-pub use pipe::widen_pipe;
+pub use pipe::{open_fifo, widen_pipe};
 pub use priority::{Urgent, run_in_real_time};
 pub use procfs::{MapEntry, Proc, Status, map_entries};
 pub use ring_map::RingMap;

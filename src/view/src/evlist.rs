@@ -9,7 +9,7 @@ mod tests;
 use std::io::{self, Write};
 
 use rperf_perfdata::{EventDesc, PerfData};
-use rperf_wire::AttrText;
+use rperf_wire::{Attr, AttrText};
 
 use self::sizes::attr_sizes;
 pub use self::trace_fields::TraceFields;
@@ -82,16 +82,20 @@ pub fn write_events(
     Ok(())
 }
 
+/// How often an event is sampled.
+#[must_use]
+pub fn frequency(attr: &Attr) -> String {
+    let unit = if attr.is_freq() { "freq" } else { "period" };
+    format!("sample_{unit}={}", attr.sample_period)
+}
+
 /// What follows the name.
 fn parts(event: &EventDesc, place: usize, size: u32, options: &EvlistOptions<'_>) -> Vec<String> {
     let attr = &event.attr;
     let mut parts = Vec::new();
     match options.detail {
         Detail::Name => {}
-        Detail::Frequency if attr.is_freq() => {
-            parts.push(format!("sample_freq={}", attr.sample_period));
-        }
-        Detail::Frequency => parts.push(format!("sample_period={}", attr.sample_period)),
+        Detail::Frequency => parts.push(frequency(attr)),
         Detail::Attr => {
             let separator = ": ";
             let text = AttrText {

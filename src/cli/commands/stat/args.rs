@@ -2,7 +2,7 @@
 
 use clap::{Arg, Command};
 
-use crate::cli::live::workload;
+use crate::cli::live::{control, workload};
 use crate::cli::options::{attached, counter, list, not_yet, number, number_list, switch, value};
 
 const ABOUT: &str = "\
@@ -171,7 +171,7 @@ fn course() -> Vec<Arg> {
         not_yet("percore-show-thread", ""),
         switch("all-kernel").help("count in the kernel alone"),
         switch("all-user").help("count in user space alone"),
-        not_yet("control", ""),
+        control::option(),
         not_yet("iostat", ""),
         not_yet("hybrid-merge", ""),
         not_yet("bpf-prog", "").short('b'),

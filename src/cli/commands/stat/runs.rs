@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use clap::ArgMatches;
 use rperf_count::{Event, Sheet};
-use rperf_session::{CountWatch, Counted, Error, Happened, Readings, Target, Watch, count};
+use rperf_session::{
+    Control, CountWatch, Counted, Error, Happened, Readings, Target, Watch, count,
+};
 use rperf_sys::{Ended, signal_text, sync_disks};
 use rperf_view::stat::Times;
 
@@ -15,7 +17,7 @@ use super::plan::{Plan, workload_failed};
 use super::show::{self, Look};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::live::{explain, said};
+use crate::cli::live::{control, explain, said};
 use crate::cli::options::flag;
 
 /// The runs of a plan.
@@ -25,6 +27,7 @@ pub(super) struct Runs<'a> {
     matches: &'a ArgMatches,
     sink: &'a mut Sink,
     look: Look,
+    control: Option<Control>,
 }
 
 impl<'a> Runs<'a> {
@@ -33,14 +36,15 @@ impl<'a> Runs<'a> {
         context: &'a Context,
         matches: &'a ArgMatches,
         sink: &'a mut Sink,
-    ) -> Self {
-        Self {
+    ) -> Result<Self, CliError> {
+        Ok(Self {
             plan,
             context,
             matches,
             sink,
             look: Look::new(matches, context),
-        }
+            control: control::control(matches)?,
+        })
     }
 
     /// Runs all of them and shows the table; how the last workload ended.
@@ -91,7 +95,7 @@ impl<'a> Runs<'a> {
             number: 0,
             failed: None,
         };
-        let counted = count(&self.plan.request, &mut watch);
+        let counted = count(&self.plan.request, self.control.as_mut(), &mut watch);
         let failed = watch.failed.take();
         let counted = counted.map_err(|error| self.explain(error))?;
         failed.map_or(Ok(()), Err)?;

@@ -5,12 +5,13 @@ use std::io;
 
 use rperf_count::{Cell, Counts};
 use rperf_events::{CountOptions, EventSpec, Group, count_attr, user_only};
-use rperf_sys::{Cgroup, Observed, Reading, Sysctl};
+use rperf_sys::{Cgroup, Counter, Observed, Reading, Sysctl};
 use rperf_wire::{Attr, AttrFlags};
 
-use super::kernel::{Kernel, Where};
+use super::kernel::{Kernel, Running, Where};
 use super::{CountEvent, Readings};
 use crate::blame::refused_part;
+use crate::control::Steered;
 use crate::open::{break_group, is_denied};
 use crate::tasks::Places;
 use crate::{Error, Happened, Watch};
@@ -285,6 +286,24 @@ impl<K: Kernel> Opened<K> {
                 Some((&event.spec, counter))
             })
         })
+    }
+}
+
+impl Opened<Running> {
+    /// The events as orders see them.
+    pub(super) fn steered(&self) -> Vec<Steered<'_>> {
+        fn steered(event: &OpenEvent<Counter>) -> Steered<'_> {
+            let counters = event.counters.iter();
+            Steered {
+                spec: &event.spec,
+                attr: &event.attr,
+                leads: event.leader.is_none(),
+                counters: counters
+                    .filter_map(|placed| placed.counter.as_ref())
+                    .collect(),
+            }
+        }
+        self.events.iter().map(steered).collect()
     }
 }
 

@@ -11,16 +11,21 @@ use super::wait::{Waiting, Woken};
 use super::{CountRequest, CountWatch, Counted, Readings, Start};
 use crate::recording::{fork_workload, open_cgroup};
 use crate::tasks::Places;
-use crate::{Error, Happened, Target};
+use crate::{Control, Error, Happened, Target};
 
-/// Counts as `request` says, until the workload or the observed tasks end, the time is over or a signal comes.
+/// Counts as `request` says, until the workload or the observed tasks end, the time is over, a signal or the order to stop
+/// comes.
 ///
 /// SIGINT, SIGTERM, SIGHUP and SIGCHLD are taken meanwhile. A workload gets the latter two passed on; SIGINT comes from
 /// the terminal, which sends it to the workload too.
 ///
 /// # Errors
 /// [`Error`].
-pub fn count(request: &CountRequest, watch: &mut dyn CountWatch) -> Result<Counted, Error> {
+pub fn count(
+    request: &CountRequest,
+    control: Option<&mut Control>,
+    watch: &mut dyn CountWatch,
+) -> Result<Counted, Error> {
     let held = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD];
     let signals = Signals::hold(&held).map_err(Error::system("hold signals back"))?;
     let mut workload = fork_workload(request.workload.as_ref(), &signals)?;
@@ -48,6 +53,7 @@ pub fn count(request: &CountRequest, watch: &mut dyn CountWatch) -> Result<Count
         signals: &signals,
         workload: workload.as_mut(),
         tasks: ends_of(&request.target),
+        control,
     };
     let woken = run.start(&mut waiting, watch)?;
     let woken = match woken {
@@ -176,7 +182,7 @@ impl<'a> Run<'a> {
         let Start::After(delay) = self.request.start else {
             return Ok(None);
         };
-        match waiting.until(self.began.checked_add(delay))? {
+        match self.wait(waiting, self.began.checked_add(delay), watch)? {
             Woken::Time => {}
             woken => return Ok(Some(woken)),
         }
@@ -200,7 +206,7 @@ impl<'a> Run<'a> {
         loop {
             let next = self.next_interval(done);
             let deadline = [end, next].into_iter().flatten().min();
-            let woken = waiting.until(deadline)?;
+            let woken = self.wait(waiting, deadline, watch)?;
             if woken != Woken::Time || end.is_some_and(|end| end <= Instant::now()) {
                 return Ok(woken);
             }
@@ -212,6 +218,28 @@ impl<'a> Run<'a> {
             let enough = self.request.interval.and_then(|interval| interval.times);
             if enough == Some(done) && waiting.workload.is_none() {
                 return Ok(Woken::Time);
+            }
+        }
+    }
+
+    /// Waits, and carries out the orders that come meanwhile.
+    fn wait(
+        &mut self,
+        waiting: &mut Waiting<'_>,
+        deadline: Option<Instant>,
+        watch: &mut dyn CountWatch,
+    ) -> Result<Woken, Error> {
+        loop {
+            let ready = match waiting.until(deadline)? {
+                Woken::Orders(ready) => ready,
+                woken => return Ok(woken),
+            };
+            let Some(control) = &mut waiting.control else {
+                continue;
+            };
+            let asked = control.obey(ready, || self.opened.steered(), watch)?;
+            if asked.stop {
+                return Ok(Woken::Stopped);
             }
         }
     }
@@ -260,9 +288,12 @@ impl Waiting<'_> {
             // The terminal has sent it to the workload, too.
             Woken::Signal(libc::SIGINT) => {}
             Woken::Signal(signal) => workload.kill(signal),
-            Woken::Time | Woken::TasksEnded => workload.kill(libc::SIGTERM),
+            Woken::Time | Woken::TasksEnded | Woken::Stopped | Woken::Orders(_) => {
+                workload.kill(libc::SIGTERM);
+            }
         }
         self.tasks = None;
+        self.control = None;
         while self.until(None)? != Woken::WorkloadEnded {
             // Whoever sends a second signal wants an end.
             if let Some(workload) = &self.workload {

@@ -3,9 +3,9 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use rperf_sys::{Signals, TaskEnd, Workload, poll};
+use rperf_sys::{Ready, Signals, TaskEnd, Workload, poll};
 
-use crate::Error;
+use crate::{Control, Error};
 
 /// Why the waiting ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +18,10 @@ pub(super) enum Woken {
     TasksEnded,
     /// SIGINT, SIGTERM or SIGHUP came.
     Signal(i32),
+    /// There are orders, or there will be none any more.
+    Orders(Ready),
+    /// The end was ordered.
+    Stopped,
 }
 
 /// What can end a count.
@@ -26,6 +30,8 @@ pub(super) struct Waiting<'a> {
     pub(super) workload: Option<&'a mut Workload>,
     /// The observed tasks, where the end of all of them is the end of the count.
     pub(super) tasks: Option<Vec<TaskEnd>>,
+    /// Where orders come from.
+    pub(super) control: Option<&'a mut Control>,
 }
 
 impl Waiting<'_> {
@@ -36,16 +42,22 @@ impl Waiting<'_> {
                 return Ok(woken);
             }
             let tasks = self.tasks.iter().flatten();
+            let orders = self.control.as_ref().and_then(|control| control.as_fd());
             let fds: Vec<BorrowedFd<'_>> = std::iter::once(self.signals.as_fd())
                 .chain(tasks.map(AsFd::as_fd))
+                .chain(orders)
                 .collect();
             let ready = poll(&fds, millis(deadline)).map_err(Error::system("wait for the end"))?;
+            let ordered = orders.and(ready.last()).copied().unwrap_or_default();
             if let Some(tasks) = &mut self.tasks {
                 let mut states = ready.iter().skip(1);
                 tasks.retain(|_| !states.next().is_some_and(|state| state.readable));
                 if tasks.is_empty() {
                     return Ok(Woken::TasksEnded);
                 }
+            }
+            if ordered != Ready::default() {
+                return Ok(Woken::Orders(ordered));
             }
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return Ok(self.signalled()?.unwrap_or(Woken::Time));
