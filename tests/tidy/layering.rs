@@ -28,6 +28,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("perfdata", &["wire"]),
+    ("probe", &["events", "insn", "symbol"]),
     ("replay", &["perfdata", "wire"]),
     ("resolve", &["replay", "symbol", "unwind", "wire"]),
     ("ring", &["wire"]),

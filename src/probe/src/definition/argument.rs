@@ -1,0 +1,272 @@
+//! What a probe records.
+
+use std::fmt;
+
+use super::Fault;
+use super::is_event_name;
+use super::point::number;
+use super::words::Word;
+
+/// One value to record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Argument {
+    /// As it was written.
+    pub text: String,
+    /// The name of the field, where the user chose one.
+    pub name: Option<String>,
+    /// What is fetched.
+    pub value: Value,
+    /// The type behind the colon.
+    pub kind: Option<String>,
+    /// `@user`: its pointers lead into user memory.
+    pub is_user: bool,
+}
+
+/// Where a value is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Value {
+    /// What the kernel understands by itself: `%ax`, `$retval`, `@SYMBOL`, `+8(%di)`, `\5`.
+    Raw(String),
+    /// A variable of the program, and the way to a part of it.
+    Variable {
+        /// Its name.
+        name: String,
+        /// What is taken of it, one step after the other.
+        members: Vec<Member>,
+    },
+    /// `$params`: all parameters of the function.
+    Parameters,
+    /// `$vars`: all variables that exist at the place.
+    Variables,
+}
+
+/// A step from a value to a part of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Member {
+    /// `.name`.
+    Field(String),
+    /// `->name`.
+    Pointed(String),
+    /// `[index]`.
+    Element(i64),
+}
+
+impl fmt::Display for Member {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Field(name) => write!(f, ".{name}"),
+            Self::Pointed(name) => write!(f, "->{name}"),
+            Self::Element(index) => write!(f, "[{index}]"),
+        }
+    }
+}
+
+impl Argument {
+    /// Whether only debug information tells where it is.
+    #[must_use]
+    pub fn needs_debug_info(&self) -> bool {
+        !matches!(self.value, Value::Raw(_))
+    }
+
+    /// What the field is called: the name that was chosen, else that of the last member, else that of the variable with
+    /// the type behind it. `None` where the kernel numbers it (`arg1`).
+    #[must_use]
+    pub fn field_name(&self) -> Option<String> {
+        if self.name.is_some() {
+            return self.name.clone();
+        }
+        let Value::Variable { name, members } = &self.value else {
+            return None;
+        };
+        let fields = members.iter().rev().filter_map(|member| match member {
+            Member::Field(name) | Member::Pointed(name) => Some(name),
+            Member::Element(_) => None,
+        });
+        match (fields.into_iter().next(), &self.kind) {
+            (Some(field), _) => Some(field.clone()),
+            (None, Some(kind)) if members.is_empty() => Some(format!("{name}_{kind}")),
+            (None, _) => Some(name.clone()),
+        }
+    }
+}
+
+/// Reads one argument.
+pub(super) fn parse(word: &Word) -> Result<Argument, Fault> {
+    let (name, rest) = match word.find(&['=']) {
+        Some(equals) => {
+            let (name, rest) = word.cut(equals);
+            (Some(checked_name(&name)?), rest)
+        }
+        None => (None, word.clone()),
+    };
+    let (rest, is_user) = user(rest);
+    let (value, kind) = match rest.find(&[':']) {
+        Some(colon) => {
+            let (value, kind) = rest.cut(colon);
+            check_kind(&kind)?;
+            (value, Some(kind.text()))
+        }
+        None => (rest, None),
+    };
+    if value.is_empty() {
+        return Err(Fault::new(value.start(), "there is nothing to record"));
+    }
+    let text = value.source();
+    let is_variable = text.starts_with(|c: char| c.is_alphabetic() || c == '_');
+    let value = match text.as_str() {
+        "$vars" => Value::Variables,
+        "$params" => Value::Parameters,
+        _ if is_variable => variable(&value)?,
+        _ => raw(text, value.start())?,
+    };
+    if matches!(value, Value::Variables | Value::Parameters) && name.is_some() {
+        return Err(Fault::new(
+            word.start(),
+            "$vars and $params stand for several fields, which take no name",
+        ));
+    }
+    Ok(Argument {
+        text: word.source(),
+        name,
+        value,
+        kind,
+        is_user,
+    })
+}
+
+fn checked_name(name: &Word) -> Result<String, Fault> {
+    let text = name.text();
+    match is_event_name(&text) {
+        true => Ok(text),
+        false => Err(Fault::new(
+            name.start(),
+            format!("'{text}' is no name for a field"),
+        )),
+    }
+}
+
+/// Takes `@user` off the end.
+fn user(word: Word) -> (Word, bool) {
+    let Some(at) = word.find_from(1, &['@']) else {
+        return (word, false);
+    };
+    let (value, behind) = word.cut(at);
+    match behind.text().as_str() {
+        "user" => (value, true),
+        _ => (word, false),
+    }
+}
+
+/// The kinds of values that the kernel prints (Documentation/trace/uprobetracer.rst), perf's short forms, and arrays.
+fn check_kind(kind: &Word) -> Result<(), Fault> {
+    let text = kind.text();
+    let element = text
+        .split_once('[')
+        .map_or(text.as_str(), |(element, _)| element);
+    let count = text.strip_prefix(element).unwrap_or_default();
+    let is_count = count.is_empty()
+        || count
+            .strip_prefix('[')
+            .and_then(|count| count.strip_suffix(']'))
+            .is_some_and(|count| number(count).is_some_and(|count| (1..=64).contains(&count)));
+    let sized = |letters: &[char]| {
+        let digits = element.strip_prefix(letters).unwrap_or_default();
+        matches!(digits, "8" | "16" | "32" | "64")
+    };
+    let is_known = matches!(
+        element,
+        "u" | "s" | "x" | "string" | "ustring" | "symbol" | "char" | "symstr"
+    ) || sized(&['u', 's', 'x'])
+        || is_bit_field(element);
+    match is_known && is_count {
+        true => Ok(()),
+        false => Err(Fault::new(
+            kind.start(),
+            format!(
+                "'{text}' is no type: there are u8 to u64, s8 to s64, x8 to x64, u, s, x, char, string, ustring, symbol, \
+                 b<width>@<offset>/<size>, and arrays of them such as u8[16]"
+            ),
+        )),
+    }
+}
+
+/// `b<width>@<offset>/<size>`, in bits.
+fn is_bit_field(text: &str) -> bool {
+    let parts = text.strip_prefix('b').and_then(|rest| {
+        let (width, rest) = rest.split_once('@')?;
+        let (offset, size) = rest.split_once('/')?;
+        Some((number(width)?, number(offset)?, number(size)?))
+    });
+    parts.is_some_and(|(width, offset, size)| {
+        matches!(size, 8 | 16 | 32 | 64)
+            && width > 0
+            && width.checked_add(offset).is_some_and(|end| end <= size)
+    })
+}
+
+/// `name->field.other[2]`.
+fn variable(word: &Word) -> Result<Value, Fault> {
+    const STEPS: [char; 3] = ['-', '.', '['];
+    let end = word.find(&STEPS);
+    let name = end.map_or_else(|| word.text(), |end| word.cut(end).0.text());
+    let mut members = Vec::new();
+    let mut next = end;
+    while let Some(at) = next {
+        let behind = match (word.char_at(at), word.char_at(at + 1)) {
+            (Some('['), _) => {
+                let close = word.find_from(at, &[']']);
+                let inside = |close: usize| word.cut(close).0.cut(at).1.text();
+                let index = close.and_then(|close| Some((close + 1, index(&inside(close))?)));
+                let Some((behind, index)) = index else {
+                    let message = "an element is written [NUMBER]";
+                    return Err(Fault::new(word.position(at), message));
+                };
+                members.push(Member::Element(index));
+                next = word.char_at(behind).map(|_| behind);
+                if word.find_from(behind, &STEPS) != next {
+                    let message = "'.', '->' or '[' is expected behind an element";
+                    return Err(Fault::new(word.position(behind), message));
+                }
+                continue;
+            }
+            (Some('-'), Some('>')) => at + 2,
+            (Some('.'), _) => at + 1,
+            _ => {
+                let message = "'->' is expected here";
+                return Err(Fault::new(word.position(at), message));
+            }
+        };
+        next = word.find_from(behind, &STEPS);
+        let before = next.map_or_else(|| word.clone(), |next| word.cut(next).0);
+        let field = before.cut(behind - 1).1.text();
+        if field.is_empty() {
+            let message = "there is no name of a member";
+            return Err(Fault::new(word.position(behind), message));
+        }
+        members.push(match word.char_at(at) {
+            Some('-') => Member::Pointed(field),
+            _ => Member::Field(field),
+        });
+    }
+    Ok(Value::Variable { name, members })
+}
+
+fn index(text: &str) -> Option<i64> {
+    match text.strip_prefix('-') {
+        Some(digits) => i64::try_from(number(digits)?).ok().map(|index| -index),
+        None => i64::try_from(number(text)?).ok(),
+    }
+}
+
+/// What the kernel reads itself: the first character tells what it is.
+fn raw(text: String, at: usize) -> Result<Value, Fault> {
+    if text.starts_with(['%', '$', '@', '+', '-', '\\']) {
+        return Ok(Value::Raw(text));
+    }
+    Err(Fault::new(
+        at,
+        format!(
+            "'{text}' is neither a variable nor a register (%di), memory (+8(%di), @SYMBOL), a value (\\5), $retval, $stack or $comm"
+        ),
+    ))
+}

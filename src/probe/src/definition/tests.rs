@@ -1,0 +1,178 @@
+//! What definitions mean, and what is said of those that mean nothing.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn point(text: &str) -> Point {
+    parse(text).unwrap().point
+}
+
+fn function(name: &str, place: Place) -> Point {
+    let name = name.to_owned();
+    let file = None;
+    Point::Function { name, file, place }
+}
+
+fn line(line: u32) -> Place {
+    Place::Source(SourcePlace::Line(line))
+}
+
+#[test]
+fn places() {
+    for (text, expected) in [
+        ("f", function("f", Place::Offset(0))),
+        ("f+0x10", function("f", Place::Offset(16))),
+        ("f%return", function("f", Place::Return)),
+        ("f:0", function("f", line(0))),
+        ("ns::f:2", function("ns::f", line(2))),
+        ("a::b::f", function("a::b::f", Place::Offset(0))),
+    ] {
+        assert_eq!(point(text), expected, "{text}");
+    }
+    assert_eq!(point(r"ns\:\:f"), function("ns::f", Place::Offset(0)));
+    assert_eq!(
+        point("'f;a = b*'"),
+        function("f", Place::Offset(0)).with_pattern("a = b*")
+    );
+    let expected = Point::File {
+        file: "a.c".to_owned(),
+        place: SourcePlace::Line(7),
+    };
+    assert_eq!(point("a.c:7"), expected);
+    assert_eq!(
+        point("0x1200+4"),
+        Point::Address {
+            address: 0x1204,
+            is_return: false
+        }
+    );
+    let marker = |provider: Option<&str>| Point::Marker {
+        provider: provider.map(str::to_owned),
+        name: "tick".to_owned(),
+    };
+    assert_eq!(point("%sdt_demo:tick"), marker(Some("demo")));
+    assert_eq!(point("sdt_demo:tick"), marker(Some("demo")));
+    assert_eq!(point("%tick"), marker(None));
+}
+
+impl Point {
+    /// The same function, its lines by a pattern.
+    fn with_pattern(self, pattern: &str) -> Self {
+        match self {
+            Self::Function { name, file, .. } => Self::Function {
+                name,
+                file,
+                place: Place::Source(SourcePlace::Pattern(pattern.to_owned())),
+            },
+            other => other,
+        }
+    }
+}
+
+#[test]
+fn names_stand_before_the_place() {
+    let found = parse("grp:ev=f@a.c:3 x").unwrap();
+    assert_eq!(found.group.as_deref(), Some("grp"));
+    assert_eq!(found.event.as_deref(), Some("ev"));
+    assert_eq!(found.point.to_string(), "f:3@a.c");
+    assert_eq!(parse("ev=f").unwrap().group, None);
+}
+
+#[test]
+fn arguments() {
+    let found =
+        parse(r"f it->name:string it.b[2].c %di a=+8(%si):u64 $vars \5 p->q[1]@user n:u8").unwrap();
+    let names: Vec<Option<String>> = found.arguments.iter().map(Argument::field_name).collect();
+    let names: Vec<Option<&str>> = names.iter().map(Option::as_deref).collect();
+    let expected = [
+        Some("name"),
+        Some("c"),
+        None,
+        Some("a"),
+        None,
+        None,
+        Some("q"),
+        Some("n_u8"),
+    ];
+    assert_eq!(names, expected);
+    let values: Vec<&Value> = found
+        .arguments
+        .iter()
+        .map(|argument| &argument.value)
+        .collect();
+    let name = "it".to_owned();
+    let members = vec![
+        Member::Field("b".to_owned()),
+        Member::Element(2),
+        Member::Field("c".to_owned()),
+    ];
+    assert_eq!(values[1], &Value::Variable { name, members });
+    assert_eq!(values[2], &Value::Raw("%di".to_owned()));
+    assert_eq!(values[4], &Value::Variables);
+    assert_eq!(values[5], &Value::Raw(r"\5".to_owned()));
+    assert!(found.arguments[6].is_user && !found.arguments[0].is_user);
+    assert!(found.needs_debug_info() && !parse("f %di $retval").unwrap().needs_debug_info());
+}
+
+#[test]
+fn mistakes_are_pointed_at() {
+    for (text, position, part) in [
+        ("", 0, "no place"),
+        ("f:x", 2, "number of a line"),
+        ("f+x", 2, "number of bytes"),
+        ("f%retrun", 2, "%return"),
+        ("f@a.c@b.c", 6, "two source files"),
+        ("f:3+4", 0, "exclude"),
+        ("f;x:3", usize::MAX, ""),
+        ("a.c:0", 0, "begin with 1"),
+        ("9a=f", 0, "no name"),
+        ("f x=", 4, "nothing to record"),
+        ("f a-b", 3, "'->'"),
+        ("f a[x]", 3, "[NUMBER]"),
+        ("f a[1]b", 6, "behind an element"),
+        ("f a->", 5, "no name of a member"),
+        ("f a:u7", 4, "no type"),
+        ("f a:b9@0/8", 4, "no type"),
+        ("f 5", 2, "neither"),
+        ("f 'a", 2, "not closed"),
+        ("f \\", 2, "backslash"),
+        ("0xzz", 0, "not an address"),
+        ("%:", 0, "%sdt_"),
+        ("f x=$vars", 2, "no name"),
+    ] {
+        match parse(text) {
+            Ok(_) => assert_eq!(position, usize::MAX, "{text} is taken"),
+            Err(fault) => {
+                assert_eq!(fault.position, position, "{text}: {fault}");
+                assert!(fault.message.contains(part), "{text}: {fault}");
+            }
+        }
+    }
+    let fault = parse("f a:u7").unwrap_err();
+    assert_eq!(fault.pointed("f a:u7"), "  f a:u7\n      ^");
+}
+
+proptest! {
+    #[test]
+    fn no_text_does_harm(text in "[a-c.:;=@+%>\\[\\]0-9x\\-\\\\ '$]{0,24}") {
+        if let Err(fault) = parse(&text) {
+            prop_assert!(fault.position <= text.len());
+            prop_assert!(text.is_char_boundary(fault.position));
+        }
+    }
+
+    #[test]
+    fn what_is_shown_is_read_again(
+        name in "[a-z_][a-z0-9_]{0,8}",
+        file in prop::option::of("[a-z]{1,5}\\.c"),
+        place in prop_oneof![
+            (0u64..9999).prop_map(Place::Offset),
+            Just(Place::Return),
+            (0u32..9999).prop_map(line),
+        ],
+    ) {
+        let point = Point::Function { name, file, place };
+        prop_assert_eq!(parse(&point.to_string()).unwrap().point, point);
+    }
+}

@@ -1,0 +1,149 @@
+//! The words of a definition, each character with its place: a backslash or quotes take special characters as they are.
+
+use super::Fault;
+
+/// One character of a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Letter {
+    char: char,
+    /// Bytes of the definition before it.
+    at: usize,
+    /// A backslash stood before it: it separates nothing.
+    is_escaped: bool,
+}
+
+/// A run of characters without blanks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Word {
+    letters: Vec<Letter>,
+    /// Bytes of the definition before its end.
+    end: usize,
+}
+
+impl Word {
+    /// Bytes of the definition before it.
+    pub(crate) fn start(&self) -> usize {
+        self.letters.first().map_or(self.end, |letter| letter.at)
+    }
+
+    /// Bytes of the definition before its letter `index`.
+    pub(crate) fn position(&self, index: usize) -> usize {
+        self.letters.get(index).map_or(self.end, |letter| letter.at)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.letters.is_empty()
+    }
+
+    /// Its characters, without the backslashes.
+    pub(crate) fn text(&self) -> String {
+        self.letters.iter().map(|letter| letter.char).collect()
+    }
+
+    /// Its characters, with the backslashes that stand before others: those of an immediate value (`\5`) are its own.
+    pub(crate) fn source(&self) -> String {
+        let mut text = String::new();
+        for letter in &self.letters {
+            if letter.is_escaped {
+                text.push('\\');
+            }
+            text.push(letter.char);
+        }
+        text
+    }
+
+    /// The first of these characters that is not escaped.
+    pub(crate) fn find(&self, wanted: &[char]) -> Option<usize> {
+        self.find_from(0, wanted)
+    }
+
+    /// The same from letter `start` on.
+    pub(crate) fn find_from(&self, start: usize, wanted: &[char]) -> Option<usize> {
+        let rest = self.letters.iter().enumerate().skip(start);
+        let mut free = rest.filter(|(_, letter)| !letter.is_escaped);
+        free.find(|(_, letter)| wanted.contains(&letter.char))
+            .map(|(index, _)| index)
+    }
+
+    pub(crate) fn char_at(&self, index: usize) -> Option<char> {
+        self.letters.get(index).map(|letter| letter.char)
+    }
+
+    /// The same word, in which `::` up to a pattern is part of a name and separates nothing.
+    pub(crate) fn with_paths(&self) -> Self {
+        let mut word = self.clone();
+        let end = self.find(&[';']).unwrap_or(self.letters.len());
+        let mut at = 0;
+        while at + 1 < end {
+            let is_path = self.char_at(at) == Some(':') && self.char_at(at + 1) == Some(':');
+            if is_path {
+                let pair = word.letters.iter_mut().skip(at).take(2);
+                pair.for_each(|letter| letter.is_escaped = true);
+            }
+            at += if is_path { 2 } else { 1 };
+        }
+        word
+    }
+
+    /// What is before the letter at `index` and what is behind it.
+    pub(crate) fn cut(&self, index: usize) -> (Self, Self) {
+        let before = self.letters.get(..index).unwrap_or(&self.letters);
+        let behind = self.letters.get(index + 1..).unwrap_or_default();
+        let before = Self {
+            letters: before.to_vec(),
+            end: self.position(index),
+        };
+        let behind = Self {
+            letters: behind.to_vec(),
+            end: self.end,
+        };
+        (before, behind)
+    }
+}
+
+/// Cuts at blanks that are neither quoted nor escaped. A pattern (`;…`) goes on to the end of the word.
+pub(super) fn split(text: &str) -> Result<Vec<Word>, Fault> {
+    let mut words = Vec::new();
+    let mut letters = Vec::new();
+    let mut quote: Option<(char, usize)> = None;
+    let mut escaped = false;
+    for (at, char) in text.char_indices() {
+        let ends_quote = quote.is_some_and(|(mark, _)| mark == char);
+        match char {
+            _ if escaped => {
+                let is_escaped = true;
+                letters.push(Letter {
+                    char,
+                    at,
+                    is_escaped,
+                });
+                escaped = false;
+            }
+            '\\' => escaped = true,
+            _ if ends_quote => quote = None,
+            '"' | '\'' if quote.is_none() => quote = Some((char, at)),
+            _ if char.is_whitespace() && quote.is_none() => {
+                if !letters.is_empty() {
+                    let letters = std::mem::take(&mut letters);
+                    words.push(Word { letters, end: at });
+                }
+            }
+            _ => letters.push(Letter {
+                char,
+                at,
+                is_escaped: false,
+            }),
+        }
+    }
+    if let Some((mark, at)) = quote {
+        return Err(Fault::new(at, format!("the quote {mark} is not closed")));
+    }
+    if escaped {
+        return Err(Fault::new(text.len() - 1, "nothing follows the backslash"));
+    }
+    if !letters.is_empty() {
+        let end = text.len();
+        words.push(Word { letters, end });
+    }
+    Ok(words)
+}

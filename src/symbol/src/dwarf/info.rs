@@ -1,0 +1,134 @@
+//! The debug information of one object as it stands there, for those who ask for more than functions and lines.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use gimli::{DebugInfoOffset, Dwarf, Unit, UnitType};
+
+use super::Findings;
+use super::open::{find_alternate, find_main, find_package};
+use super::sections::{Flavour, Slice};
+use super::source::DebugSource;
+use super::split::Split;
+use super::units::{Object, Units};
+use crate::files::Files;
+use crate::request::SearchPaths;
+
+/// An object's debug information: found, unpacked and completed the way [`Lines`](super::Lines) does it.
+#[derive(Debug)]
+pub struct DebugInfo {
+    object: Object,
+}
+
+/// One unit of compilation, its entries in the object's file or in a `.dwo` of its own.
+#[derive(Debug)]
+pub struct DebugUnit<'u> {
+    /// What the entries refer to.
+    pub dwarf: &'u Dwarf<Slice<'u>>,
+    /// The entries.
+    pub unit: Unit<Slice<'u>>,
+    /// What the line table refers to.
+    pub lines: &'u Dwarf<Slice<'u>>,
+    /// The unit with the line table: the same, or the skeleton of split DWARF.
+    pub skeleton: &'u Unit<Slice<'u>>,
+}
+
+impl DebugInfo {
+    /// That of a loaded object. `None` where none of its files has any.
+    pub fn open(files: &dyn Files, paths: &SearchPaths, source: &DebugSource) -> Option<Self> {
+        let mut findings = Findings::default();
+        let main = find_main(files, paths, source, Flavour::MainWithValues, &mut findings)?;
+        let alternate = find_alternate(files, paths, &main);
+        let package = find_package(files, &main.path);
+        let (object, _) = Object::new(main, alternate, package);
+        Some(Self { object })
+    }
+
+    /// The file that it is in.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.object.main.path
+    }
+
+    /// Hands every unit of compilation to `visit`, in file order, until that breaks off. Units whose head is damaged, and
+    /// those whose `.dwo` file is missing, are passed over; how many the latter are is returned.
+    pub fn for_each_unit(
+        &self,
+        files: &dyn Files,
+        visit: &mut dyn FnMut(DebugUnit<'_>) -> ControlFlow<()>,
+    ) -> usize {
+        let units = Units::new(&self.object);
+        let mut headers = units.main.units();
+        let mut missing = 0;
+        while let Ok(Some(header)) = headers.next() {
+            if !matches!(
+                header.type_(),
+                UnitType::Compilation | UnitType::Skeleton(_)
+            ) {
+                continue;
+            }
+            let Ok(skeleton) = units.main.unit(header) else {
+                continue;
+            };
+            let flow = match skeleton.dwo_id {
+                None => self.visit_own(&units.main, &skeleton, visit),
+                Some(id) => match Split::find(files, &self.object, &units, &skeleton, id) {
+                    Ok(split) => self.visit_split(&split, &units.main, &skeleton, visit),
+                    Err(_) => {
+                        missing += 1;
+                        ControlFlow::Continue(())
+                    }
+                },
+            };
+            if flow.is_break() {
+                break;
+            }
+        }
+        missing
+    }
+
+    fn visit_own<'u>(
+        &'u self,
+        dwarf: &'u Dwarf<Slice<'u>>,
+        skeleton: &'u Unit<Slice<'u>>,
+        visit: &mut dyn FnMut(DebugUnit<'_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let Ok(unit) = dwarf.unit(skeleton.header.clone()) else {
+            return ControlFlow::Continue(());
+        };
+        visit(DebugUnit {
+            dwarf,
+            unit,
+            lines: dwarf,
+            skeleton,
+        })
+    }
+
+    fn visit_split<'u>(
+        &'u self,
+        split: &'u Split,
+        main: &'u Dwarf<Slice<'u>>,
+        skeleton: &'u Unit<Slice<'u>>,
+        visit: &mut dyn FnMut(DebugUnit<'_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let Some((dwarf, mut unit)) = split.open(&self.object, main) else {
+            return ControlFlow::Continue(());
+        };
+        unit.copy_relocated_attributes(skeleton);
+        visit(DebugUnit {
+            dwarf: &dwarf,
+            unit,
+            lines: main,
+            skeleton,
+        })
+    }
+
+    /// Where the unit begins that the entry at `offset` of `.debug_info` belongs to.
+    #[must_use]
+    pub fn unit_containing(&self, offset: DebugInfoOffset) -> Option<DebugInfoOffset> {
+        let index = &self.object.index;
+        index
+            .offset(index.containing(offset.0)?)
+            .map(DebugInfoOffset)
+    }
+}
