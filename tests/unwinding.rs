@@ -4,5 +4,6 @@
 mod beside_perf;
 mod go;
 mod known;
+mod live;
 mod programs;
 mod stacks;

@@ -77,8 +77,14 @@ pub(crate) fn source(recording: Described<'_>, inlines: Option<bool>) -> Source<
     }
 }
 
-/// Tells once how many of the stacks lack frames, and why.
-pub(crate) fn warn_of_cut(context: &Context, found: &StackSummary, events: &[EventDesc]) {
+/// How many bytes of each stack were copied, at most.
+pub(crate) fn copied(events: &[EventDesc]) -> Option<u32> {
+    let events = events.iter();
+    events.map(|event| event.attr.sample_stack_user).max()
+}
+
+/// Tells once how many of the stacks lack frames, and why; `copied` is how many bytes of each there were.
+pub(crate) fn warn_of_cut(context: &Context, found: &StackSummary, copied: Option<u32>) {
     let cut = found.incomplete();
     if cut > 0 {
         let causes = found.cut.iter().map(|cut| match &cut.object {
@@ -95,10 +101,6 @@ pub(crate) fn warn_of_cut(context: &Context, found: &StackSummary, events: &[Eve
             context.note("hint: --mark-cut ends each of them in a frame that says why");
         }
     }
-    let copied = events
-        .iter()
-        .map(|event| event.attr.sample_stack_user)
-        .max();
     if found.is_copied_too_short()
         && let Some(copied) = copied
         && copied < WIDEST

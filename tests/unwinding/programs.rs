@@ -196,6 +196,16 @@ impl Bench {
 
     /// The same with callchains of another kind.
     pub(super) fn record_as(&self, program: &Program, kind: &str) -> Result<String, String> {
+        self.record_with(program, kind, &[])
+    }
+
+    /// The same with further options.
+    pub(super) fn record_with(
+        &self,
+        program: &Program,
+        kind: &str,
+        options: &[&str],
+    ) -> Result<String, String> {
         self.compile(program)?;
         let file = format!("{}.data", program.name);
         let command = PathBuf::from(".").join(program.name);
@@ -210,7 +220,8 @@ impl Bench {
             "-F",
             "2500",
         ];
-        let line = [&line[..], &["--call-graph", kind, "--", &command, "300"]].concat();
+        let workload = ["--call-graph", kind, "--", &command, "300"];
+        let line = [&line[..], options, &workload].concat();
         let recorded = self.rperf(&line);
         match recorded.status {
             0 => Ok(file),

@@ -11,10 +11,12 @@ mod ring_size;
 mod rotation;
 mod summary;
 mod timing;
+mod unwinding;
 
 use std::path::Path;
 
 use clap::ArgMatches;
+use rperf_events::CallGraph;
 use rperf_session::BuildIds;
 use rperf_symbol::{Endianness, Files as _, build_id_of_elf, build_id_of_notes};
 use rperf_sys::Ended;
@@ -26,11 +28,14 @@ use crate::cli::live::{events, explain, said};
 use crate::cli::options::flag;
 
 pub(super) use self::args::command;
+use self::unwinding::Unwinding;
 
 /// Records until the workload ends or the user stops it.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
     args::check_old_spelling(matches, context)?;
-    let request = request::build(matches, context)?;
+    let mut request = request::build(matches, context)?;
+    let unwinding = Unwinding::wanted(matches, context, &request)?;
+    request.rewriting = unwinding.clone().map(|unwinding| unwinding as _);
     if flag(matches, "dry-run") == Some(true) {
         return Ok(Exit::Ok);
     }
@@ -39,6 +44,9 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     let recorded = recorded
         .map_err(|error| explain::explain(context, &events::names(&request.events), error))?;
     summary::print(context, &request, &recorded);
+    if let (Some(unwinding), CallGraph::Dwarf { stack_size }) = (unwinding, request.call_graph) {
+        unwinding.tell(context, stack_size.bytes());
+    }
     Ok(match (recorded.signal, recorded.ended) {
         (Some(signal), _) | (None, Some(Ended::Signaled(signal))) => Exit::Signal(signal),
         (None, Some(Ended::Exited(0)) | None) => Exit::Ok,

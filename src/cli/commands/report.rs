@@ -36,7 +36,7 @@ use crate::cli::header::print_header;
 use crate::cli::input::Input;
 use crate::cli::options::flag;
 use crate::cli::progress::Progress;
-use crate::cli::stacks::{fold, source, unwinding_limit, warn_of_cut};
+use crate::cli::stacks::{copied, fold, source, unwinding_limit, warn_of_cut};
 use crate::cli::symbol_options::Symbols;
 use crate::cli::symbols::replay;
 
@@ -123,7 +123,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     print(context, &question, &counts.histograms, lost, &settings)?;
     let threads = thread_layout.map(|layout| (threads::counts(&replay, &data), layout));
     print_rest(context, &counts, threads)?;
-    warn_of_cut(context, &counts.stacks, data.events());
+    warn_of_cut(context, &counts.stacks, copied(data.events()));
     conclude(&input.path, &replay.diagnostics(), context)?;
     Ok(exit_of(&data))
 }

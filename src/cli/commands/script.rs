@@ -27,7 +27,7 @@ use crate::cli::filter::CPU_HINT;
 use crate::cli::findings::conclude;
 use crate::cli::input::{Input, Opened};
 use crate::cli::progress::Progress;
-use crate::cli::stacks::warn_of_cut;
+use crate::cli::stacks::{copied, warn_of_cut};
 use crate::cli::symbols::replay;
 
 use self::apart::Apart;
@@ -163,7 +163,7 @@ fn deliver(
         }
     })?;
     taken?;
-    warn_of_cut(context, &text.stacks(), replay.data().events());
+    warn_of_cut(context, &text.stacks(), copied(replay.data().events()));
     if text.guests() > 0 {
         context.warn(format_args!(
             "{} samples of guests were left out",

@@ -13,6 +13,7 @@ mod frame;
 mod inline;
 mod jit;
 mod leaf;
+mod live;
 mod made;
 mod object;
 mod resolver;
@@ -25,6 +26,7 @@ pub use frame::{Frame, Level, Place, SymbolId};
 pub use inline::{Call, SourceLine};
 pub use jit::add_jit_functions;
 pub use leaf::LEAF_REGISTERS;
+pub use live::{LiveOptions, LiveStacks};
 pub use resolver::{Finding, Known, Resolver};
 pub use user_stacks::{
     CutStacks, StackOptions, StackScratch, StackSummary, UnwoundFold, UserStacks,

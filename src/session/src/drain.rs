@@ -8,6 +8,7 @@ use rperf_sys::{FlightRing, Signals, Workload, poll};
 
 use crate::medium::Medium;
 use crate::open::{OpenEvent, Placed};
+use crate::rewriting::Beside;
 use crate::rings::Ring;
 use crate::rotate::Turns;
 use crate::schedule::Schedule;
@@ -37,12 +38,35 @@ impl Sink {
 
     /// Writes records that were made here.
     pub(crate) fn records(&mut self, records: &mut Records) -> Result<(), WriteError> {
+        let bytes = self.note(records);
+        self.medium.write_data(&bytes)
+    }
+
+    /// Takes note of records that were made here.
+    fn note(&mut self, records: &mut Records) -> Vec<u8> {
         let bytes = records.take();
         let tally = &mut self.tally;
         self.walker.walk((&bytes, &[]), |record| {
             tally.note(&record);
         });
-        self.medium.write_data(&bytes)
+        bytes
+    }
+
+    /// Writes a run of records that came out of rings.
+    pub(crate) fn write(&mut self, run: &[u8]) -> Result<(), WriteError> {
+        write_run(run, &mut self.squeeze, &mut self.medium)
+    }
+}
+
+fn write_run(
+    run: &[u8],
+    squeeze: &mut Option<Squeeze>,
+    medium: &mut Medium,
+) -> Result<(), WriteError> {
+    match squeeze {
+        _ if run.is_empty() => Ok(()),
+        Some(squeeze) => squeeze.write(run, medium),
+        None => medium.write_data(run),
     }
 }
 
@@ -55,6 +79,8 @@ pub(crate) struct Rings {
     pub(crate) lost: Vec<u64>,
     /// Bytes that a ring must hold to be emptied while recording (`--mmap-flush`).
     least: u64,
+    /// Who changes the records before they are written, if they are to be changed.
+    pub(crate) beside: Option<Beside>,
 }
 
 impl Rings {
@@ -67,6 +93,7 @@ impl Rings {
             flights,
             lost,
             least: least.min(quarter),
+            beside: None,
         }
     }
 
@@ -90,18 +117,53 @@ impl Rings {
                 .walker
                 .walk(chunk.pieces(), |record| *lost += tally.note(&record));
             for run in [runs.first, runs.straddling, runs.second] {
-                match &mut sink.squeeze {
-                    _ if run.is_empty() => {}
-                    Some(squeeze) => squeeze.write(run, &mut sink.medium)?,
-                    None => sink.medium.write_data(run)?,
+                match &mut self.beside {
+                    Some(beside) => beside.take(run),
+                    None => write_run(run, &mut sink.squeeze, &mut sink.medium)?,
                 }
             }
         }
         // Samples that come at the end of the file are older than what a round would end.
         if any && self.flights.is_empty() {
-            end_round(sink)?;
+            self.end_round(sink)?;
+        }
+        if let Some(beside) = &mut self.beside {
+            beside.keep(sink)?;
         }
         Ok(any)
+    }
+
+    /// Writes records that were made here, at their place among those of the rings.
+    pub(crate) fn records(
+        &mut self,
+        records: &mut Records,
+        sink: &mut Sink,
+    ) -> Result<(), WriteError> {
+        match &mut self.beside {
+            Some(beside) => {
+                beside.take(&sink.note(records));
+                Ok(())
+            }
+            None => sink.records(records),
+        }
+    }
+
+    /// Has all records changed that are to be changed, and written.
+    pub(crate) fn flush(&mut self, sink: &mut Sink) -> Result<(), WriteError> {
+        let beside = self.beside.as_mut();
+        beside.map_or(Ok(()), |beside| beside.flush(sink))
+    }
+
+    /// Milliseconds until something may have been changed; -1 where nothing is.
+    fn timeout(&self) -> i32 {
+        self.beside.as_ref().map_or(-1, Beside::timeout)
+    }
+
+    /// Marks that nothing is to come that is older than what was written before the last mark.
+    fn end_round(&mut self, sink: &mut Sink) -> Result<(), WriteError> {
+        let mut mark = Records::new(0);
+        mark.user(rperf_wire::RecordKind::FINISHED_ROUND, |_| {});
+        self.records(&mut mark, sink)
     }
 
     /// Writes what the rings of the last samples keep, if there are any.
@@ -119,7 +181,7 @@ impl Rings {
         if !self.flights.is_empty() {
             // What started while they were read is in samples already.
             self.pass_from(0, sink).map_err(write_error)?;
-            end_round(sink).map_err(write_error)?;
+            self.end_round(sink).map_err(write_error)?;
         }
         Ok(())
     }
@@ -129,13 +191,6 @@ impl Rings {
         while self.pass_from(0, sink)? {}
         Ok(())
     }
-}
-
-/// Marks that nothing is to come that is older than what was written before the last mark.
-fn end_round(sink: &mut Sink) -> Result<(), WriteError> {
-    let mut mark = Records::new(0);
-    mark.user(rperf_wire::RecordKind::FINISHED_ROUND, |_| {});
-    sink.records(&mut mark)
 }
 
 /// Why the loop ended.
@@ -189,6 +244,7 @@ pub(crate) fn run(
             .collect();
         let first = 1 + usize::from(reader.is_some());
         let timeout = sooner(waits.schedule.timeout(), turns.timeout());
+        let timeout = sooner(timeout, rings.timeout());
         let ready = poll(&fds, timeout).map_err(Error::system("wait for the rings"))?;
         woken += 1;
         waits.schedule.keep(events, watch)?;

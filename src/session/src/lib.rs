@@ -26,6 +26,7 @@ mod open;
 mod output;
 mod recording;
 mod request;
+mod rewriting;
 mod rings;
 mod rotate;
 mod schedule;
@@ -48,4 +49,5 @@ pub use recording::record;
 pub use request::{
     BuildIds, Happened, Request, Rotation, Switch, Synthesized, Target, Turn, Watch,
 };
+pub use rewriting::{Rewriter, Rewriting};
 pub use summary::Summary;

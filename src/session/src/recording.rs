@@ -22,6 +22,7 @@ use crate::kernel::Kernel;
 use crate::medium::Medium;
 use crate::open::{OpenEvent, Opener, for_each_counter};
 use crate::output::Replacement;
+use crate::rewriting::Beside;
 use crate::rings::{default_pages, map_rings};
 use crate::rotate::{Turns, stamp};
 use crate::schedule::Schedule;
@@ -142,7 +143,10 @@ impl Live {
             request.details.per_thread,
         )?;
         let (events, rings) = open(request, &mut places, watch)?;
-        let descriptions = describe(&events);
+        let mut descriptions = describe(&events);
+        if let Some(rewriting) = &request.rewriting {
+            rewriting.describe(&mut descriptions);
+        }
         let tracing_data = describe_tracepoints(request, &events)?;
         let kernel = Kernel::of(&events, &proc, watch);
         let (medium, replacement) = match &request.stream {
@@ -183,6 +187,10 @@ impl Live {
     /// Writes what was there before, lets events and workload run, and puts the file in its place.
     fn begin(&mut self, request: &Request) -> Result<(), Error> {
         let (records, sink) = (&mut self.records, &mut self.sink);
+        if let Some(rewriting) = &request.rewriting {
+            let rewriter = rewriting.begin(&self.descriptions);
+            self.rings.beside = Some(Beside::begin(rewriter)?);
+        }
         let start = Start {
             request,
             places: &self.places,
@@ -191,7 +199,7 @@ impl Live {
         };
         if !request.tail_synthesize {
             start.synthesize(records);
-            sink.records(records).map_err(write_error)?;
+            self.rings.records(records, sink).map_err(write_error)?;
         }
         let at_once = request.switches.is_none();
         if request.target != Target::Workload && at_once {
@@ -207,7 +215,7 @@ impl Live {
             replacement.commit()?;
         }
         records.user(RecordKind::FINISHED_INIT, |_| {});
-        sink.records(records).map_err(write_error)
+        self.rings.records(records, sink).map_err(write_error)
     }
 
     /// Drains until something ends the recording, then what is left.
@@ -263,6 +271,7 @@ impl Live {
         }
         self.rings.empty(&mut self.sink).map_err(write_error)?;
         self.rings.dump(&mut self.sink)?;
+        self.rings.flush(&mut self.sink).map_err(write_error)?;
         turns.end(&mut self.sink)?;
         Ok(outcome)
     }

@@ -10,7 +10,7 @@ use rperf_events::{CallGraph, Details, EventSpec, Sampling};
 use rperf_sys::{CpuList, Observed, Program, Tracefs};
 use rperf_wire::Attr;
 
-use crate::Listing;
+use crate::{Listing, Rewriting};
 
 /// Whom to observe.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,6 +100,8 @@ pub struct Request {
     pub raw_samples: bool,
     /// What else all events get; [`Details::side`] is applied to `events` already.
     pub details: Details,
+    /// Who changes records before they are written, if any are to be changed. Not for rings that are written over.
+    pub rewriting: Option<Arc<dyn Rewriting>>,
     /// Deepest callchain in frames; 0 leaves it to the system (`perf_event_max_stack`).
     pub max_stack: u16,
     /// Data pages of each ring, a power of two; `None` for what `perf_event_mlock_kb` allows.

@@ -72,6 +72,7 @@ impl Turns<'_> {
             self.closing.request.compress,
         );
         rings.dump(sink)?;
+        rings.flush(sink).map_err(write_error)?;
         self.end(sink)?;
         // At once: who ends while the full file is closed is in samples of the next.
         let mut records = self.running();

@@ -26,7 +26,7 @@ use crate::cli::jobs::jobs;
 use crate::cli::options::{flag, not_yet, switch, value};
 use crate::cli::product::write_to;
 use crate::cli::progress::Progress;
-use crate::cli::stacks::{has_copies, stack_options, warn_of_cut};
+use crate::cli::stacks::{copied, has_copies, stack_options, warn_of_cut};
 use crate::cli::symbol_options::Symbols;
 use crate::cli::symbols::{replay, shows_inlines};
 
@@ -145,7 +145,7 @@ impl Conversion<'_> {
             }
         };
         warn_of_symbols(context, &resolver);
-        warn_of_cut(context, &stacks.summary(), data.events());
+        warn_of_cut(context, &stacks.summary(), copied(data.events()));
         Ok(samples)
     }
 

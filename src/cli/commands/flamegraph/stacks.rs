@@ -25,7 +25,7 @@ use crate::cli::jobs::jobs;
 use crate::cli::options::flag;
 use crate::cli::progress::Progress;
 use crate::cli::sampled::find_event;
-use crate::cli::stacks::{fold, source, unwinding_limit, warn_of_cut};
+use crate::cli::stacks::{copied, fold, source, unwinding_limit, warn_of_cut};
 use crate::cli::symbol_options::Symbols;
 use crate::cli::symbols::replay;
 
@@ -166,7 +166,7 @@ impl Question {
         let (folded, cut) = fold(replay, (&naming, &resolver), limit, select, self.jobs)?;
         let named = naming.named_stacks(folded);
         warn_of_symbols(context, &resolver);
-        warn_of_cut(context, &cut, data.events());
+        warn_of_cut(context, &cut, copied(data.events()));
         let mut stacks = Stacks::default();
         for event in &named {
             self.add(event, &mut stacks);

@@ -46,6 +46,12 @@ dwarf: each sample holds the registers and a copy of the stack, n bytes of it (8
 are found when the file is read. Files grow accordingly: 100 samples are about 0.8 MB.
 -g alone means fp, or what the setting call-graph.record-mode says.";
 
+const UNWIND: &str = "\
+When the copies of stacks of --call-graph dwarf are unwound.
+later: when the recording is read (the default, as in Linux perf). The file holds all copies.
+live: while recording, so that the file holds callchains, some twenty times smaller, for any reader. Where unwinding does not keep \
+up, copies are stored.";
+
 /// The command and its options.
 pub(in crate::cli::commands) fn command() -> Command {
     let command = Command::new("record").long_about(ABOUT);
@@ -124,6 +130,9 @@ fn targets_and_rate() -> Vec<Arg> {
         value("call-graph", "mode[,n]")
             .help("how to record call graphs: fp, by frame pointers, or dwarf, by copies of stacks")
             .long_help(CALL_GRAPH),
+        value("unwind", "when")
+            .help("when copies of stacks are unwound: later, by readers, or live, while recording")
+            .long_help(UNWIND),
         counter("verbose")
             .short('v')
             .help("say more: the attributes of each event, each call that opens one"),

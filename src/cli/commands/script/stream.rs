@@ -18,7 +18,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::files::DiskFiles;
 use crate::cli::findings::conclude;
-use crate::cli::stacks::warn_of_cut;
+use crate::cli::stacks::{copied, warn_of_cut};
 use crate::cli::stream;
 
 /// Prints the samples of a stream until it ends.
@@ -65,7 +65,7 @@ pub(super) fn print(
         settings.tell(context, &resolver);
     }
     let events = stream.head().described().events;
-    warn_of_cut(context, &printer.stacks, events);
+    warn_of_cut(context, &printer.stacks, copied(events));
     if printer.guests > 0 {
         let guests = printer.guests;
         context.warn(format_args!("{guests} samples of guests were left out"));

@@ -1,0 +1,238 @@
+//! The World of a recording that is being made, and its samples as soon as all is known that came before them.
+//!
+//! ```text
+//! note:     round 1 | round 2 | round 3 ...
+//! samples:            round 1 | round 2 ...     what round 2 tells of the time of round 1 is known by then
+//! ```
+
+use rperf_perfdata::EventDesc;
+use rperf_wire::{DecodeError, Endian, RawRecord, RecordKind, SampleLayout};
+
+use crate::events::EventTable;
+use crate::{EventIndex, Order, Rounds, Sample, World, WorldBuilder};
+
+/// A World that grows round by round. Records get positions in the order in which they are noted, from 0 on.
+#[derive(Debug)]
+pub struct Growing {
+    endian: Endian,
+    builder: WorldBuilder,
+    events: EventTable,
+    layouts: Vec<SampleLayout>,
+    order: Rounds,
+    /// Records that change the World and are not in it yet.
+    state: Vec<(Order, Vec<u8>)>,
+    position: u64,
+}
+
+impl Growing {
+    /// Nothing was noted of a recording of these events.
+    #[must_use]
+    pub fn new(endian: Endian, events: &[EventDesc]) -> Self {
+        Self {
+            endian,
+            builder: WorldBuilder::new(endian),
+            events: EventTable::new(endian, events),
+            layouts: events
+                .iter()
+                .map(|event| SampleLayout::new(&event.attr))
+                .collect(),
+            order: Rounds::new(),
+            state: Vec::new(),
+            position: 0,
+        }
+    }
+
+    /// Takes note of whole records. Those that change the World wait for [`Growing::complete`].
+    pub fn note(&mut self, records: &[u8]) {
+        let mut rest = records;
+        while let Some((raw, size)) = RawRecord::split(rest, self.endian) {
+            let (record, behind) = rest.split_at(size);
+            self.record(&raw, record);
+            self.position += size as u64;
+            rest = behind;
+        }
+    }
+
+    fn record(&mut self, raw: &RawRecord<'_>, bytes: &[u8]) {
+        match raw.kind {
+            RecordKind::FINISHED_ROUND => self.order.finish_round(),
+            RecordKind::SAMPLE => {
+                let time = self.events.glance(raw.body).and_then(|glance| glance.time);
+                self.order.order(time, self.position);
+            }
+            kind => {
+                let order = self
+                    .order
+                    .order(self.events.record_time(raw), self.position);
+                if WorldBuilder::wants(kind) {
+                    self.state.push((order, bytes.to_vec()));
+                }
+            }
+        }
+    }
+
+    /// Brings the World up to where nothing older can follow: the end of the round before the last one that was noted whole.
+    pub fn complete(&mut self) {
+        let limit = self.order.limit();
+        self.state.sort_by_key(|(order, _)| *order);
+        let count = self.state.partition_point(|(order, _)| order.time <= limit);
+        for (order, bytes) in self.state.drain(..count) {
+            if let Some((raw, _)) = RawRecord::split(&bytes, self.endian) {
+                // A damaged record changes nothing, as for who reads the file.
+                let _: Result<(), DecodeError> = self.builder.push(order, &raw);
+            }
+        }
+    }
+
+    /// Brings the World up to all that was noted.
+    pub fn complete_all(&mut self) {
+        self.order.finish_all();
+        self.complete();
+    }
+
+    /// The World as far as it is complete.
+    #[must_use]
+    pub fn world(&self) -> &World {
+        self.builder.world()
+    }
+
+    /// Byte order of the records.
+    #[must_use]
+    pub fn endian(&self) -> Endian {
+        self.endian
+    }
+
+    /// Decodes the sample that was noted at a position; `None` for one of an event that is none of the recording's.
+    ///
+    /// # Errors
+    /// [`DecodeError`] for one whose fields are not whole.
+    pub fn sample<'a>(
+        &self,
+        raw: &RawRecord<'a>,
+        position: u64,
+    ) -> Result<Option<Sample<'a>>, DecodeError> {
+        let limit = self.order.limit();
+        self.events.sample(raw, |time| Order {
+            time: time.unwrap_or(limit),
+            position,
+        })
+    }
+
+    /// Where the samples of an event keep their fields.
+    #[must_use]
+    pub fn layout(&self, event: EventIndex) -> Option<&SampleLayout> {
+        self.layouts.get(event.0 as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rperf_wire::{
+        Attr, AttrFlags, CpuMode, Encoder, Misc, Mmap, Record, RecordHeader, SampleType,
+    };
+
+    use crate::Machine;
+
+    fn events() -> Vec<EventDesc> {
+        let attr = Attr {
+            sample_type: SampleType::TID | SampleType::TIME,
+            flags: AttrFlags::SAMPLE_ID_ALL,
+            ..Attr::default()
+        };
+        let event = EventDesc {
+            attr,
+            ids: vec![1],
+            name: "cycles".to_owned(),
+        };
+        vec![event]
+    }
+
+    fn record(kind: RecordKind, body: impl FnOnce(&mut Encoder<'_>)) -> Vec<u8> {
+        let mut fields = Vec::new();
+        body(&mut Encoder::new(&mut fields, Endian::NATIVE));
+        let mut bytes = Vec::new();
+        let mut to = Encoder::new(&mut bytes, Endian::NATIVE);
+        RecordHeader {
+            kind,
+            misc: Misc(2),
+            size: u16::try_from(fields.len() + 8).unwrap(),
+        }
+        .encode(&mut to);
+        to.bytes(&fields);
+        bytes
+    }
+
+    fn mapped(time: u64) -> Vec<u8> {
+        let mmap = Record::Mmap(Mmap {
+            pid: 7,
+            tid: 7,
+            start: 0x1000,
+            len: 0x1000,
+            pgoff: 0,
+            filename: b"/bin/x",
+        });
+        record(RecordKind::MMAP, |to| {
+            mmap.encode_body(to);
+            to.u32(7);
+            to.u32(7);
+            to.u64(time);
+        })
+    }
+
+    fn sample(time: u64) -> Vec<u8> {
+        record(RecordKind::SAMPLE, |to| {
+            to.u32(7);
+            to.u32(7);
+            to.u64(time);
+        })
+    }
+
+    /// What a sample sees at 0x1800.
+    fn sees(growing: &Growing, record: &[u8], position: u64) -> bool {
+        let (raw, _) = RawRecord::split(record, Endian::NATIVE).unwrap();
+        let sample = growing.sample(&raw, position).unwrap().unwrap();
+        let world = growing.world();
+        let found = world.lookup(
+            Machine::Host,
+            CpuMode::User,
+            sample.pid,
+            sample.order,
+            0x1800,
+        );
+        found.is_some()
+    }
+
+    #[test]
+    fn a_round_sees_what_the_next_tells_of_its_time() {
+        let mark = record(RecordKind::FINISHED_ROUND, |_| {});
+        let mut growing = Growing::new(Endian::NATIVE, &events());
+        let (early, late) = (sample(10), sample(30));
+        growing.note(&[&early[..], &late, &mark].concat());
+        growing.complete();
+        assert!(!sees(&growing, &late, 24));
+        // Another processor's record, which came a round later.
+        growing.note(&[&mapped(20)[..], &sample(40), &mark].concat());
+        growing.complete();
+        assert!(!sees(&growing, &early, 0));
+        assert!(sees(&growing, &late, 24));
+        // Of the last round nothing is in the World before its end is known.
+        growing.note(&mapped(50));
+        growing.complete();
+        assert_eq!(growing.world().mappings().len(), 1);
+        growing.complete_all();
+        assert_eq!(growing.world().mappings().len(), 2);
+    }
+
+    #[test]
+    fn damaged_records_change_nothing() {
+        let mut growing = Growing::new(Endian::NATIVE, &events());
+        let whole = mapped(20);
+        growing.note(&record(RecordKind::MMAP, |to| to.u32(1)));
+        for end in 0..whole.len() {
+            growing.note(&whole[..end]);
+        }
+        growing.complete_all();
+        assert_eq!(growing.world().mappings().len(), 0);
+    }
+}
