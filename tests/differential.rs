@@ -14,6 +14,7 @@ mod report_options;
 mod script;
 mod script_options;
 mod stat;
+mod stat_kept;
 mod tracepoints;
 mod workloads;
 

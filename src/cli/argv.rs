@@ -46,15 +46,28 @@ pub(crate) enum Misuse {
     NotYet(String, String),
 }
 
+/// Where the workload begins: the first word that is neither an option nor the value of one, unless `--` stands before it.
+pub(crate) fn first_word(command: &Command, words: &[OsString]) -> Option<usize> {
+    let mut pass = Pass::new(command, words);
+    while let Some(word) = pass.take() {
+        let bytes = word.as_bytes();
+        let request = match bytes {
+            b"--" => return None,
+            [b'-', b'-', long @ ..] => pass.long(long),
+            [b'-', short @ ..] if !short.is_empty() => pass.bundle(short),
+            _ => return Some(pass.next - 1),
+        };
+        if !matches!(request, Ok(None)) {
+            return None;
+        }
+    }
+    None
+}
+
 /// Rewrites `words`, which follow the command's name.
 pub(crate) fn normalise(command: &Command, words: &[OsString]) -> Result<Request, Misuse> {
     let workload = command.get_positionals().any(Arg::is_trailing_var_arg_set);
-    let mut pass = Pass {
-        command,
-        words,
-        next: 0,
-        out: Vec::new(),
-    };
+    let mut pass = Pass::new(command, words);
     let mut rest: Vec<OsString> = Vec::new();
     while let Some(word) = pass.take() {
         let bytes = word.as_bytes();
@@ -103,6 +116,15 @@ struct Found<'a> {
 }
 
 impl<'a> Pass<'a> {
+    fn new(command: &'a Command, words: &'a [OsString]) -> Self {
+        Self {
+            command,
+            words,
+            next: 0,
+            out: Vec::new(),
+        }
+    }
+
     fn take(&mut self) -> Option<&'a OsString> {
         let word = self.words.get(self.next)?;
         self.next += 1;

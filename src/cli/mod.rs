@@ -121,9 +121,20 @@ pub(crate) fn dispatch(
     words: &[OsString],
 ) -> Result<Exit, CliError> {
     let name = name.to_string_lossy();
-    let entry = commands::find(context, &name)?;
-    let command = (entry.build)();
-    let words = match argv::normalise(&command, words) {
+    let whole = commands::find(context, &name)?;
+    let command = (whole.build)();
+    let part = argv::first_word(&command, words)
+        .and_then(|index| Some((index, commands::part(whole, words.get(index)?.to_str()?)?)));
+    let (entry, command, words) = match part {
+        // Options may stand before and behind the word.
+        Some((index, part)) => {
+            let (before, behind) = words.split_at(index);
+            let behind = behind.get(1..).unwrap_or_default();
+            (part, (part.build)(), [before, behind].concat())
+        }
+        None => (whole, command, words.to_vec()),
+    };
+    let words = match argv::normalise(&command, &words) {
         Ok(Request::Run(words)) => words,
         Ok(Request::Summary(keywords)) => {
             Output::error(&help::summary(context.program, entry, &command, &keywords));

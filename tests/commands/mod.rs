@@ -41,6 +41,7 @@ mod report;
 mod script;
 mod stat;
 mod stat_control;
+mod stat_kept;
 mod symbols;
 mod tracepoints;
 

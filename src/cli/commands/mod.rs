@@ -159,6 +159,27 @@ pub(crate) const COMMANDS: &[Entry] = &[
     },
 ];
 
+/// Parts of commands, which the first word behind these names.
+const PARTS: &[Entry] = &[
+    Entry {
+        name: "stat record",
+        summary: "Count events, and keep the counts in a file",
+        usage: &[
+            "[<options>] [<command>]",
+            "[<options>] -- <command> [<options>]",
+        ],
+        build: stat::record_command,
+        run: stat::record,
+    },
+    Entry {
+        name: "stat report",
+        summary: "Show counts that were kept",
+        usage: &["[<options>]"],
+        build: stat::report_command,
+        run: stat::report,
+    },
+];
+
 /// Commands of Linux perf that are not built yet, each with what does the job meanwhile.
 const TO_COME: &[(&str, &str)] = &[
     (
@@ -190,6 +211,15 @@ const TO_COME: &[(&str, &str)] = &[
         "'strace -f' follows system calls; to read a file use 'script'",
     ),
 ];
+
+/// The part of a command that `word` names.
+pub(crate) fn part(command: &Entry, word: &str) -> Option<&'static Entry> {
+    let name = |entry: &&Entry| {
+        let word_of = entry.name.strip_prefix(command.name);
+        word_of.and_then(|rest| rest.strip_prefix(' ')) == Some(word)
+    };
+    PARTS.iter().find(name)
+}
 
 /// The command of that name.
 pub(crate) fn find(context: &Context, name: &str) -> Result<&'static Entry, CliError> {

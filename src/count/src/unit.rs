@@ -24,6 +24,36 @@ pub enum Aggregation {
     Thread,
 }
 
+impl Aggregation {
+    /// `enum aggr_mode` of perf 6.1 (`util/stat.h`), as recordings have it.
+    const NUMBERS: [(u64, Self); 7] = [
+        (0, Self::Cpu),
+        (1, Self::Global),
+        (2, Self::Socket),
+        (3, Self::Die),
+        (4, Self::Core),
+        (5, Self::Thread),
+        (7, Self::Node),
+    ];
+
+    /// Its number in recordings. What perf 6.1 doesn't know is there as all in one.
+    #[must_use]
+    pub fn number(self) -> u64 {
+        let mut known = Self::NUMBERS.iter();
+        known
+            .find_map(|(number, by)| (*by == self).then_some(*number))
+            .unwrap_or(1)
+    }
+
+    /// What a number in a recording stands for.
+    #[must_use]
+    pub fn of_number(number: u64) -> Self {
+        let mut known = Self::NUMBERS.iter();
+        let found = known.find_map(|(of, by)| (*of == number).then_some(*by));
+        found.unwrap_or_default()
+    }
+}
+
 /// One part of the machine, or one thread. Numbers that the kernel does not tell are -1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Unit {

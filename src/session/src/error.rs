@@ -1,7 +1,7 @@
 //! What stops a recording.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rperf_sys::CpuList;
 
@@ -145,6 +145,23 @@ pub enum Error {
 }
 
 impl Error {
+    /// Fills in the path that the writing side does not know.
+    pub(crate) fn at(self, path: &Path) -> Self {
+        match self {
+            Self::Write { kept, cause, .. } => Self::Write {
+                path: path.to_owned(),
+                kept,
+                cause,
+            },
+            other => other,
+        }
+    }
+
+    /// Whether a write failed because nobody reads the pipe any more.
+    pub(crate) fn is_broken_pipe(&self) -> bool {
+        matches!(self, Self::Write { cause, .. } if cause.kind() == io::ErrorKind::BrokenPipe)
+    }
+
     /// For `map_err`: names what was to be done.
     pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |cause| Self::System { what, cause }

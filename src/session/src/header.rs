@@ -1,6 +1,7 @@
 //! The feature sections of the header: which machine, which command, which events.
 
 use std::io;
+use std::path::Path;
 
 use rperf_events::Group;
 use rperf_perfdata::feature::{
@@ -18,58 +19,89 @@ use crate::squeeze::Squeeze;
 /// Lines of `/proc/cpuinfo` that name the processor, by architecture; the first that is there counts.
 const CPU_NAMES: [&str; 5] = ["model name", "Processor", "Hardware", "uarch", "cpu"];
 
+/// What a header tells of, whatever is recorded.
+pub(crate) struct About<'a> {
+    /// Where proc is mounted.
+    pub(crate) proc: &'a Path,
+    /// Where sysfs is mounted.
+    pub(crate) sysfs: &'a Path,
+    /// The version of the program.
+    pub(crate) version: &'a str,
+    /// Its command line.
+    pub(crate) command_line: &'a [String],
+    /// The events.
+    pub(crate) events: &'a [EventDesc],
+}
+
 /// What is known of the machine and the command. What can't be read is left out of the file.
 pub(crate) fn features(request: &Request, events: &[EventDesc], open: &[OpenEvent]) -> FeatureSet {
-    let (proc, sysfs) = (Proc::new(&request.proc), Sysfs::new(&request.sysfs));
-    let mut set = FeatureSet::new(Endian::NATIVE);
-    set.version(&request.version)
-        .cmdline(&request.command_line)
-        .event_desc(events);
-    if let Ok(names) = uname() {
-        set.hostname(&names.nodename)
-            .os_release(&names.release)
-            .arch(&names.machine);
-    }
-    if let Ok(name) = proc.cpu_description(&CPU_NAMES) {
-        set.cpudesc(&name);
-    }
-    if let Some(id) = cpuid(&request.sysfs) {
-        set.cpuid(&id);
-    }
-    if let Ok(kilobytes) = proc.total_memory() {
-        set.total_mem(kilobytes);
-    }
+    let about = About {
+        proc: &request.proc,
+        sysfs: &request.sysfs,
+        version: &request.version,
+        command_line: &request.command_line,
+        events,
+    };
+    let mut set = about.features();
     if request.compress {
         set.compressed(Squeeze::default().feature());
     }
-    let groups = groups(open);
-    if !groups.is_empty() {
-        set.group_desc(&groups);
-    }
+    let placed = open
+        .iter()
+        .map(|event| (&event.event.spec.group, event.event.leader));
+    groups(&placed.collect::<Vec<_>>(), &mut set);
     if let Some(clockid) = request.details.clockid {
         clock(clockid, &mut set);
-    }
-    cpus(&sysfs, &mut set);
-    memory(&sysfs, &mut set);
-    if let Ok(pmus) = sysfs.pmu_types() {
-        let pmus: Vec<_> = pmus
-            .into_iter()
-            .map(|(name, kind)| PmuMapping { kind, name })
-            .collect();
-        set.pmu_mappings(&pmus);
     }
     set
 }
 
-/// The groups of more than one event.
-fn groups(events: &[OpenEvent]) -> Vec<GroupDesc> {
+impl About<'_> {
+    /// All of that.
+    pub(crate) fn features(&self) -> FeatureSet {
+        let (proc, sysfs) = (Proc::new(self.proc), Sysfs::new(self.sysfs));
+        let mut set = FeatureSet::new(Endian::NATIVE);
+        set.version(self.version)
+            .cmdline(self.command_line)
+            .event_desc(self.events);
+        self.machine(&proc, &sysfs, &mut set);
+        set
+    }
+
+    fn machine(&self, proc: &Proc, sysfs: &Sysfs, set: &mut FeatureSet) {
+        if let Ok(names) = uname() {
+            set.hostname(&names.nodename)
+                .os_release(&names.release)
+                .arch(&names.machine);
+        }
+        if let Ok(name) = proc.cpu_description(&CPU_NAMES) {
+            set.cpudesc(&name);
+        }
+        if let Some(id) = cpuid(self.sysfs) {
+            set.cpuid(&id);
+        }
+        if let Ok(kilobytes) = proc.total_memory() {
+            set.total_mem(kilobytes);
+        }
+        cpus(sysfs, set);
+        memory(sysfs, set);
+        if let Ok(pmus) = sysfs.pmu_types() {
+            let pmus: Vec<_> = pmus
+                .into_iter()
+                .map(|(name, kind)| PmuMapping { kind, name })
+                .collect();
+            set.pmu_mappings(&pmus);
+        }
+    }
+}
+
+/// The groups of more than one event, of each of which it is known where it stands and who leads it.
+pub(crate) fn groups(events: &[(&Group, Option<usize>)], set: &mut FeatureSet) {
     let mut groups = Vec::new();
-    for (leader, event) in events.iter().enumerate() {
-        let members = events
-            .iter()
-            .filter(|event| event.event.leader == Some(leader))
-            .count();
-        let Group::Leader { name } = &event.event.spec.group else {
+    for (place, (group, _)) in events.iter().enumerate() {
+        let led = events.iter().filter(|(_, leader)| *leader == Some(place));
+        let members = led.count();
+        let Group::Leader { name } = group else {
             continue;
         };
         if members > 0 {
@@ -79,12 +111,14 @@ fn groups(events: &[OpenEvent]) -> Vec<GroupDesc> {
                 } else {
                     name.clone()
                 },
-                leader: u32::try_from(leader).unwrap_or(u32::MAX),
+                leader: u32::try_from(place).unwrap_or(u32::MAX),
                 members: u32::try_from(members + 1).unwrap_or(u32::MAX),
             });
         }
     }
-    groups
+    if !groups.is_empty() {
+        set.group_desc(&groups);
+    }
 }
 
 /// What perf calls a group without a name.

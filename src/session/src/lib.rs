@@ -41,7 +41,7 @@ mod tracing_data;
 pub use cache::{Cache, Cached, NewObject};
 pub use control::{Control, Listing};
 pub use counting::{
-    CountEvent, CountRequest, CountWatch, Counted, Interval, Readings, Start, count,
+    CountEvent, CountRequest, CountWatch, Counted, Interval, Keep, Readings, Start, count,
 };
 pub use error::Error;
 pub use open::may_profile_kernel;

@@ -427,18 +427,10 @@ fn end_workload(
 
 /// Whether a write failed because nobody reads the pipe any more: that ends a recording, and is no failure.
 fn is_reader_gone(request: &Request, error: &Error) -> bool {
-    let broken = |cause: &io::Error| cause.kind() == io::ErrorKind::BrokenPipe;
-    request.stream.is_some() && matches!(error, Error::Write { cause, .. } if broken(cause))
+    request.stream.is_some() && error.is_broken_pipe()
 }
 
 /// Fills in the path that the writing side does not know.
 fn at(request: &Request) -> impl FnOnce(Error) -> Error {
-    |error| match error {
-        Error::Write { kept, cause, .. } => Error::Write {
-            path: request.output.clone(),
-            kept,
-            cause,
-        },
-        other => other,
-    }
+    |error| error.at(&request.output)
 }

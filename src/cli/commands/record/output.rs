@@ -18,9 +18,11 @@ use crate::cli::input::DEFAULT;
 const STDOUT: &str = "-";
 
 /// The standard output, where the recording goes there: by `-o -`, and without `-o` where it is a pipe.
-pub(super) fn stream(
+/// `command` makes it, `reader` reads it.
+pub(in crate::cli::commands) fn stream(
     matches: &ArgMatches,
     context: &Context,
+    (command, reader): (&str, &str),
 ) -> Result<Option<Arc<File>>, CliError> {
     let wanted = match given(matches) {
         Some(name) => name == STDOUT,
@@ -31,9 +33,9 @@ pub(super) fn stream(
     }
     if context.output.is_terminal() {
         let program = context.program;
-        let message = format!("{program} record: a recording is not for a terminal");
+        let message = format!("{program} {command}: a recording is not for a terminal");
         return Err(CliError::usage(message).hint(format!(
-            "'{program} record -o - ... | {program} script' reads it, -o FILE keeps it"
+            "'{program} {command} -o - ... | {program} {reader}' reads it, -o FILE keeps it"
         )));
     }
     #[expect(
@@ -47,7 +49,7 @@ pub(super) fn stream(
 }
 
 /// The name of the output for messages.
-pub(super) fn name(matches: &ArgMatches, is_stream: bool) -> PathBuf {
+pub(in crate::cli::commands) fn name(matches: &ArgMatches, is_stream: bool) -> PathBuf {
     match (is_stream, given(matches)) {
         (true, _) => STDOUT.into(),
         (false, given) => given.unwrap_or(DEFAULT).into(),

@@ -47,7 +47,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, 
     };
     let cgroups = cgroups::cgroups(matches, &target, events.len())?;
     let workload = workload(matches, context, &events)?;
-    let stream = output::stream(matches, context)?;
+    let stream = output::stream(matches, context, ("record", "script"))?;
     let rotation = rotation::rotation(matches, stream.is_some())?;
     // What the workload prints would stand among the records.
     let workload = match stream {
@@ -141,7 +141,7 @@ fn synthesized(matches: &ArgMatches) -> Result<Synthesized, CliError> {
 }
 
 /// The words of the command line, the program with its path.
-fn command_line(context: &Context) -> Vec<String> {
+pub(in crate::cli::commands) fn command_line(context: &Context) -> Vec<String> {
     let program = std::env::current_exe()
         .ok()
         .map(std::path::PathBuf::into_os_string);

@@ -27,7 +27,11 @@ The events to count, separated by commas; may be given several times. The words 
 
 /// The command and its options.
 pub(in crate::cli::commands) fn command() -> Command {
-    let command = Command::new("stat").long_about(ABOUT);
+    options(Command::new("stat").long_about(ABOUT))
+}
+
+/// A command with all that counting can be asked for.
+pub(super) fn options(command: Command) -> Command {
     command
         .args(what())
         .args(output())
@@ -146,6 +150,29 @@ fn aggregation() -> Vec<Arg> {
         switch("per-thread").help("show each thread by itself"),
         switch("per-node").help("show each NUMA node by itself"),
     ]
+}
+
+/// The options by which kept counts are shown otherwise than they were, and where and how that is written.
+pub(super) fn shown() -> Vec<Arg> {
+    const SHOWN: [&str; 14] = [
+        "big-num",
+        "no-aggr",
+        "field-separator",
+        "json-output",
+        "output",
+        "append",
+        "log-fd",
+        "per-socket",
+        "per-die",
+        "per-cache",
+        "per-core",
+        "per-thread",
+        "per-node",
+        "quiet",
+    ];
+    let all = output().into_iter().chain(aggregation()).chain(course());
+    all.filter(|arg| SHOWN.contains(&arg.get_id().as_str()))
+        .collect()
 }
 
 /// When counting begins, and what is for later.

@@ -39,7 +39,8 @@ pub(super) fn aggregation(matches: &ArgMatches) -> Result<Aggregation, CliError>
 
 /// Of `--per-cache`; 0 stands for the last level.
 fn cache(matches: &ArgMatches) -> Result<Option<u8>, CliError> {
-    let Some(word) = matches.get_one::<String>("per-cache") else {
+    let given = matches.try_get_one::<String>("per-cache");
+    let Some(word) = given.ok().flatten() else {
         return Ok(None);
     };
     if word.is_empty() {
@@ -51,15 +52,19 @@ fn cache(matches: &ArgMatches) -> Result<Option<u8>, CliError> {
     level.map(Some).ok_or_else(wrong)
 }
 
+/// Whether rows are of parts of the machine.
+pub(super) fn is_of_cpus(by: Aggregation) -> bool {
+    !matches!(by, Aggregation::Global | Aggregation::Thread)
+}
+
 /// How readings become rows, on this machine.
 pub(super) fn grouping(
     matches: &ArgMatches,
     target: &Target,
     sysfs: &Sysfs,
 ) -> Result<Grouping, CliError> {
-    let mut by = aggregation(matches)?;
-    let of_cpus = !matches!(by, Aggregation::Global | Aggregation::Thread);
-    if of_cpus && !matches!(target, Target::Cpus(_)) {
+    let by = aggregation(matches)?;
+    if is_of_cpus(by) && !matches!(target, Target::Cpus(_)) {
         let message = "both cgroup and no-aggregation modes only available in system-wide mode";
         return Err(CliError::usage(message).hint("add -a, or -C with the CPUs"));
     }
@@ -67,16 +72,21 @@ pub(super) fn grouping(
         Aggregation::Global | Aggregation::Thread | Aggregation::Cpu => Topology::default(),
         _ => topology(sysfs),
     };
-    if by == Aggregation::Cache(0) {
-        let levels = topology.places().values().flat_map(|place| &place.caches);
-        let last = levels.map(|(level, _)| *level).max();
-        by = Aggregation::Cache(last.unwrap_or(LAST_LEVEL));
-    }
     Ok(Grouping {
-        by,
+        by: at_last_level(by, &topology),
         topology,
         unscaled: flag(matches, "scale") == Some(false),
     })
+}
+
+/// `--per-cache` alone stands for the last level that there is.
+pub(super) fn at_last_level(by: Aggregation, topology: &Topology) -> Aggregation {
+    if by != Aggregation::Cache(0) {
+        return by;
+    }
+    let levels = topology.places().values().flat_map(|place| &place.caches);
+    let last = levels.map(|(level, _)| *level).max();
+    Aggregation::Cache(last.unwrap_or(LAST_LEVEL))
 }
 
 fn topology(sysfs: &Sysfs) -> Topology {

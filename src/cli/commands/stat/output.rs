@@ -28,10 +28,13 @@ pub(super) enum Sink {
 }
 
 impl Sink {
-    /// Opens what the options name, and dates it.
-    pub(super) fn open(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
+    /// Opens what the options name, and dates it. `path` is the file, where `-o` names that of the table.
+    pub(super) fn open(
+        path: Option<&String>,
+        matches: &ArgMatches,
+        context: &Context,
+    ) -> Result<Self, CliError> {
         let append = flag(matches, "append") == Some(true);
-        let path = matches.get_one::<String>("output");
         let file = match (path, matches.get_one::<u64>("log-fd")) {
             (Some(_), Some(_)) => {
                 return Err(CliError::usage("cannot use both --output and --log-fd"));

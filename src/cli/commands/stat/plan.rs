@@ -9,6 +9,7 @@ use rperf_session::{CountRequest, Target};
 use rperf_sys::{Ended, Proc};
 
 use super::metrics::Metrics;
+use super::show::Subject;
 use super::{course, events, grouping};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit};
@@ -68,6 +69,7 @@ impl Plan {
                 start: course::start(matches)?,
                 interval: course::interval(matches)?,
                 timeout: course::timeout(matches, context)?,
+                keep: None,
                 proc: PROC.into(),
                 sysfs: pmus.sysfs.root().to_owned(),
             },
@@ -80,6 +82,16 @@ impl Plan {
 }
 
 impl Plan {
+    /// What tables are about.
+    pub(super) fn subject(&self) -> Subject<'_> {
+        Subject {
+            title: &self.title,
+            by: self.grouping.by,
+            threads: &self.threads,
+            in_intervals: self.request.interval.is_some(),
+        }
+    }
+
     /// The events alone.
     pub(super) fn specs(&self) -> Vec<EventSpec> {
         let events = self.request.events.iter();

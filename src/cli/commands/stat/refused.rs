@@ -6,22 +6,12 @@ use crate::cli::error::CliError;
 use crate::cli::live::workload;
 use crate::cli::options::flag;
 
-/// Words that perf takes for commands of `stat`.
-const COMMANDS: [&str; 2] = ["record", "report"];
-
 /// Stops where options contradict each other, or one needs another.
 pub(super) fn check(matches: &ArgMatches) -> Result<(), CliError> {
     let on = |id: &str| flag(matches, id) == Some(true);
     let given = |id: &str| matches.contains_id(id);
     let usage = |message: &str| Err(CliError::usage(message));
     let words = workload::given(matches);
-    if let Some(word) = words
-        .first()
-        .and_then(|word| COMMANDS.into_iter().find(|known| word == *known))
-    {
-        return Err(CliError::usage(format!("'stat {word}' is not built yet"))
-            .hint(format!("to run a program of that name write ./{word}")));
-    }
     if given("interval-count") && !given("interval-print") {
         return usage("interval-count option should be used together with interval-print.");
     }

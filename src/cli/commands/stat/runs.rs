@@ -162,7 +162,7 @@ impl<'a> Runs<'a> {
             elapsed: sheet.elapsed(),
             used: usage.map(|usage| (usage.user, usage.system)),
         };
-        let text = self.look.whole(self.plan, &table, whole, times)?;
+        let text = self.look.whole(self.plan.subject(), &table, whole, times)?;
         self.sink.write(&text)?;
         if !self.look.is_for_programs() && !self.sink.is_nothing() {
             hints::below(self.context, self.plan, &table);
@@ -224,7 +224,8 @@ impl CountWatch for Watcher<'_> {
         let mut sheet = Sheet::new(rows(self.plan, readings), &self.plan.grouping);
         sheet.add(took, &readings.cells);
         let table = show::table(self.plan, &sheet);
-        let text = self.look.interval(self.plan, (self.number, at), &table);
+        let subject = self.plan.subject();
+        let text = self.look.interval(subject, (self.number, at), &table);
         self.number += 1;
         let written = text.map_err(CliError::from);
         let written = written.and_then(|text| self.sink.write(&text));

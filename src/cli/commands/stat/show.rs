@@ -1,10 +1,11 @@
 //! Tables put together: title, rows, times.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
 use clap::ArgMatches;
-use rperf_count::{Row, Sheet, State, Table};
+use rperf_count::{Aggregation, Row, Sheet, State, Table};
 use rperf_session::Target;
 use rperf_sys::thousands_separator;
 use rperf_view::stat::{
@@ -19,6 +20,19 @@ use crate::cli::options::flag;
 const HEADING_EVERY: u64 = 25;
 /// Puts the cursor into the first column of the first line and clears the screen (ECMA-48).
 const CLEAR: &str = "\u{1b}[H\u{1b}[2J";
+
+/// What tables are about.
+#[derive(Clone, Copy)]
+pub(super) struct Subject<'a> {
+    /// Whom they are about.
+    pub(super) title: &'a str,
+    /// What rows are of.
+    pub(super) by: Aggregation,
+    /// Names of the threads that rows are of.
+    pub(super) threads: &'a BTreeMap<u32, String>,
+    /// Whether there is a table for each interval.
+    pub(super) in_intervals: bool,
+}
 
 /// How tables look.
 pub(super) struct Look {
@@ -75,7 +89,7 @@ impl Look {
     /// One interval, the `number`th from 0 on, that ended at `time`.
     pub(super) fn interval(
         &self,
-        plan: &Plan,
+        subject: Subject<'_>,
         (number, time): (u64, Duration),
         table: &Table,
     ) -> io::Result<Vec<u8>> {
@@ -84,31 +98,31 @@ impl Look {
             out.extend(CLEAR.as_bytes());
         }
         if !self.is_for_programs() && (self.clear || number.is_multiple_of(HEADING_EVERY)) {
-            write_heading(&mut out, plan.grouping.by)?;
+            write_heading(&mut out, subject.by)?;
         }
-        write_table(&mut out, table, &self.style(plan, Prefix::Time(time)))?;
+        write_table(&mut out, table, &self.style(subject, Prefix::Time(time)))?;
         Ok(out)
     }
 
     /// The table of everything.
     pub(super) fn whole(
         &self,
-        plan: &Plan,
+        subject: Subject<'_>,
         table: &Table,
         times: Times,
         runs: &[Duration],
     ) -> io::Result<Vec<u8>> {
         let mut out = Vec::new();
-        let prefix = match plan.request.interval {
-            Some(_) if self.name_summary => Prefix::Summary,
-            _ => Prefix::None,
+        let prefix = match subject.in_intervals && self.name_summary {
+            true => Prefix::Summary,
+            false => Prefix::None,
         };
-        let style = self.style(plan, prefix);
+        let style = self.style(subject, prefix);
         if self.is_for_programs() {
             write_table(&mut out, table, &style)?;
             return Ok(out);
         }
-        write_title(&mut out, &plan.title, table.runs)?;
+        write_title(&mut out, subject.title, table.runs)?;
         write_table(&mut out, table, &style)?;
         let footer = Footer {
             times,
@@ -119,11 +133,11 @@ impl Look {
         Ok(out)
     }
 
-    fn style<'a>(&'a self, plan: &'a Plan, prefix: Prefix) -> Style<'a> {
+    fn style<'a>(&'a self, subject: Subject<'a>, prefix: Prefix) -> Style<'a> {
         Style {
             format: self.format(),
-            by: plan.grouping.by,
-            threads: &plan.threads,
+            by: subject.by,
+            threads: subject.threads,
             prefix,
         }
     }

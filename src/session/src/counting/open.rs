@@ -20,9 +20,9 @@ use crate::{Error, Happened, Watch};
 #[derive(Debug)]
 pub(super) struct OpenEvent<C> {
     pub(super) spec: EventSpec,
-    attr: Attr,
+    pub(super) attr: Attr,
     /// The event that it is read with, by index.
-    leader: Option<usize>,
+    pub(super) leader: Option<usize>,
     pub(super) supported: bool,
     pub(super) counters: Vec<Placed<C>>,
 }

@@ -7,6 +7,7 @@ use rperf_count::{Cell, Counts};
 use rperf_events::{EventSpec, Tool};
 use rperf_sys::{CpuList, Ended, Program, Usage};
 
+use super::Keep;
 use crate::{Target, Watch};
 
 /// An event to be counted.
@@ -57,6 +58,8 @@ pub struct CountRequest {
     pub interval: Option<Interval>,
     /// When everything ends, the workload too.
     pub timeout: Option<Duration>,
+    /// Where counts are kept, too.
+    pub keep: Option<Keep>,
     /// Where proc is mounted: `/proc`.
     pub proc: PathBuf,
     /// Where sysfs is mounted: `/sys`.

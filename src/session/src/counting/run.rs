@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use rperf_sys::{Counter, Proc, Signals, Sysctl, Sysfs, TaskEnd, Workload, raise_open_files};
 
+use super::keep::{Kept, Round};
 use super::kernel::Running;
 use super::open::{Opened, Opening};
 use super::wait::{Waiting, Woken};
@@ -29,14 +30,18 @@ pub fn count(
     let held = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD];
     let signals = Signals::hold(&held).map_err(Error::system("hold signals back"))?;
     let mut workload = fork_workload(request.workload.as_ref(), &signals)?;
-    let opened = open(request, workload.as_ref(), watch)?;
+    let (opened, places) = open(request, workload.as_ref(), watch)?;
     set_filters(&opened)?;
+    let kept = request.keep.as_ref();
+    let kept = kept.map(|keep| Kept::begin(request, keep, (&opened, &places)));
     if request.start == Start::AtOnce && request.target != Target::Workload {
         each(&opened, "enable", Counter::enable)?;
     }
     let mut run = Run {
         request,
         opened: &opened,
+        kept: kept.transpose()?,
+        reader_gone: false,
         began: Instant::now(),
         last: Readings::default(),
         last_at: Duration::ZERO,
@@ -49,6 +54,7 @@ pub fn count(
             cause,
         })?;
     }
+    run.kept.as_mut().map_or(Ok(()), Kept::commit)?;
     let mut waiting = Waiting {
         signals: &signals,
         workload: workload.as_mut(),
@@ -70,7 +76,7 @@ pub fn count(
     let ended = ended.map_err(Error::system("wait for the workload"))?;
     let usage = workload.as_ref().and_then(Workload::usage);
     readings.set_times(elapsed, usage);
-    run.last_interval(elapsed, &readings, watch);
+    run.end(elapsed, &readings, watch)?;
     Ok(Counted {
         elapsed,
         readings,
@@ -84,7 +90,7 @@ fn open(
     request: &CountRequest,
     workload: Option<&Workload>,
     watch: &mut dyn CountWatch,
-) -> Result<Opened<Running>, Error> {
+) -> Result<(Opened<Running>, Places), Error> {
     raise_open_files().map_err(Error::system("raise the limit of open files"))?;
     let roots = (&Proc::new(&request.proc), &Sysfs::new(&request.sysfs));
     let places = Places::find(&request.target, workload.map(Workload::pid), roots, true)?;
@@ -106,7 +112,8 @@ fn open(
         on_exec: request.target == Target::Workload && request.start == Start::AtOnce,
         on_cpus: matches!(request.target, Target::Cpus(_)),
     };
-    Opened::open(Running, &request.events, &opening, watch)
+    let opened = Opened::open(Running, &request.events, &opening, watch)?;
+    Ok((opened, places))
 }
 
 fn set_filters(opened: &Opened<Running>) -> Result<(), Error> {
@@ -162,6 +169,8 @@ fn each(
 struct Run<'a> {
     request: &'a CountRequest,
     opened: &'a Opened<Running>,
+    kept: Option<Kept<'a>>,
+    reader_gone: bool,
     began: Instant,
     /// The last interval's end.
     last: Readings,
@@ -213,7 +222,10 @@ impl<'a> Run<'a> {
             let mut readings = self.opened.read();
             let elapsed = self.began.elapsed();
             readings.set_times(elapsed, None);
-            self.interval(elapsed, &readings, watch);
+            self.interval(elapsed, &readings, watch)?;
+            if self.reader_gone {
+                return Ok(Woken::ReaderGone);
+            }
             done += 1;
             let enough = self.request.interval.and_then(|interval| interval.times);
             if enough == Some(done) && waiting.workload.is_none() {
@@ -257,18 +269,45 @@ impl<'a> Run<'a> {
         Some(due.max(self.began + self.last_at + interval.every / 2))
     }
 
-    fn interval(&mut self, at: Duration, readings: &Readings, watch: &mut dyn CountWatch) {
+    fn interval(
+        &mut self,
+        at: Duration,
+        readings: &Readings,
+        watch: &mut dyn CountWatch,
+    ) -> Result<(), Error> {
         let since = readings.since(&self.last);
         watch.interval(at, at.saturating_sub(self.last_at), &since);
         self.last = readings.clone();
         self.last_at = at;
+        self.keep(Round::Interval, readings, at)
     }
 
-    /// What came after the last whole interval, unless only a number of them was asked for.
-    fn last_interval(&mut self, at: Duration, readings: &Readings, watch: &mut dyn CountWatch) {
-        let asked = self.request.interval;
-        if asked.is_some_and(|interval| interval.times.is_none()) {
-            self.interval(at, readings, watch);
+    /// What came after the last whole interval, unless only a number of them was asked for; without intervals all.
+    fn end(
+        &mut self,
+        at: Duration,
+        readings: &Readings,
+        watch: &mut dyn CountWatch,
+    ) -> Result<(), Error> {
+        match self.request.interval {
+            None => self.keep(Round::Final, readings, at)?,
+            Some(interval) if interval.times.is_none() => self.interval(at, readings, watch)?,
+            Some(_) => {}
+        }
+        self.kept.take().map_or(Ok(()), Kept::finish)
+    }
+
+    fn keep(&mut self, round: Round, readings: &Readings, at: Duration) -> Result<(), Error> {
+        let Some(kept) = &mut self.kept else {
+            return Ok(());
+        };
+        match kept.round(round, readings, at) {
+            Err(error) if kept.is_reader_gone(&error) => {
+                self.reader_gone = true;
+                self.kept = None;
+                Ok(())
+            }
+            outcome => outcome,
         }
     }
 }
@@ -278,6 +317,7 @@ impl Waiting<'_> {
     fn finish(&mut self, woken: Woken) -> Result<Option<i32>, Error> {
         let signal = match woken {
             Woken::Signal(signal) => Some(signal),
+            Woken::ReaderGone => Some(libc::SIGPIPE),
             _ => None,
         };
         let Some(workload) = &self.workload else {
@@ -288,7 +328,11 @@ impl Waiting<'_> {
             // The terminal has sent it to the workload, too.
             Woken::Signal(libc::SIGINT) => {}
             Woken::Signal(signal) => workload.kill(signal),
-            Woken::Time | Woken::TasksEnded | Woken::Stopped | Woken::Orders(_) => {
+            Woken::Time
+            | Woken::TasksEnded
+            | Woken::Stopped
+            | Woken::ReaderGone
+            | Woken::Orders(_) => {
                 workload.kill(libc::SIGTERM);
             }
         }

@@ -22,6 +22,8 @@ pub(super) enum Woken {
     Orders(Ready),
     /// The end was ordered.
     Stopped,
+    /// Nobody reads what is kept any more.
+    ReaderGone,
 }
 
 /// What can end a count.

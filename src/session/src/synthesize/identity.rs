@@ -1,7 +1,8 @@
 //! Which ids, threads and CPUs the recording has, and units of its events. Layouts as in perf 6.1
 //! (tools/lib/perf/include/perf/event.h).
 
-use rperf_wire::{EventType, RecordKind};
+use rperf_events::EventSpec;
+use rperf_wire::{CpuMap, EventType, RecordKind};
 
 use super::Records;
 use crate::open::OpenEvent;
@@ -73,39 +74,75 @@ pub(crate) fn cpu_map(to: &mut Records, places: &Places) {
 const UNIT: u64 = 0;
 const SCALE: u64 = 1;
 const NAME: u64 = 2;
+/// `PERF_EVENT_UPDATE__CPUS`.
+const CPUS: u64 = 3;
+/// Bytes that perf leaves for a unit.
+const UNIT_ROOM: usize = 24;
 
-/// EVENT_UPDATE: unit and scale of the events that were asked for by name; the clocks count
-/// nanoseconds and are shown in milliseconds. With `names` also the name of each event: in a pipe the
-/// feature that tells them may be too large for a record.
+/// EVENT_UPDATE: unit and scale of the events that were asked for by name. With `names` also the name of each event: in a
+/// pipe the feature that tells them may be too large for a record.
 pub(crate) fn event_updates(to: &mut Records, events: &[OpenEvent], names: bool) {
     for event in events {
-        if let Some(placed) = event.counters.first().filter(|_| names) {
-            to.user(RecordKind::EVENT_UPDATE, |to| {
-                to.u64(NAME);
-                to.u64(placed.id);
-                to.padded_str(event.event.spec.name.as_bytes(), 8);
-            });
-        }
-        let attr = &event.event.attr;
-        let is_clock = attr.kind == EventType::SOFTWARE && attr.config <= 1;
-        let typed = !event.event.spec.position.is_empty();
-        let id = event.counters.first().map(|placed| placed.id);
-        let Some(id) = id.filter(|_| is_clock && typed) else {
+        let Some(placed) = event.counters.first() else {
             continue;
         };
+        let spec = &event.event.spec;
+        if names {
+            name(to, placed.id, &spec.name);
+        }
+        unit_and_scale(to, placed.id, spec);
+    }
+}
+
+/// What an event of this id is called.
+pub(crate) fn name(to: &mut Records, id: u64, name: &str) {
+    to.user(RecordKind::EVENT_UPDATE, |to| {
+        to.u64(NAME);
+        to.u64(id);
+        to.padded_str(name.as_bytes(), 8);
+    });
+}
+
+/// What counts of an event are measured in. The clocks count nanoseconds and are shown in milliseconds.
+pub(crate) fn unit_and_scale(to: &mut Records, id: u64, spec: &EventSpec) {
+    let is_clock = spec.attr.kind == EventType::SOFTWARE && spec.attr.config <= 1;
+    let typed = !spec.position.is_empty();
+    let (unit, scale) = match &spec.scale {
+        Some(scale) => (scale.unit.as_str(), scale.factor),
+        None if is_clock && typed => ("msec", 1e-6),
+        None => return,
+    };
+    if !unit.is_empty() {
         to.user(RecordKind::EVENT_UPDATE, |to| {
             to.u64(UNIT);
             to.u64(id);
-            to.bytes(b"msec");
-            to.zeros(20);
+            to.bytes(unit.as_bytes());
+            to.zeros((unit.len() + 1).max(UNIT_ROOM).next_multiple_of(8) - unit.len());
         });
+    }
+    if scale != 1.0 {
         to.user(RecordKind::EVENT_UPDATE, |to| {
             to.u64(SCALE);
             to.u64(id);
-            to.u64(1e-6_f64.to_bits());
+            to.u64(scale.to_bits());
             to.zeros(16);
         });
     }
+}
+
+/// The CPUs that count for all, where an event is not in each of them.
+pub(crate) fn event_cpus(to: &mut Records, id: u64, cpus: &[u32]) {
+    let cpus = cpus
+        .iter()
+        .map(|cpu| u16::try_from(*cpu).unwrap_or(u16::MAX));
+    let map = CpuMap::List(cpus.collect());
+    to.user(RecordKind::EVENT_UPDATE, |to| {
+        to.u64(CPUS);
+        to.u64(id);
+        map.encode(to);
+        let written = 4 + 2 * map.cpus().len();
+        to.zeros(written.next_multiple_of(8) - written);
+    });
 }
 
 #[cfg(test)]

@@ -10,7 +10,9 @@ mod tasks;
 
 use rperf_wire::{Encoder, Endian, Misc, Record, RecordHeader, RecordKind};
 
-pub(crate) use identity::{cpu_map, event_updates, id_index, thread_map};
+pub(crate) use identity::{
+    cpu_map, event_cpus, event_updates, id_index, name, thread_map, unit_and_scale,
+};
 pub(crate) use kernel::{kernel_map, modules};
 pub(crate) use tasks::{Mapped, Told, all_tasks, some_tasks, workload_comm};
 

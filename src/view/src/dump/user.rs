@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use rperf_perfdata::{EventUpdate, RecordAt, Update};
 use rperf_wire::{
     AuxTrace, AuxTraceError, CpuMap, DecodeError, Endian, IdIndex, RecordKind, Schedstat,
-    SchedstatCpu, SchedstatDomain, ThreadMap, TimeConv, UserRecord,
+    SchedstatCpu, SchedstatDomain, StatConfig, ThreadMap, TimeConv, UserRecord,
 };
 
 use super::{Alternate, simpleperf};
@@ -51,9 +51,13 @@ pub(super) fn write_passed_over(
         }
         Ok(UserRecord::StatConfig(config)) => {
             writeln!(out)?;
-            for (tag, name) in [(0, "aggr_mode"), (2, "scale"), (1, "interval")] {
-                let found = config.terms.iter().rev().find(|(term, _)| *term == tag);
-                let value = found.map_or(0, |(_, value)| *value);
+            let terms = [
+                (StatConfig::AGGREGATION, "aggr_mode"),
+                (StatConfig::SCALE, "scale"),
+                (StatConfig::INTERVAL, "interval"),
+            ];
+            for (term, name) in terms {
+                let value = config.term(term).unwrap_or_default();
                 writeln!(out, "... {name:<9} {value}")?;
             }
             Ok(())

@@ -5,8 +5,24 @@ use crate::{Cursor, DecodeError, Encoder};
 /// `PERF_RECORD_STAT_CONFIG`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatConfig {
-    /// Number and value of each setting (`PERF_STAT_CONFIG_TERM__*`: 0 aggregation, 1 interval, 2 scale).
+    /// Number and value of each setting.
     pub terms: Vec<(u64, u64)>,
+}
+
+impl StatConfig {
+    /// `PERF_STAT_CONFIG_TERM__AGGR_MODE`: what rows are of.
+    pub const AGGREGATION: u64 = 0;
+    /// `PERF_STAT_CONFIG_TERM__INTERVAL`: milliseconds, 0 for none.
+    pub const INTERVAL: u64 = 1;
+    /// `PERF_STAT_CONFIG_TERM__SCALE`: whether counts of what took turns are estimated.
+    pub const SCALE: u64 = 2;
+
+    /// The value of a setting.
+    #[must_use]
+    pub fn term(&self, number: u64) -> Option<u64> {
+        let mut terms = self.terms.iter().rev();
+        terms.find_map(|(term, value)| (*term == number).then_some(*value))
+    }
 }
 
 /// `PERF_RECORD_STAT`: a counter's value on one CPU or in one thread.
@@ -14,9 +30,9 @@ pub struct StatConfig {
 pub struct Stat {
     /// Event id.
     pub id: u64,
-    /// Number of the CPU among those that were counted.
+    /// The CPU, all bits set for any. (Before perf 5.19 its place among those that were counted.)
     pub cpu: u32,
-    /// Number of the thread among those that were counted.
+    /// Place of the thread among those that were counted.
     pub thread: u32,
     /// The count.
     pub value: u64,

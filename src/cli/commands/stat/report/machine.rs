@@ -1,0 +1,47 @@
+//! How the CPUs lay in the machine that counted.
+
+use rperf_count::{CpuPlace, Topology};
+use rperf_perfdata::Features;
+use rperf_sys::CpuList;
+
+/// The kind of a cache that holds code alone.
+const CODE: &str = "Instruction";
+
+/// The places of all CPUs that the header tells of.
+pub(super) fn topology(features: &Features<'_>) -> Topology {
+    let known = features.cpu_topology().unwrap_or_default();
+    let nodes: Vec<(u32, CpuList)> = features
+        .numa_topology()
+        .unwrap_or_default()
+        .iter()
+        .filter_map(|node| Some((node.node, CpuList::parse(&node.cpus).ok()?)))
+        .collect();
+    let caches: Vec<(u8, CpuList)> = features
+        .cache()
+        .unwrap_or_default()
+        .iter()
+        .filter(|cache| cache.kind != CODE)
+        .filter_map(|cache| {
+            Some((
+                u8::try_from(cache.level).ok()?,
+                CpuList::parse(&cache.map).ok()?,
+            ))
+        })
+        .collect();
+    let place = |(cpu, place): (u32, &rperf_perfdata::feature::CpuPlace)| {
+        let node = nodes.iter().find(|(_, cpus)| cpus.contains(cpu));
+        let shared = caches.iter().filter(|(_, cpus)| cpus.contains(cpu));
+        let first = |cpus: &CpuList| cpus.numbers().first().map_or(-1, |cpu| cpu.cast_signed());
+        let place = CpuPlace {
+            socket: place.socket,
+            die: place.die.unwrap_or_default(),
+            core: place.core,
+            // Kernels without NUMA have one node and tell of none.
+            node: node.map_or(0, |(node, _)| node.cast_signed()),
+            caches: shared.map(|(level, cpus)| (*level, first(cpus))).collect(),
+            ..CpuPlace::default()
+        };
+        (cpu, place)
+    };
+    (0..).zip(&known.cpus).map(place).collect()
+}

@@ -1,0 +1,112 @@
+//! `stat record` and `stat report` by themselves.
+
+use rperf_testkit::{Outcome, Scratch};
+
+use crate::kernel::rperf_in;
+
+fn rperf(scratch: &Scratch, words: &[&str]) -> Outcome {
+    rperf_in(scratch, words).finish().expect("rperf starts")
+}
+
+/// The rows of a table of CSV, without the names of summaries and the metrics, which end a row.
+fn rows(text: &str) -> Vec<String> {
+    let row = |line: &str| line.split(',').take(3).collect::<Vec<_>>().join(",");
+    text.lines().map(row).collect()
+}
+
+#[test]
+fn what_is_shown_later_is_what_was_shown() {
+    let scratch = Scratch::new();
+    let events = "cs,faults,{task-clock,faults:u},duration_time,cycles";
+    let record = [
+        "stat", "record", "-x,", "-e", events, "-o", "counts", "sh", "-c", "exit 7",
+    ];
+    let shown = rperf(&scratch, &record);
+    assert_eq!(shown.status, 7, "{}", shown.stderr);
+    let report = ["stat", "report", "-x,", "-i", "counts", "-o", "table"];
+    let again = rperf(&scratch, &report);
+    assert_eq!((again.status, again.stderr.as_str()), (0, ""));
+    let table = std::fs::read_to_string(scratch.path().join("table")).expect("a table");
+    let (date, table) = table.split_once("\n\n").expect("a dated table");
+    assert!(date.starts_with("# started on "), "{date}");
+    // Times are no events of the kernel, and not kept.
+    let is_kept = |row: &String| !row.contains("duration_time");
+    let shown: Vec<String> = rows(&shown.stderr).into_iter().filter(is_kept).collect();
+    assert_eq!(rows(table), shown);
+}
+
+#[test]
+fn options_may_stand_on_both_sides_of_the_word() {
+    let scratch = Scratch::new();
+    let made = rperf(
+        &scratch,
+        &["stat", "-e", "cs", "record", "-o", "counts", "--", "true"],
+    );
+    assert_eq!(
+        (made.status, made.stdout.as_str()),
+        (0, ""),
+        "{}",
+        made.stderr
+    );
+    let shown = rperf(
+        &scratch,
+        &["stat", "--json-output", "report", "-i", "counts"],
+    );
+    let row: serde_json::Value = serde_json::from_str(&shown.stderr).expect("an object");
+    assert_eq!(row["event"], "cs");
+    // Behind two dashes is the name of a program.
+    let program = rperf(&scratch, &["stat", "-e", "cs", "--", "report"]);
+    assert_eq!(program.status, 255);
+    assert!(
+        program.stderr.starts_with("Workload failed: "),
+        "{}",
+        program.stderr
+    );
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let scratch = Scratch::new();
+    let refusals = [
+        (
+            &["record", "-r", "2", "-e", "cs", "true"][..],
+            129,
+            "Cannot use -r option with rperf stat record.",
+        ),
+        (
+            &["record", "-n", "true"][..],
+            129,
+            "there is nothing to keep but times",
+        ),
+        (
+            &["record", "-e", "duration_time", "true"][..],
+            129,
+            "there is nothing to keep but times",
+        ),
+        (&["report", "-i", "none"][..], 255, "failed to open none"),
+        (
+            &["report", "-A", "--per-core", "-i", "samples"][..],
+            129,
+            "rows are of one thing",
+        ),
+        (
+            &["report", "-i", "samples"][..],
+            255,
+            "samples: there are no counts in it",
+        ),
+        (&["report", "-e", "cs"][..], 129, "unknown switch"),
+    ];
+    let samples = ["record", "-q", "-e", "cpu-clock", "-o", "samples", "true"];
+    assert_eq!(rperf(&scratch, &samples).status, 0);
+    let counts = ["stat", "record", "-e", "cs", "-o", "counts", "true"];
+    assert_eq!(rperf(&scratch, &counts).status, 0);
+    for (words, status, said) in refusals {
+        let refused = rperf(&scratch, &[&["stat"], words].concat());
+        assert_eq!(refused.status, status, "{words:?}: {}", refused.stderr);
+        assert!(
+            refused.stderr.contains(said),
+            "{words:?}: {}",
+            refused.stderr
+        );
+    }
+}
