@@ -51,6 +51,16 @@ pub(crate) fn conclude(
     }
 }
 
+/// What there is to say about the symbols that were wanted; with `-v`, all of it.
+pub(crate) fn tell_of_symbols(context: &Context, resolver: &Resolver<'_>, verbose: bool) {
+    warn_of_symbols(context, resolver);
+    if verbose {
+        for finding in resolver.findings() {
+            context.note(finding.what);
+        }
+    }
+}
+
 /// Warns of files that are not those of the recording, and of debug information that can't be read.
 pub(crate) fn warn_of_symbols(context: &Context, resolver: &Resolver<'_>) {
     let world = resolver.world();

@@ -107,6 +107,22 @@ fn the_text_of_every_kind_of_report() {
 }
 
 #[test]
+fn details_tell_where_a_row_was_seen_first_and_where_its_name_is_from() {
+    let words = ["-v", "-s", "dso,sym", "--no-children", "-g", "none"];
+    let outcome = report(&recording(), &words);
+    for row in [
+        "/nonexistent/program     0x1020             ! [.] 0x0000000000001020",
+        "/nonexistent/library.so  0x30               ! [.] 0x0000000000000030",
+    ] {
+        assert!(outcome.stdout.contains(row), "{outcome:?}");
+    }
+    assert!(
+        outcome.stderr.contains("/nonexistent/program"),
+        "{outcome:?}"
+    );
+}
+
+#[test]
 fn an_unknown_key_is_named_with_those_there_are() {
     let bytes = recording();
     for (option, key) in [("--sort", "sybmol"), ("--fields", "+sybmol")] {

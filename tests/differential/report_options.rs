@@ -18,6 +18,7 @@ const RECORDING: Recording = Recording {
         "cpu-clock,page-faults,context-switches",
         "-F",
         "999",
+        "-d",
         "--sample-cpu",
     ],
     target: Target::Command(&["family"]),
@@ -44,6 +45,17 @@ const LINES: &[&[&str]] = &[
     &["--disable-order"],
 ];
 
+/// What shows more of a row, and what call graphs make of rows that are not of samples.
+const DETAILS: &[&[&str]] = &[
+    &["-v"],
+    &["-v", "--no-children", "-n"],
+    &["-v", "-s", "dso,sym", "-g", "none"],
+    &["-v", "--hierarchy", "-g", "none"],
+    &["--mem-mode"],
+    &["--mem-mode", "-g", "callee"],
+    &["--mem-mode", "-v", "-s", "sym,dso,dso_daddr"],
+];
+
 #[test]
 fn report_takes_the_same_samples() {
     let Some(tools) = Tools::find() else {
@@ -55,9 +67,15 @@ fn report_takes_the_same_samples() {
             let words = [words, &["-g", "none", "--no-children"][..]].concat();
             compare_report(&tools, file, &words)
         });
+        let details = DETAILS.iter();
+        let details = details.map(|words| compare_report(&tools, file, words));
         let counts = compare_counts(&tools, file);
         let unsorted = compare_dump(&tools, file);
-        lines.chain([counts, unsorted]).flatten().collect()
+        lines
+            .chain(details)
+            .chain([counts, unsorted])
+            .flatten()
+            .collect()
     };
     let found = RECORDING.differences(&tools, &workloads, Tool::Perf, compare);
     workloads.clean_up();

@@ -31,7 +31,7 @@ use crate::cli::context::Context;
 use crate::cli::diagnosis::diagnose;
 use crate::cli::dump;
 use crate::cli::error::{CliError, Exit};
-use crate::cli::findings::{conclude, warn_of_symbols};
+use crate::cli::findings::{conclude, tell_of_symbols};
 use crate::cli::header::print_header;
 use crate::cli::input::Input;
 use crate::cli::options::flag;
@@ -341,7 +341,7 @@ fn count(
     let (folded, stacks) = fold(replay, (&naming, &resolver), limit, select, threads)?;
     let branches = folded.branch_counts.clone();
     let histograms = naming.histograms(folded);
-    warn_of_symbols(context, &resolver);
+    tell_of_symbols(context, &resolver, question.plan.options.places);
     let hints = match question.hints {
         true => diagnose(replay, &resolver, question.select, threads)?,
         false => Vec::new(),

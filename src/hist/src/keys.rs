@@ -26,6 +26,7 @@ use std::fmt;
 
 use rperf_replay::{CommId, DsoId};
 use rperf_resolve::{Level, SymbolId};
+use rperf_symbol::Origin;
 
 use self::comm::Numberless;
 use self::field::TraceField;
@@ -275,6 +276,8 @@ pub(crate) struct Site {
     pub(crate) symbol: Option<SymbolId>,
     /// The address where no symbol is known, or where call graphs tell addresses apart, else 0.
     pub(crate) address: u64,
+    /// Where the frame is, if that is shown beside the symbol or behind a variable, else 0.
+    pub(crate) place: u64,
     /// Where in the source it is, where that is asked for.
     pub(crate) line: Line,
     /// Kernel or user space; `None` without a mapping, which leaves it open.
@@ -317,20 +320,55 @@ fn address_text(level: char, address: u64) -> String {
     }
 }
 
-/// A function with that address in terms of its object, or a variable with the place in it; else the address `ip`.
-fn code_text(level: char, symbol: Option<(SymbolId, u64)>, ip: u64, names: &dyn Names) -> String {
-    let Some((symbol, address)) = symbol else {
-        return address_text(level, ip);
-    };
-    let name = names.symbol(symbol);
-    if names.is_data(symbol) {
-        let offset = address.wrapping_sub(names.range(symbol).0);
-        return format!("[{level}] {name}+{offset:#x}");
+/// What is shown of one piece of code or data.
+struct Code {
+    /// A letter for it.
+    level: char,
+    dso: Option<DsoId>,
+    /// The symbol, with the address in terms of its object.
+    symbol: Option<(SymbolId, u64)>,
+    /// What is shown where there is no symbol.
+    ip: u64,
+    /// What is shown beside it in [`Names::shows_places`].
+    place: u64,
+}
+
+impl Code {
+    /// A function, or a variable with the place in it, or an address.
+    fn text(&self, names: &dyn Names) -> String {
+        let level = self.level;
+        let place = match names.shows_places() {
+            true => {
+                let origin = self.dso.and_then(|dso| names.origin(dso));
+                format!(
+                    "{:<18} {} ",
+                    hexadecimal(self.place),
+                    origin.map_or('!', Origin::letter)
+                )
+            }
+            false => String::new(),
+        };
+        let Some((symbol, address)) = self.symbol else {
+            return format!("{place}{}", address_text(level, self.ip));
+        };
+        let name = names.symbol(symbol);
+        if names.is_data(symbol) {
+            let offset = address.wrapping_sub(names.range(symbol).0);
+            return format!("{place}[{level}] {name}+{offset:#x}");
+        }
+        match names.is_inlined(symbol) {
+            true => format!("{place}[{level}] {name} (inlined)"),
+            false => format!("{place}[{level}] {name}"),
+        }
     }
-    if names.is_inlined(symbol) {
-        return format!("[{level}] {name} (inlined)");
+}
+
+/// As C's `%#x` writes it: no 0x before a zero.
+fn hexadecimal(address: u64) -> String {
+    match address {
+        0 => "0".to_owned(),
+        address => format!("{address:#x}"),
     }
-    format!("[{level}] {name}")
 }
 
 /// One key's view of a subject, comparable. Variants of one key stand in the order of rows: what is not known comes last.

@@ -2,6 +2,7 @@
 
 use rperf_replay::{CommId, DsoId};
 use rperf_resolve::SymbolId;
+use rperf_symbol::Origin;
 
 use crate::facts::Facts;
 use crate::keys::{Subject, Thread};
@@ -14,7 +15,7 @@ pub(crate) trait Names: Sync {
     fn comm(&self, comm: CommId) -> &str;
     /// The last name of a thread.
     fn last_comm(&self, thread: Thread) -> &str;
-    /// An object's short name.
+    /// An object's short name, or the whole one where places are shown.
     fn dso(&self, dso: DsoId) -> &str;
     /// A function's name, demangled.
     fn symbol(&self, symbol: SymbolId) -> &str;
@@ -41,6 +42,15 @@ pub(crate) trait Names: Sync {
     fn socket(&self, cpu: u32) -> i32;
     /// Whether times are shown to the nanosecond.
     fn shows_nanoseconds(&self) -> bool;
+    /// Whether symbols are shown with the place where they were seen first, and with where they are from.
+    fn shows_places(&self) -> bool {
+        false
+    }
+    /// Where the symbols of an object are from.
+    fn origin(&self, dso: DsoId) -> Option<Origin> {
+        let _ = dso;
+        None
+    }
     /// Whether that symbol is a variable.
     fn is_data(&self, symbol: SymbolId) -> bool;
     /// Start and end of a function, in its object's own terms.

@@ -45,6 +45,9 @@ pub struct Options {
     pub nanoseconds: bool,
     /// Whether lines of source have the whole path of their file.
     pub full_paths: bool,
+    /// Whether symbols are shown with the address where they were seen first and a letter for where they are from, and
+    /// objects with their whole path.
+    pub places: bool,
     /// Which event of a group rows are ordered by, before the others; its leader is 0.
     pub sort_event: usize,
     /// How many threads ran at a time, where latencies are asked for.
@@ -74,6 +77,7 @@ impl Default for Options {
             time_quantum: Self::TIME_QUANTUM,
             nanoseconds: false,
             full_paths: false,
+            places: false,
             sort_event: 0,
             parallelism: None,
             weight_parts: Vec::new(),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rperf_replay::{CommId, DsoId, Order};
 use rperf_resolve::{Resolver, SymbolId};
+use rperf_symbol::{Origin, SymbolKind};
 use rperf_wire::Endian;
 
 use crate::facts::{Facts, Pool};
@@ -148,6 +149,7 @@ impl<'r, 'w> Naming<'r, 'w> {
             no_facts: Facts::default(),
             sockets: &self.source.sockets,
             nanoseconds: self.options.nanoseconds,
+            shows_places: self.options.places,
         };
         (layouts, names)
     }
@@ -175,6 +177,7 @@ pub(crate) struct Recording<'a, 'w> {
     no_facts: Facts,
     sockets: &'a [i32],
     nanoseconds: bool,
+    shows_places: bool,
 }
 
 impl Names for Recording<'_, '_> {
@@ -188,7 +191,19 @@ impl Names for Recording<'_, '_> {
     }
 
     fn dso(&self, dso: DsoId) -> &str {
-        &self.resolver.world().dso(dso).short_name
+        let dso = self.resolver.world().dso(dso);
+        match self.shows_places {
+            true => &dso.long_name,
+            false => &dso.short_name,
+        }
+    }
+
+    fn shows_places(&self) -> bool {
+        self.shows_places
+    }
+
+    fn origin(&self, dso: DsoId) -> Option<Origin> {
+        self.resolver.origin(dso)
     }
 
     fn symbol(&self, symbol: SymbolId) -> &str {
@@ -241,7 +256,7 @@ impl Names for Recording<'_, '_> {
 
     fn is_data(&self, symbol: SymbolId) -> bool {
         let symbol = self.resolver.symbol(symbol);
-        symbol.is_some_and(|symbol| !symbol.is_function)
+        symbol.is_some_and(|symbol| symbol.kind == SymbolKind::Variable)
     }
 
     fn range(&self, symbol: SymbolId) -> (u64, u64) {

@@ -2,6 +2,7 @@
 
 use rperf_replay::Epoch;
 use rperf_resolve::{Call, Frame, Place, Resolver, SourceLine};
+use rperf_symbol::SymbolKind;
 use rperf_wire::CpuMode;
 use rustc_hash::FxHashMap;
 
@@ -20,6 +21,7 @@ pub(crate) struct Sites<'a, 'w> {
     keys_show_lines: bool,
     keys_show_map_sizes: bool,
     full_paths: bool,
+    places: bool,
     by_address: bool,
     by_line: bool,
     hide_unresolved: bool,
@@ -35,6 +37,7 @@ impl<'a, 'w> Sites<'a, 'w> {
             keys_show_lines: options.keys_show_lines(),
             keys_show_map_sizes: options.keys_show_map_sizes(),
             full_paths: options.full_paths,
+            places: options.places,
             by_address: options.graph.is_some_and(|graph| graph.by_address),
             by_line: options.graph.is_some_and(|graph| graph.by_line),
             hide_unresolved: options.hide_unresolved,
@@ -116,10 +119,19 @@ impl<'a, 'w> Sites<'a, 'w> {
     fn site(&self, frame: &Frame, address: u64) -> Site {
         let mapping = frame.mapping.filter(|_| self.keys_show_map_sizes);
         let mapping = mapping.map(|mapping| self.resolver.world().mapping(mapping));
+        let is_data = || {
+            let symbol = frame.symbol.and_then(|symbol| self.resolver.symbol(symbol));
+            symbol.is_some_and(|symbol| symbol.kind == SymbolKind::Variable)
+        };
         Site {
             dso: frame.dso,
             symbol: frame.symbol,
             address: if frame.symbol.is_some() { 0 } else { address },
+            place: match self.places {
+                _ if is_data() => frame.address,
+                true => address,
+                false => 0,
+            },
             line: Line::None,
             level: frame.mapping.map(|_| frame.level),
             map_size: mapping.map(|mapping| mapping.end.wrapping_sub(mapping.start)),

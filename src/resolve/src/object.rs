@@ -9,7 +9,7 @@ use rperf_symbol::dwarf::FunctionId;
 use rperf_symbol::kallsyms::ModuleSymbols;
 use rperf_symbol::{
     BuildId, DebugSource, FileBytes, Files, Finding, Images, KernelCode, ObjectKind, ObjectRequest,
-    SearchPaths, Symbol, SymbolIndex, SymbolTable, perf_map,
+    Origin, SearchPaths, Symbol, SymbolIndex, SymbolTable, perf_map,
 };
 use rperf_unwind::Cause;
 
@@ -22,6 +22,8 @@ use crate::shown::ShownNames;
 pub(crate) struct Object {
     pub(crate) table: SymbolTable,
     pub(crate) source: PathBuf,
+    /// Of which kind that file is.
+    pub(crate) origin: Option<Origin>,
     pub(crate) findings: Vec<Finding>,
     modules: Vec<ModuleSymbols>,
     debug: Option<DebugSource>,
@@ -37,6 +39,7 @@ impl Object {
         Self {
             table,
             source,
+            origin: None,
             findings,
             modules: Vec::new(),
             debug: None,
@@ -164,6 +167,7 @@ impl Sources<'_> {
         };
         let loaded = rperf_symbol::load(self.files, self.paths, &request);
         Object {
+            origin: Origin::of(&loaded, &request, self.paths),
             modules: loaded.modules,
             debug: loaded.debug,
             made: loaded.code.map(Made::new),

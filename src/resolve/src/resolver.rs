@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rperf_replay::{Dso, DsoId, DsoKind, Machine, MappingId, World};
 use rperf_symbol::{
-    Budget, FileBytes, Files, KernelCode, SearchPaths, SourceFrame, Symbol, SymbolTable,
+    Budget, FileBytes, Files, KernelCode, Origin, SearchPaths, SourceFrame, Symbol, SymbolTable,
 };
 use rperf_unwind::{Cause, ModuleId};
 use rperf_wire::{CpuMode, U64s};
@@ -412,6 +412,12 @@ impl<'w> Resolver<'w> {
     pub fn source(&self, dso: DsoId) -> Option<&Path> {
         let object = self.known.objects.get(dso.0 as usize)?.get()?;
         (!object.table.is_empty()).then_some(object.source.as_path())
+    }
+
+    /// Of which kind the place is that an object's symbols came from, if it was asked for any and has some.
+    #[must_use]
+    pub fn origin(&self, dso: DsoId) -> Option<Origin> {
+        self.known.objects.get(dso.0 as usize)?.get()?.origin
     }
 
     /// Whether a file with the right build-id was found for an object that was asked for, even one without symbols.

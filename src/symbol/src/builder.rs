@@ -6,7 +6,7 @@ use crate::choice::{are_variants, keeps_first};
 use crate::files::FileBytes;
 use crate::names::{NameAt, Names, PlainNames};
 use crate::overlaps::Overlaps;
-use crate::symbol::{Binding, NameForm, Symbol, Symbols};
+use crate::symbol::{Binding, NameForm, Symbol, SymbolKind, Symbols};
 use crate::table::{AddressSpace, SymbolTable, shown_name};
 use crate::tree::TreeChange;
 
@@ -20,7 +20,7 @@ pub(crate) struct NewSymbol {
     pub(crate) start: u64,
     pub(crate) size: u64,
     pub(crate) binding: Binding,
-    pub(crate) is_function: bool,
+    pub(crate) kind: SymbolKind,
     pub(crate) form: NameForm,
 }
 
@@ -79,7 +79,7 @@ impl TableBuilder {
             start: new.start,
             end: new.start.saturating_add(new.size),
             binding: new.binding,
-            is_function: new.is_function,
+            kind: new.kind,
             form: new.form,
             name,
         });

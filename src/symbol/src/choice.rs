@@ -69,14 +69,14 @@ fn is_syscall_alias(name: &str) -> bool {
 mod tests {
     use super::*;
     use crate::names::NameAt;
-    use crate::symbol::NameForm;
+    use crate::symbol::{NameForm, SymbolKind};
 
     fn symbol(size: u64, binding: Binding) -> Symbol {
         Symbol {
             start: 16,
             end: 16 + size,
             binding,
-            is_function: true,
+            kind: SymbolKind::Function,
             form: NameForm::Plain,
             name: NameAt::default(),
         }

@@ -4,7 +4,7 @@ use std::io;
 use std::ops::ControlFlow;
 
 use crate::builder::{NewSymbol, TableBuilder};
-use crate::symbol::{Binding, NameForm};
+use crate::symbol::{Binding, NameForm, SymbolKind};
 use crate::table::{AddressSpace, SymbolTable};
 
 /// One line of the listing.
@@ -47,7 +47,10 @@ impl<'a> Line<'a> {
                 letter if letter.is_ascii_uppercase() => Binding::Global,
                 _ => Binding::Local,
             },
-            is_function: matches!(self.kind.to_ascii_lowercase(), b't' | b'w'),
+            kind: match self.kind.to_ascii_lowercase() {
+                b't' | b'w' => SymbolKind::Function,
+                _ => SymbolKind::Variable,
+            },
             form: NameForm::Plain,
         }
     }
@@ -157,7 +160,7 @@ pub fn read(source: &mut dyn io::Read, relocation: Option<(&str, u64)>) -> io::R
 pub(crate) fn address_of(source: &mut dyn io::Read, name: &str) -> io::Result<Option<u64>> {
     let mut address = None;
     walk(source, |line| {
-        if line.text != name.as_bytes() || !line.as_symbol().is_function {
+        if line.text != name.as_bytes() || line.as_symbol().kind != SymbolKind::Function {
             return ControlFlow::Continue(());
         }
         address = Some(line.address);
@@ -238,7 +241,7 @@ impl<'r> Collector<'r> {
         let symbol = line.as_symbol();
         if let Some((name, _)) = self.relocation
             && self.reference.is_none()
-            && symbol.is_function
+            && symbol.kind == SymbolKind::Function
             && line.text == name.as_bytes()
         {
             self.reference = Some(line.address);

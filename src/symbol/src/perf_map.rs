@@ -1,7 +1,7 @@
 //! `/tmp/perf-PID.map`: code made at run time, listed by the runtime that made it.
 
 use crate::builder::{NewSymbol, TableBuilder};
-use crate::symbol::{Binding, NameForm};
+use crate::symbol::{Binding, NameForm, SymbolKind};
 use crate::table::{AddressSpace, SymbolTable};
 
 /// Names up to this length are passed over.
@@ -36,7 +36,7 @@ pub fn parse(text: &[u8]) -> PerfMap {
             start,
             size,
             binding: Binding::Global,
-            is_function: true,
+            kind: SymbolKind::Function,
             form: NameForm::Plain,
         };
         builder.push(new, name);

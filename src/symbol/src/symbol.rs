@@ -15,6 +15,17 @@ pub enum Binding {
     Other,
 }
 
+/// What a symbol names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SymbolKind {
+    /// Code: `STT_FUNC`, `STT_GNU_IFUNC`, a text letter in kallsyms.
+    Function,
+    /// Data: `STT_OBJECT`, another letter in kallsyms.
+    Variable,
+    /// A place in code of no type, as assembly has them: `STT_NOTYPE`.
+    Label,
+}
+
 /// How the stored name becomes the one shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NameForm {
@@ -36,8 +47,8 @@ pub struct Symbol {
     pub end: u64,
     /// Who sees it.
     pub binding: Binding,
-    /// Whether it is code (`STT_FUNC`, `STT_GNU_IFUNC`, a text letter in kallsyms).
-    pub is_function: bool,
+    /// What it names.
+    pub kind: SymbolKind,
     pub(crate) form: NameForm,
     pub(crate) name: NameAt,
 }
@@ -53,24 +64,27 @@ pub(crate) struct Symbols {
 #[derive(Debug, Clone, Copy)]
 struct Packed {
     start: u64,
-    /// From the lowest bit: the size (26 bits), or where it is in [`Symbols::long`] and [`LONG`]; whether it is a
-    /// function, how the name is shown (2), the binding (2).
+    /// From the lowest bit: the size (26 bits), or where it is in [`Symbols::long`] and [`LONG`]; what it names
+    /// and how the name is shown (3), the binding (2).
     extent: u32,
     name: NameAt,
 }
 
 const SIZE: u32 = (1 << 26) - 1;
 const LONG: u32 = 1 << 26;
-const FUNCTION: u32 = 1 << 27;
-const FORM: u32 = 28;
+const SORT: u32 = 27;
 const BINDING: u32 = 30;
 
-/// One for each value of the two bits; the last is never written.
-const FORMS: [NameForm; 4] = [
-    NameForm::Plain,
-    NameForm::Mangled,
-    NameForm::PltTarget,
-    NameForm::Plain,
+/// One for each value of the three bits; the last is never written. Entries of a PLT are functions.
+const SORTS: [(SymbolKind, NameForm); 8] = [
+    (SymbolKind::Function, NameForm::Plain),
+    (SymbolKind::Variable, NameForm::Plain),
+    (SymbolKind::Label, NameForm::Plain),
+    (SymbolKind::Function, NameForm::Mangled),
+    (SymbolKind::Variable, NameForm::Mangled),
+    (SymbolKind::Label, NameForm::Mangled),
+    (SymbolKind::Function, NameForm::PltTarget),
+    (SymbolKind::Function, NameForm::PltTarget),
 ];
 const BINDINGS: [Binding; 4] = [
     Binding::Local,
@@ -82,10 +96,9 @@ const BINDINGS: [Binding; 4] = [
 impl Symbols {
     /// Adds a symbol.
     pub(crate) fn push(&mut self, symbol: &Symbol) {
-        let function = u32::from(symbol.is_function) * FUNCTION;
-        let form = (symbol.form as u32) << FORM;
+        let sort = (symbol.kind as u32 + 3 * symbol.form as u32).min(6) << SORT;
         let binding = (symbol.binding as u32) << BINDING;
-        let extent = function | form | binding | self.extent(symbol.end.wrapping_sub(symbol.start));
+        let extent = sort | binding | self.extent(symbol.end.wrapping_sub(symbol.start));
         self.list.push(Packed {
             start: symbol.start,
             extent,
@@ -111,12 +124,13 @@ impl Symbols {
             0 => small.into(),
             _ => self.long.get(small as usize).copied().unwrap_or_default(),
         };
+        let (kind, form) = SORTS[(packed.extent >> SORT & 7) as usize];
         Symbol {
             start: packed.start,
             end: packed.start.wrapping_add(size),
             binding: BINDINGS[(packed.extent >> BINDING & 3) as usize],
-            is_function: packed.extent & FUNCTION != 0,
-            form: FORMS[(packed.extent >> FORM & 3) as usize],
+            kind,
+            form,
             name: packed.name,
         }
     }
@@ -202,14 +216,14 @@ mod tests {
     fn what_goes_in_comes_out() {
         let mut symbols = Symbols::default();
         let mut expected = Vec::new();
-        for (form, binding) in FORMS.into_iter().zip(BINDINGS) {
+        for ((kind, form), binding) in SORTS.into_iter().zip(BINDINGS.into_iter().cycle()) {
             for size in [0, 1, SIZE.into(), u64::from(SIZE) + 1, u64::MAX - 7] {
                 let start = expected.len() as u64;
                 expected.push(Symbol {
                     start,
                     end: start.wrapping_add(size),
                     binding,
-                    is_function: size % 2 == 0,
+                    kind,
                     form,
                     name: NameAt::default(),
                 });
@@ -235,7 +249,7 @@ mod tests {
                 start,
                 end: start,
                 binding: Binding::Local,
-                is_function: true,
+                kind: SymbolKind::Function,
                 form: NameForm::Plain,
                 name: NameAt::default(),
             });

@@ -295,7 +295,7 @@ mod tests {
 
     use super::*;
     use crate::builder::{NewSymbol, TableBuilder};
-    use crate::symbol::{Binding, NameForm, Symbol};
+    use crate::symbol::{Binding, NameForm, Symbol, SymbolKind};
     use crate::table::{AddressSpace, SymbolTable};
 
     fn table(ranges: &[(u64, u64)], mended: bool) -> SymbolTable {
@@ -305,7 +305,7 @@ mod tests {
                 start,
                 size,
                 binding: Binding::Global,
-                is_function: true,
+                kind: SymbolKind::Function,
                 form: NameForm::Plain,
             };
             builder.push(new, format!("{start}_{size}").as_bytes());

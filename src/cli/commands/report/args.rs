@@ -3,7 +3,7 @@
 use clap::{Arg, Command};
 
 use crate::cli::filter::args as choose;
-use crate::cli::options::{not_yet, number, optional, switch, value};
+use crate::cli::options::{counter, not_yet, number, optional, switch, value};
 use crate::cli::symbol_options::args as names;
 use crate::cli::{debuginfod, input, jobs};
 
@@ -54,7 +54,9 @@ fn input_and_layout() -> Vec<Arg> {
         value("parallelism", "threads").help("only samples that were taken while so many threads ran: 1, 2-4"),
         switch("idle").help("count idle processors too (the default); --no-idle leaves the idle tasks out"),
         input::option(),
-        not_yet("verbose", "").short('v'),
+        counter("verbose")
+            .short('v')
+            .help("show symbols with an address and with where they are from, and objects by their path; say what was found out about symbols"),
         switch("quiet")
             .short('q')
             .help("print the rows alone, and no warnings"),

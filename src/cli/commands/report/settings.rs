@@ -39,6 +39,8 @@ pub(super) struct Settings {
     time_quantum: u64,
     nanoseconds: bool,
     full_paths: bool,
+    /// `-v`.
+    verbose: bool,
     /// The event of a group that rows are ordered by.
     sort_event: usize,
     /// `None` where nothing is said.
@@ -120,6 +122,7 @@ impl Settings {
             time_quantum: text("time-quantum").map_or(Ok(Options::TIME_QUANTUM), time_quantum)?,
             nanoseconds: switch("ns") == Some(true),
             full_paths: switch("full-source-path") == Some(true),
+            verbose: context.verbosity(matches) > 0,
             sort_event: sort_event(matches),
             raw_trace: switch("raw-trace") == Some(true),
             jobs: jobs(matches, context)?,
@@ -202,6 +205,7 @@ impl Settings {
             time_quantum: self.time_quantum,
             nanoseconds: self.nanoseconds,
             full_paths: self.full_paths,
+            places: self.verbose,
             sort_event: self.sort_event,
             weight_parts: parts.collect(),
         };
@@ -243,7 +247,7 @@ impl Settings {
             lacks_callchains,
             chains: callchains || history,
             history,
-            children: wants_children && !self.layout.hierarchy,
+            children: wants_children && !self.layout.hierarchy && counted != Counted::Accesses,
             order: match caller_first {
                 true => Direction::Caller,
                 false => Direction::Callee,

@@ -14,7 +14,7 @@ use super::records;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::filter::{Wanted, words};
-use crate::cli::findings::warn_of_symbols;
+use crate::cli::findings::tell_of_symbols;
 use crate::cli::header;
 use crate::cli::jobs::jobs;
 use crate::cli::options::flag;
@@ -114,12 +114,7 @@ impl Settings {
 
     /// What there is to say about the symbols that were wanted; with `-v`, all of it.
     pub(super) fn tell(&self, context: &Context, resolver: &Resolver<'_>) {
-        warn_of_symbols(context, resolver);
-        if self.verbose {
-            for finding in resolver.findings() {
-                context.note(finding.what);
-            }
-        }
+        tell_of_symbols(context, resolver, self.verbose);
     }
 
     /// How the header is written, of a recording that was last changed then (in seconds since 1970).

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::{Fact, Key, Pads, Part, Reads, Subject, address_text, code_text};
+use super::{Code, Fact, Key, Pads, Part, Reads, Subject, address_text};
 use crate::facts::{Branch, Spot};
 use crate::keys::Line;
 use crate::names::Names;
@@ -172,8 +172,14 @@ fn symbol_text(spot: Option<&Spot>, subject: &Subject<'_>, names: &dyn Names) ->
     let Some(spot) = spot else {
         return NOT_KNOWN.to_owned();
     };
-    let symbol = spot.site.symbol.map(|symbol| (symbol, spot.address));
-    code_text(subject.level.letter(), symbol, spot.address, names)
+    let code = Code {
+        level: subject.level.letter(),
+        dso: spot.site.dso,
+        symbol: spot.site.symbol.map(|symbol| (symbol, spot.address)),
+        ip: spot.address,
+        place: spot.address,
+    };
+    code.text(names)
 }
 
 fn address(spot: Option<&Spot>) -> Part<'static> {

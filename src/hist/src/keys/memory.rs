@@ -1,7 +1,7 @@
 //! The keys of `--mem-mode`: what memory accesses touched, where it was found, and what came with it.
 
 use super::size::page_text;
-use super::{Fact, Key, Pads, Part, Reads, Subject, address_text, code_text};
+use super::{Code, Fact, Key, Pads, Part, Reads, Subject, address_text};
 use crate::facts::{Access, Spot};
 use crate::names::Names;
 
@@ -100,18 +100,29 @@ pub(super) static DCACHELINE: Key = key(
     },
     |subject, names| {
         let Some(access) = access(subject, names) else {
-            return code_text(subject.level.letter(), None, 0, names);
+            return spot_text(None, subject, names);
         };
-        let letter = match access.line {
-            line if line.unmapped => 'X',
-            line if line.shared => 's',
+        let level = match access.line {
+            line if line.unmapped => UNMAPPED,
+            line if line.shared => SHARED,
             _ => subject.level.letter(),
         };
-        let data = access.data.site.symbol;
         let address = access.line.address;
-        code_text(letter, data.map(|data| (data, address)), address, names)
+        let data = access.data.site;
+        let code = Code {
+            level,
+            dso: data.dso,
+            symbol: data.symbol.map(|data| (data, address)),
+            ip: address,
+            place: address,
+        };
+        code.text(names)
     },
 );
+
+/// What stands for the level of cache lines that nothing is known of, and of those in files that others have mapped, too.
+const UNMAPPED: char = 'X';
+const SHARED: char = 's';
 
 pub(super) static PHYS_DADDR: Key = key(
     ("phys_daddr", "Data Physical Address"),
@@ -147,7 +158,13 @@ fn bits(bits: Option<u64>) -> Part<'static> {
 }
 
 fn spot_text(spot: Option<&Spot>, subject: &Subject<'_>, names: &dyn Names) -> String {
-    let symbol = spot.and_then(|spot| Some((spot.site.symbol?, spot.address)));
     let ip = spot.map_or(0, |spot| spot.ip);
-    code_text(subject.level.letter(), symbol, ip, names)
+    let code = Code {
+        level: subject.level.letter(),
+        dso: spot.and_then(|spot| spot.site.dso),
+        symbol: spot.and_then(|spot| Some((spot.site.symbol?, spot.address))),
+        ip,
+        place: ip,
+    };
+    code.text(names)
 }

@@ -1,6 +1,6 @@
 //! `symbol`: the function, or the address where none is known.
 
-use super::{Key, Pads, Part, Reads, Subject};
+use super::{Code, Key, Pads, Part, Reads, Subject};
 use crate::names::Names;
 
 pub(super) static SYMBOL: Key = Key {
@@ -37,14 +37,13 @@ fn identity<'n>(subject: &Subject<'_>, names: &'n dyn Names) -> Part<'n> {
 }
 
 fn text(subject: &Subject<'_>, names: &dyn Names) -> String {
-    let level = subject.level.letter();
-    match (subject.site.symbol, subject.site.address) {
-        (Some(symbol), _) if names.is_inlined(symbol) => {
-            format!("[{level}] {} (inlined)", names.symbol(symbol))
-        }
-        (Some(symbol), _) => format!("[{level}] {}", names.symbol(symbol)),
-        // C's `%#.16x` writes no 0x before a zero.
-        (None, 0) => format!("[{level}] {:016x}", 0),
-        (None, address) => format!("[{level}] {address:#018x}"),
-    }
+    let site = subject.site;
+    let code = Code {
+        level: subject.level.letter(),
+        dso: site.dso,
+        symbol: site.symbol.map(|symbol| (symbol, site.place)),
+        ip: site.address,
+        place: site.place,
+    };
+    code.text(names)
 }

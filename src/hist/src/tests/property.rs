@@ -99,6 +99,7 @@ fn options() -> impl Strategy<Value = Options> {
         time_quantum: 1,
         nanoseconds: false,
         full_paths: false,
+        places: false,
         sort_event: 0,
         weight_parts: Vec::new(),
     })

@@ -4,7 +4,7 @@ use object::elf::{EM_AARCH64, EM_ARM, EM_SPARC, EM_SPARCV9, SHT_REL, SHT_RELA};
 
 use super::Image;
 use crate::builder::{NewSymbol, TableBuilder};
-use crate::symbol::{Binding, NameForm};
+use crate::symbol::{Binding, NameForm, SymbolKind};
 
 /// Adds a symbol per relocation of `.rela.plt` (or `.rel.plt`): entry after entry of `.plt`, behind its header.
 /// That is all perf 6.1 knows: `.plt.sec` and `.plt.got` get no names. Damage means no symbols.
@@ -28,7 +28,7 @@ pub(super) fn add_entries(image: &Image<'_>, builder: &mut TableBuilder) {
             start,
             size: entry,
             binding: Binding::Global,
-            is_function: true,
+            kind: SymbolKind::Function,
             form: NameForm::PltTarget,
         };
         builder.push(new, name);

@@ -11,7 +11,7 @@ use object::read::elf::Sym;
 use super::{Image, Section};
 use crate::builder::{NewSymbol, TableBuilder};
 use crate::names::PlainNames;
-use crate::symbol::{Binding, NameForm};
+use crate::symbol::{Binding, NameForm, SymbolKind};
 
 /// How a symbol's value becomes an address of the table.
 #[derive(Debug, Clone, Copy)]
@@ -88,8 +88,12 @@ struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    fn is_function(&self) -> bool {
-        matches!(self.kind, STT_FUNC | STT_GNU_IFUNC)
+    fn symbol_kind(&self) -> SymbolKind {
+        match self.kind {
+            STT_FUNC | STT_GNU_IFUNC => SymbolKind::Function,
+            STT_OBJECT => SymbolKind::Variable,
+            _ => SymbolKind::Label,
+        }
     }
 
     fn is_label(&self) -> bool {
@@ -99,7 +103,7 @@ impl Entry<'_> {
     /// Functions, objects and visible labels with a name and a section. (Absolute ones are skipped by perf as well.)
     fn is_wanted(&self) -> bool {
         !matches!(self.section, SHN_UNDEF | SHN_ABS)
-            && (self.is_function() || self.kind == STT_OBJECT || self.is_label())
+            && (self.symbol_kind() != SymbolKind::Label || self.is_label())
     }
 
     /// `$a`, `$d`, `$t`, `$x` of the ARM ABIs say what encoding follows; they name nothing.
@@ -214,7 +218,7 @@ impl<'a> SymbolSource<'_, 'a> {
             start,
             size: entry.size,
             binding: binding(entry.binding),
-            is_function: entry.is_function(),
+            kind: entry.symbol_kind(),
             form: NameForm::Mangled,
         };
         match plain.and_then(|plain| plain.at(entry.name.offset)) {

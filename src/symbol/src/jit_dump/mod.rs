@@ -19,7 +19,7 @@ use self::reader::Reader;
 use crate::builder::{NewSymbol, TableBuilder};
 use crate::files::FileBytes;
 use crate::names::{NameAt, Names};
-use crate::symbol::{Binding, NameForm, Symbol, Symbols};
+use crate::symbol::{Binding, NameForm, Symbol, SymbolKind, Symbols};
 use crate::table::{AddressSpace, SymbolTable};
 
 /// `JiTD`, in the byte order of who wrote it.
@@ -76,7 +76,7 @@ impl JitFunction {
             start: self.start,
             end: self.end,
             binding: Binding::Global,
-            is_function: true,
+            kind: SymbolKind::Function,
             form: NameForm::Plain,
             name: self.name,
         }
@@ -109,7 +109,7 @@ impl JitDump {
                 start: function.start,
                 size: function.end - function.start,
                 binding: Binding::Global,
-                is_function: true,
+                kind: SymbolKind::Function,
                 form: NameForm::Plain,
             };
             builder.push(new, self.names.get(function.name).as_bytes());

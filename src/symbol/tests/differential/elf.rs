@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rperf_symbol::{BuildId, Finding, ObjectKind, ObjectRequest, SearchPaths, load};
+use rperf_symbol::{BuildId, Finding, ObjectKind, ObjectRequest, SearchPaths, SymbolKind, load};
 
 use crate::perf_data::{Mapping, perf_is_here};
 use crate::{Disk, assert_none, differences, scratch};
@@ -197,7 +197,11 @@ fn names_in_gnu_debugdata() {
     assert_eq!(loaded.findings, []);
     assert_eq!(loaded.source, object);
     let mut functions = 0;
-    for (index, symbol) in whole.table.iter().filter(|(_, symbol)| symbol.is_function) {
+    for (index, symbol) in whole
+        .table
+        .iter()
+        .filter(|(_, symbol)| symbol.kind == SymbolKind::Function)
+    {
         let found = loaded
             .table
             .find(symbol.start)

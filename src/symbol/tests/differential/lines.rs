@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use object::read::{Object as _, ObjectSegment as _};
 use rperf_symbol::{
-    Budget, FileBytes, Lines, Loaded, MemoryFiles, ObjectKind, ObjectRequest, SearchPaths, load,
+    Budget, FileBytes, Lines, Loaded, MemoryFiles, ObjectKind, ObjectRequest, SearchPaths,
+    SymbolKind, load,
 };
 
 use crate::elf::run;
@@ -60,7 +61,10 @@ fn addresses(object: &Path, loaded: &Loaded) -> Vec<(u64, u64)> {
         let found = segments.find(|((start, len), _)| (*start..start + len).contains(&offset));
         found.map(|((start, _), address)| offset - start + address)
     };
-    let functions = loaded.table.iter().filter(|(_, symbol)| symbol.is_function);
+    let functions = loaded
+        .table
+        .iter()
+        .filter(|(_, symbol)| symbol.kind == SymbolKind::Function);
     let inside = functions.flat_map(|(_, symbol)| (symbol.start..symbol.end).step_by(5));
     inside
         .filter_map(|offset| Some((offset, in_file(offset)?)))
@@ -376,7 +380,10 @@ fn modules_that_no_linker_has_seen() {
                     ..ObjectRequest::new(file, ObjectKind::KernelModule)
                 },
             );
-            let functions = loaded.table.iter().filter(|(_, symbol)| symbol.is_function);
+            let functions = loaded
+                .table
+                .iter()
+                .filter(|(_, symbol)| symbol.kind == SymbolKind::Function);
             let inside = functions.flat_map(|(_, symbol)| (symbol.start..symbol.end).step_by(3));
             let addresses: Vec<_> = inside
                 .map(|address| (address, address - LOADED_AT))

@@ -1,0 +1,142 @@
+//! Of which kind the place is that an object's symbols came from.
+
+use std::path::Path;
+
+use crate::load::Loaded;
+use crate::request::{ObjectKind, ObjectRequest, SearchPaths, join_below};
+
+/// Where the symbols of an object were found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// A listing of the kernel's symbols.
+    Kallsyms,
+    /// An image of the kernel.
+    Vmlinux,
+    /// The file of a module.
+    Module,
+    /// The same, compressed.
+    CompressedModule,
+    /// What a runtime lists of the code that it made.
+    RunTime,
+    /// The object itself.
+    Object,
+    /// The copy in the build-id cache.
+    Cache,
+    /// The debug file in the build-id cache.
+    CacheDebug,
+    /// The debug file installed by build-id.
+    BuildId,
+    /// The debug file that the object's `.gnu_debuglink` names, or one that a server has.
+    DebugLink,
+    /// `DEBUG/PATH.debug`.
+    WithSuffix,
+    /// `DEBUG/PATH`.
+    Mirrored,
+    /// `DEBUG/PATH` without `/usr`.
+    MirroredWithoutUsr,
+    /// `.debug` beside the object.
+    Beside,
+}
+
+impl Origin {
+    /// The place of what was loaded; `None` where that has no symbols.
+    #[must_use]
+    pub fn of(loaded: &Loaded, request: &ObjectRequest<'_>, paths: &SearchPaths) -> Option<Self> {
+        if loaded.table.is_empty() {
+            return None;
+        }
+        let is_listed = loaded.debug.is_none();
+        Some(match request.kind {
+            ObjectKind::PerfMap => Self::RunTime,
+            ObjectKind::Kernel | ObjectKind::KernelModule if is_listed => Self::Kallsyms,
+            ObjectKind::Kernel => Self::Vmlinux,
+            ObjectKind::KernelModule => match loaded.source.extension() {
+                Some(extension) if extension != "ko" => Self::CompressedModule,
+                _ => Self::Module,
+            },
+            _ => Self::of_user_object(&loaded.source, request.path, paths),
+        })
+    }
+
+    fn of_user_object(source: &Path, object: &Path, paths: &SearchPaths) -> Self {
+        if source == paths.under_symfs(object) {
+            return Self::Object;
+        }
+        let cache = paths.build_id_cache.as_deref();
+        if cache.is_some_and(|cache| source.starts_with(cache)) {
+            return match source.file_name() {
+                Some(name) if name == "debug" => Self::CacheDebug,
+                _ => Self::Cache,
+            };
+        }
+        for root in paths.debug_dirs.iter().map(|root| paths.under_symfs(root)) {
+            let mirrored = join_below(&root, object);
+            if source.starts_with(root.join(".build-id")) {
+                return Self::BuildId;
+            } else if source == mirrored {
+                return Self::Mirrored;
+            } else if source.with_extension("") == mirrored {
+                return Self::WithSuffix;
+            } else if let Ok(below_usr) = object.strip_prefix("/usr")
+                && source == join_below(&root, below_usr)
+            {
+                return Self::MirroredWithoutUsr;
+            }
+        }
+        let folder = paths
+            .under_symfs(object)
+            .parent()
+            .map(|dir| dir.join(".debug"));
+        match folder.zip(object.file_name()) {
+            Some((folder, name)) if source == folder.join(name) => Self::Beside,
+            _ => Self::DebugLink,
+        }
+    }
+
+    /// The letter that reports show for it, as in `perf report --verbose`.
+    #[must_use]
+    pub const fn letter(self) -> char {
+        match self {
+            Self::Kallsyms => 'k',
+            Self::Vmlinux => 'v',
+            Self::Module => 'K',
+            Self::CompressedModule => 'm',
+            Self::RunTime => 'j',
+            Self::Object => 'd',
+            Self::Cache => 'B',
+            Self::CacheDebug => 'D',
+            Self::BuildId => 'b',
+            Self::DebugLink => 'l',
+            Self::WithSuffix => 'f',
+            Self::Mirrored => 'u',
+            Self::MirroredWithoutUsr => 'x',
+            Self::Beside => 'o',
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_of_user_objects_have_their_letters() {
+        let paths = SearchPaths::new(Some("/home/.debug".into()));
+        let letter = |source: &str, object: &str| {
+            Origin::of_user_object(Path::new(source), Path::new(object), &paths).letter()
+        };
+        for (source, expected) in [
+            ("/usr/lib/libz.so.1", 'd'),
+            ("/home/.debug/.build-id/12/34/elf", 'B'),
+            ("/home/.debug/.build-id/12/34/debug", 'D'),
+            ("/usr/lib/debug/.build-id/12/34.debug", 'b'),
+            ("/usr/lib/debug/usr/lib/libz.so.1", 'u'),
+            ("/usr/lib/debug/usr/lib/libz.so.1.debug", 'f'),
+            ("/usr/lib/debug/lib/libz.so.1", 'x'),
+            ("/usr/lib/.debug/libz.so.1", 'o'),
+            ("/usr/lib/libz.debug", 'l'),
+        ] {
+            assert_eq!(letter(source, "/usr/lib/libz.so.1"), expected, "{source}");
+        }
+    }
+}
