@@ -5,6 +5,7 @@
 
 mod argv;
 mod choice;
+mod color;
 mod commands;
 mod config;
 mod context;

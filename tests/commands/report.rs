@@ -150,6 +150,10 @@ fn keys_of_what_is_not_counted_are_refused() {
             &["-s", "none.pid"],
             "Unknown --sort key: `none.pid'\nhint: the recording has no tracepoints",
         ),
+        (
+            &["--stdio-color=red"],
+            "--stdio-color red: expected always, never or auto",
+        ),
         (&["-p", "a("], "--parent a(: regex parse error"),
         (
             &["--ignore-callees", "["],

@@ -7,6 +7,8 @@ enum Kind {
     Percent,
     Number,
     Choice(&'static [&'static str]),
+    /// One of these, or a boolean.
+    Switch(&'static [&'static str]),
 }
 
 /// Checked settings, in alphabetical order.
@@ -27,6 +29,7 @@ const KEYS: &[(&str, Kind)] = &[
         Kind::Choice(&["function", "address"]),
     ),
     ("call-graph.threshold", Kind::Percent),
+    ("color.ui", Kind::Switch(&["always", "never", "auto"])),
     ("hist.percentage", Kind::Choice(&["absolute", "relative"])),
     (
         "record.build-id",
@@ -61,6 +64,10 @@ pub(super) fn check(name: &str, value: &str) -> Result<(), String> {
             words.contains(&value),
             format!("expected one of {}", words.join(", ")),
         ),
+        Kind::Switch(words) => (
+            words.contains(&value) || super::boolean(value).is_some(),
+            format!("expected one of {}, true, false", words.join(", ")),
+        ),
     };
     if good { Ok(()) } else { Err(expected) }
 }
@@ -78,6 +85,9 @@ mod tests {
         );
         assert!(check("report.percent-limit", "0.5").is_ok());
         assert!(check("report.percent-limit", "NaN").is_err());
+        assert!(check("color.ui", "auto").is_ok());
+        assert!(check("color.ui", "on").is_ok());
+        assert!(check("color.ui", "red").is_err());
         assert!(check("something.else", "whatever").is_ok());
     }
 }

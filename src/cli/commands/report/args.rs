@@ -33,6 +33,9 @@ tell), a field of theirs (FIELD, EVENT.FIELD, EVENT.*, each with /raw for the nu
 symbol_to, addr_from, addr_to, srcline_from, srcline_to, mispredict, in_tx, abort, cycles; with --mem-mode: mem, tlb, snoop, \
 locked, blocked, symbol_daddr, symbol_iaddr, dso_daddr, phys_daddr, dcacheline, data_page_size";
 
+/// The option that says whether the text has colours.
+pub(super) const COLOR: &str = "stdio-color";
+
 /// The command and its options.
 pub(in crate::cli::commands) fn command() -> Command {
     let command = Command::new("report").long_about(ABOUT);
@@ -179,7 +182,8 @@ fn rest() -> Vec<Arg> {
         switch("raw-trace").help("show what tracepoints tell field by field, as recorded"),
         switch("hierarchy")
             .help("print each sort key on a level of its own, with what it is made of below"),
-        not_yet("stdio-color", "the text has no colours"),
+        optional(COLOR, "mode", "always")
+            .help("always, never or auto: whether shares from half a percent on have colours (default: auto, on a terminal)"),
         choose::time(),
         names::inline(),
         names::mark_cut(),

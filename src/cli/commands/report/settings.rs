@@ -12,11 +12,13 @@ use rperf_perfdata::{Described, EventDesc};
 use rperf_view::report::Layout;
 use rperf_wire::SampleType;
 
+use super::args::COLOR;
 use super::call_graph::{self, CallGraph};
 use super::columns::{self, Columns, Resolved};
 use super::groups::{Table, tables};
 use super::mode::{Mode, time_quantum, usual_keys};
 use super::tracepoints::Tracepoints;
+use crate::cli::color::paints;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::jobs::jobs;
@@ -116,6 +118,7 @@ impl Settings {
                 graph_limit: graph.limit,
                 skip_symbol: columns.begins_with_symbol(),
                 hierarchy: hierarchy(matches)?,
+                paints: paints(context, COLOR, text(COLOR))?,
             },
             columns,
             mode: Mode::new(matches),

@@ -19,12 +19,20 @@ pub enum BranchValue {
     Count,
 }
 
-impl BranchValue {
-    fn text(self, sum: Sum, whole: u64) -> String {
-        match self {
-            Self::Percent => Percent::of(sum.period, whole).to_string(),
-            Self::Period => sum.period.to_string(),
-            Self::Count => sum.samples.to_string(),
+impl Layout {
+    /// What a branch is marked with, where `whole` is what shares are of.
+    fn branch_value(&self, sum: Sum, whole: u64) -> String {
+        match self.graph_value {
+            BranchValue::Percent => {
+                let share = Percent::of(sum.period, whole);
+                let (begin, end) = match self.paints {
+                    true => share.paint(),
+                    false => Default::default(),
+                };
+                format!("{begin}{share}{end}")
+            }
+            BranchValue::Period => sum.period.to_string(),
+            BranchValue::Count => sum.samples.to_string(),
         }
     }
 }
@@ -45,7 +53,7 @@ pub(super) fn write(out: &mut dyn Write, row: &Row, whole: u64, layout: &Layout)
         GraphForm::Graph | GraphForm::Fractal => return write_tree(out, row, whole, layout),
         GraphForm::Flat => {
             for chain in chains {
-                let value = layout.graph_value.text(chain.all, whole);
+                let value = layout.branch_value(chain.all, whole);
                 writeln!(out, "           {value}")?;
                 for frame in &chain.frames {
                     writeln!(out, "                {frame}")?;
@@ -56,7 +64,7 @@ pub(super) fn write(out: &mut dyn Write, row: &Row, whole: u64, layout: &Layout)
         GraphForm::Folded => {
             let separator = layout.separator.as_deref().unwrap_or(";");
             for chain in chains {
-                let value = layout.graph_value.text(chain.own, whole);
+                let value = layout.branch_value(chain.own, whole);
                 writeln!(out, "{value} {}", chain.frames.join(separator))?;
             }
         }
@@ -169,7 +177,7 @@ impl Lines<'_> {
             return Ok(());
         }
         self.close();
-        self.write_marked(out, &self.layout.graph_value.text(rest, whole), REST)
+        self.write_marked(out, &self.layout.branch_value(rest, whole), REST)
     }
 
     fn close(&mut self) {
@@ -182,7 +190,7 @@ impl Lines<'_> {
         let Some((first, rest)) = branch.frames.split_first() else {
             return Ok(());
         };
-        self.write_marked(out, &self.layout.graph_value.text(branch.all, whole), first)?;
+        self.write_marked(out, &self.layout.branch_value(branch.all, whole), first)?;
         for frame in rest {
             self.write_lead(out, self.open.len())?;
             writeln!(out, "{frame}")?;

@@ -124,7 +124,9 @@ fn write_separated(
 ) {
     for column in &columns.numbers {
         if let Kind::Number(number) = column.kind {
-            let texts: Vec<String> = numbers(&step.row, number, histogram).collect();
+            let texts: Vec<String> = numbers(&step.row, number, histogram)
+                .map(|(text, _)| text)
+                .collect();
             line.push_str(&texts.join(" "));
             line.push_str(separator);
         }

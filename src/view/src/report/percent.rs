@@ -24,6 +24,22 @@ impl Percent {
     }
 }
 
+/// What begins and ends a colour on a terminal (ECMA-48, SGR).
+const RED: &str = "\x1b[31m";
+const GREEN: &str = "\x1b[32m";
+const PLAIN: &str = "\x1b[m";
+
+impl Percent {
+    /// What has to stand around the text of it: large shares are red, small ones green, the smallest have no colour.
+    pub(super) fn paint(self) -> (&'static str, &'static str) {
+        match self.0 {
+            share if share >= 5.0 => (RED, PLAIN),
+            share if share > 0.5 => (GREEN, PLAIN),
+            _ => ("", ""),
+        }
+    }
+}
+
 impl fmt::Display for Percent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:.2}%", self.0)
@@ -58,6 +74,15 @@ mod tests {
         assert_eq!(Percent::of(1, 3).to_string(), "33.33%");
         assert_eq!(Percent::of(0, 0).to_string(), "0.00%");
         assert_eq!(Percent::of(u64::MAX, u64::MAX).to_string(), "100.00%");
+    }
+
+    #[test]
+    fn colors_go_by_size() {
+        let around = |part| Percent::of(part, 1000).paint();
+        assert_eq!(around(50), (RED, PLAIN));
+        assert_eq!(around(49), (GREEN, PLAIN));
+        assert_eq!(around(6), (GREEN, PLAIN));
+        assert_eq!(around(5), ("", ""));
     }
 
     #[test]

@@ -30,6 +30,8 @@ pub struct Layout {
     pub graph_limit: Option<NonZeroUsize>,
     /// Whether each sort key is a level of its own.
     pub hierarchy: bool,
+    /// Whether shares have colours.
+    pub paints: bool,
     /// Whether the stem of a call graph begins with its second frame: perf takes the first for the row's own symbol
     /// where `--sort` begins with that.
     pub skip_symbol: bool,
@@ -49,6 +51,8 @@ pub(super) struct Column {
     pub(super) width: usize,
     /// What the title is filled up to.
     title_width: usize,
+    /// Whether shares have colours.
+    paints: bool,
 }
 
 pub(super) enum Kind {
@@ -80,6 +84,7 @@ impl Column {
                         title: key.title,
                         width: given.unwrap_or(width),
                         title_width: given.unwrap_or(width),
+                        paints: false,
                     }
                 }
             })
@@ -116,6 +121,7 @@ impl Column {
             title,
             width,
             title_width: width.max(usual * histogram.events.len()).max(title.len()),
+            paints: layout.paints,
         }
     }
 
@@ -200,13 +206,19 @@ pub(super) fn write_number(line: &mut String, row: &Row, histogram: &Histogram, 
     let Kind::Number(number) = column.kind else {
         return;
     };
-    let start = line.len();
-    for text in numbers(row, number, histogram) {
+    let mut filled = 0;
+    for (text, share) in numbers(row, number, histogram) {
+        let share = share.filter(|_| column.paints);
+        let (begin, end) = share.map_or_else(Default::default, Percent::paint);
+        line.push_str(begin);
         line.push(' ');
-        pad(line, column.width.saturating_sub(1), &text, Side::Right);
+        let width = column.width.saturating_sub(1);
+        pad(line, width, &text, Side::Right);
+        line.push_str(end);
+        filled += 1 + width.max(text.len());
     }
     // A narrow number in a wide column stands on the left.
-    let blanks = (column.title_width + start).saturating_sub(line.len());
+    let blanks = column.title_width.saturating_sub(filled);
     line.extend(std::iter::repeat_n(' ', blanks));
 }
 
@@ -219,7 +231,7 @@ fn write_separated(line: &mut String, row: &Row, histogram: &Histogram, separato
         }
         match field {
             Field::Number(number) => {
-                for (index, text) in numbers(row, *number, histogram).enumerate() {
+                for (index, (text, _)) in numbers(row, *number, histogram).enumerate() {
                     let blank = if index > 0 { " " } else { "" };
                     let _ = write!(line, "{blank}{text}");
                 }
@@ -236,16 +248,19 @@ fn write_separated(line: &mut String, row: &Row, histogram: &Histogram, separato
     }
 }
 
-/// The texts of one number, one for each event.
+/// The texts of one number, one for each event, and what share it is.
 pub(super) fn numbers<'a>(
     row: &'a Row,
     number: Number,
     histogram: &'a Histogram,
-) -> impl Iterator<Item = String> + 'a {
+) -> impl Iterator<Item = (String, Option<Percent>)> + 'a {
     let values = row.numbers(number).zip(&histogram.wholes);
     values.map(move |(value, whole)| match number.is_share() {
-        true => Percent::of(value, number.whole(whole)).to_string(),
-        false => value.to_string(),
+        true => {
+            let share = Percent::of(value, number.whole(whole));
+            (share.to_string(), Some(share))
+        }
+        false => (value.to_string(), None),
     })
 }
 

@@ -1,0 +1,61 @@
+//! Whether text has colours: an option, `color.ui` of a config file, `NO_COLOR` and the terminal decide.
+
+use crate::cli::config::boolean;
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+
+/// Whether stdout is painted, where `asked` is the value of the option `option`.
+///
+/// # Errors
+///
+/// Status 129: a value that is neither `always`, `never`, `auto` nor a boolean.
+pub(crate) fn paints(
+    context: &Context,
+    option: &str,
+    asked: Option<&str>,
+) -> Result<bool, CliError> {
+    let reads = || reads_colors(context);
+    if let Some(asked) = asked {
+        let mode = mode(asked).ok_or_else(|| {
+            CliError::usage(format!(
+                "--{option} {asked}: expected always, never or auto"
+            ))
+        })?;
+        return Ok(mode.unwrap_or_else(reads));
+    }
+    // A bad value was reported when the file was read.
+    let configured = context.config.text("color.ui").and_then(mode).flatten();
+    Ok(configured.unwrap_or_else(|| reads() && context.var("NO_COLOR").is_none()))
+}
+
+/// A mode; `Some(None)` leaves it to the terminal.
+fn mode(word: &str) -> Option<Option<bool>> {
+    match word {
+        "always" => Some(Some(true)),
+        "never" => Some(Some(false)),
+        "auto" => Some(None),
+        // As in perf, what is on is so where it is of use.
+        word => boolean(word).map(|on| (!on).then_some(false)),
+    }
+}
+
+/// Whether stdout is a terminal that shows them.
+fn reads_colors(context: &Context) -> bool {
+    let is_dumb = context.var("TERM").is_none_or(|term| term == "dumb");
+    context.output.is_terminal() && !is_dumb
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mode;
+
+    #[test]
+    fn what_is_on_is_left_to_the_terminal() {
+        assert_eq!(mode("always"), Some(Some(true)));
+        assert_eq!(mode("never"), Some(Some(false)));
+        assert_eq!(mode("false"), Some(Some(false)));
+        assert_eq!(mode("true"), Some(None));
+        assert_eq!(mode("auto"), Some(None));
+        assert_eq!(mode("red"), None);
+    }
+}
