@@ -83,6 +83,12 @@ pub enum Field {
     Vcpu,
     /// Places in the source.
     Srcline,
+    /// Offsets behind the names of objects.
+    Dsoff,
+    /// The cgroup.
+    Cgroup,
+    /// Latency of the instruction's retirement.
+    RetireLat,
 }
 
 impl Field {
@@ -130,6 +136,9 @@ impl Field {
             Self::MachinePid => "machine_pid",
             Self::Vcpu => "vcpu",
             Self::Srcline => "srcline",
+            Self::Dsoff => "dsoff",
+            Self::Cgroup => "cgroup",
+            Self::RetireLat => "retire_lat",
         }
     }
 
@@ -146,7 +155,7 @@ pub struct Fields(u64);
 
 impl Fields {
     /// Every field, in the order in which help lists them.
-    pub const ALL: [Field; 40] = [
+    pub const ALL: [Field; 43] = [
         Field::Comm,
         Field::Tid,
         Field::Pid,
@@ -187,6 +196,9 @@ impl Fields {
         Field::MachinePid,
         Field::Vcpu,
         Field::Srcline,
+        Field::Dsoff,
+        Field::Cgroup,
+        Field::RetireLat,
     ];
 
     /// The set of `fields`.

@@ -1,6 +1,6 @@
 //! One sample as plain data.
 
-use rperf_replay::{CommId, Order, Sample};
+use rperf_replay::{CommId, DsoKind, Order, Sample};
 use rperf_resolve::{Frame, Place, Resolver, SourceLine};
 use rperf_wire::Misc;
 
@@ -34,6 +34,8 @@ pub struct Spot<'a> {
     pub symbol: Option<Named<'a>>,
     /// The object's name, if there is an object.
     pub object: Option<&'a str>,
+    /// Whether [`Self::in_stack`] is an offset in that object.
+    pub in_object: bool,
     /// Whether the symbol is a function inlined into the one around it.
     pub inlined: bool,
     /// The place in the source, where that was asked for.
@@ -65,6 +67,7 @@ impl Spot<'_> {
             in_stack: ip,
             symbol: None,
             object: None,
+            in_object: false,
             inlined: false,
             source: Source::None,
         }
@@ -160,6 +163,8 @@ impl<'r, 'w> Lines<'r, 'w> {
                 true => dso.long_name.as_str(),
                 false => dso.name.as_str(),
             }),
+            in_object: dso
+                .is_some_and(|dso| !in_kernel && !matches!(dso.kind, DsoKind::PerfMap(_))),
             inlined: frame
                 .symbol
                 .is_some_and(|symbol| self.resolver.is_inlined(symbol)),

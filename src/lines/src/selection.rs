@@ -345,6 +345,9 @@ impl Choice {
         if self.fields.has(Field::Symoff) && !self.fields.has(Field::Sym) {
             return Err(Error::OffsetWithoutSymbol);
         }
+        if self.fields.has(Field::Dsoff) {
+            self.fields.set(Field::Dso, true);
+        }
         if self.fields.has(Field::Dso) && no_address {
             return Err(Error::NoAddressForDso);
         }
@@ -365,7 +368,10 @@ impl Choice {
         let (data, code) = (SampleType::DATA_PAGE_SIZE, SampleType::CODE_PAGE_SIZE);
         need(Field::DataPageSize, data, "DATA_PAGE_SIZE")?;
         need(Field::CodePageSize, code, "CODE_PAGE_SIZE")?;
-        need(Field::InsLat, SampleType::WEIGHT_STRUCT, "WEIGHT_STRUCT")
+        need(Field::InsLat, SampleType::WEIGHT_STRUCT, "WEIGHT_STRUCT")?;
+        let parts = SampleType::WEIGHT_STRUCT;
+        need(Field::RetireLat, parts, "WEIGHT_STRUCT")?;
+        need(Field::Cgroup, SampleType::CGROUP, "CGROUP")
     }
 
     /// Drops `field` where the event has none of the bits, unless it was asked for.

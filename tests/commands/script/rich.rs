@@ -204,6 +204,8 @@ fn values_that_were_not_recorded_are_refused() {
         "data_src",
         "weight",
         "ins_lat",
+        "retire_lat",
+        "cgroup",
         "phys_addr",
         "code_page_size",
     ] {

@@ -16,7 +16,7 @@ use super::text::{SampleText, Scratch, Who};
 use crate::cli::error::CliError;
 
 /// Fields that are members, or decide which members frames have.
-const MEMBERS: [Field; 20] = [
+const MEMBERS: [Field; 23] = [
     Field::Comm,
     Field::Tid,
     Field::Pid,
@@ -37,6 +37,9 @@ const MEMBERS: [Field; 20] = [
     Field::CodePageSize,
     Field::InsLat,
     Field::BpfOutput,
+    Field::Dsoff,
+    Field::Cgroup,
+    Field::RetireLat,
 ];
 
 /// Refuses fields that objects have no member for.
@@ -75,6 +78,9 @@ fn names(fields: Fields, spot: &Spot<'_>, object: &mut Object<'_>) {
     }
     if let Some(name) = spot.object.filter(|_| fields.has(Field::Dso)) {
         object.text("dso", name);
+        if spot.in_object && fields.has(Field::Dsoff) {
+            object.hex(Field::Dsoff.name(), spot.in_stack);
+        }
     }
     if spot.inlined {
         object.plain("inlined", true);
@@ -101,6 +107,11 @@ impl SampleText<'_, '_> {
             object.text(Field::BpfOutput.name(), &hex(raw));
         }
         memory(event, sample, &mut object);
+        if let Some(id) = sample.wire.cgroup.filter(|_| fields.has(Field::Cgroup))
+            && let Some(name) = self.resolver.world().cgroup(id)
+        {
+            object.text(Field::Cgroup.name(), name);
+        }
         if fields.has(Field::Ip) {
             match sample.wire.callchain {
                 Some(recorded) if event.layout.is_stacked() => {
@@ -176,12 +187,16 @@ fn start(event: &Event, line: &Line<'_>, object: &mut Object<'_>) {
 fn memory(event: &Event, sample: &Sample<'_>, object: &mut Object<'_>) {
     let fields = event.layout.fields();
     let wire = &sample.wire;
-    let (weight, latency) = match wire.weight {
+    let (weight, latency, retirement) = match wire.weight {
         Some(parts) if event.weight_parts => {
             let (low, middle) = (u64::from(u32::MAX), u64::from(u16::MAX));
-            (Some(parts & low), Some(parts >> 32 & middle))
+            (
+                Some(parts & low),
+                Some(parts >> 32 & middle),
+                Some(parts >> 48),
+            )
         }
-        whole => (whole, None),
+        whole => (whole, None, None),
     };
     for (field, value) in [
         (Field::Addr, wire.addr),
@@ -195,6 +210,7 @@ fn memory(event: &Event, sample: &Sample<'_>, object: &mut Object<'_>) {
     for (field, value) in [
         (Field::Weight, weight),
         (Field::InsLat, latency),
+        (Field::RetireLat, retirement),
         (Field::DataPageSize, wire.data_page_size),
         (Field::CodePageSize, wire.code_page_size),
     ] {

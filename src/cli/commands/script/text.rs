@@ -392,7 +392,9 @@ impl Render for SampleText<'_, '_> {
             self.data_address(event, sample, at, out);
         }
         if event.layout.has_before() {
-            event.layout.before(&sample.wire, block);
+            let world = self.resolver.world();
+            let cgroup = sample.wire.cgroup.and_then(|id| world.cgroup(id));
+            event.layout.before(&sample.wire, cgroup, block);
         }
         let out = &mut block.text;
         if fields.has(Field::Ip) {

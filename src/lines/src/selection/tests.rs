@@ -142,6 +142,11 @@ fn raw_events_show_the_memory_they_sampled() {
     let weighed = attr(EventType::RAW, &[SampleType::IP, SampleType::WEIGHT]);
     assert!(fields(&["weight"], &weighed).is_ok());
     assert!(fields(&["ins_lat"], &weighed).is_err());
+    assert!(fields(&["retire_lat"], &weighed).is_err());
+    assert!(fields(&["+retire_lat"], &load).is_ok());
+    assert!(fields(&["+cgroup"], &load).is_err());
+    let offsets = fields(&["ip,dsoff"], &weighed).unwrap();
+    assert_eq!(offsets, ["ip", "dso", "dsoff"]);
 }
 
 #[test]

@@ -7,7 +7,13 @@ use super::{Block, Layout, branch, data_source, number, registers};
 use crate::header::features::unit_size;
 
 /// Shown before the address.
-const BEFORE: Fields = Fields::of(&[Field::DataSrc, Field::Weight, Field::InsLat]);
+const BEFORE: Fields = Fields::of(&[
+    Field::DataSrc,
+    Field::Weight,
+    Field::InsLat,
+    Field::RetireLat,
+    Field::Cgroup,
+]);
 /// Shown behind it, but for branches, whose addresses must be looked up.
 const AFTER: Fields = Fields::of(&[
     Field::Iregs,
@@ -53,8 +59,8 @@ impl Layout {
         self.fields.has(Field::Brstacksym) && !self.fields.has(Field::Brstack)
     }
 
-    /// Appends where data came from and what it cost.
-    pub fn before(&self, sample: &Sample<'_>, block: &mut Block) {
+    /// Appends where data came from, what it cost and the cgroup, if its name is known.
+    pub fn before(&self, sample: &Sample<'_>, cgroup: Option<&str>, block: &mut Block) {
         if self.fields.has(Field::DataSrc) {
             let text = data_source::text(sample.data_src.unwrap_or_default());
             block.put_column(text.as_bytes());
@@ -71,6 +77,13 @@ impl Layout {
         }
         if self.fields.has(Field::InsLat) {
             number::decimal(out, weight >> 32 & u64::from(u16::MAX), 16);
+        }
+        if self.fields.has(Field::RetireLat) {
+            number::decimal(out, weight >> 48, 16);
+        }
+        if self.fields.has(Field::Cgroup) {
+            out.push(b' ');
+            out.extend_from_slice(cgroup.unwrap_or("unknown").as_bytes());
         }
     }
 
@@ -105,7 +118,7 @@ impl Layout {
                 number::hexadecimal(out, address, 0);
             }
             if fields.has(Field::Dso) {
-                Self::object(spot, out);
+                self.object(spot, out);
             }
         }
         branch::flags(entry.flags, out);

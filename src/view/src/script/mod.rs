@@ -232,7 +232,7 @@ impl Layout {
         }
         if self.fields.has(Field::Dso) && !spot.inlined {
             out.push(b' ');
-            Self::object(spot, out);
+            self.object(spot, out);
         }
     }
 
@@ -275,10 +275,14 @@ impl Layout {
         }
     }
 
-    /// `(object)`.
-    fn object(spot: &Spot<'_>, out: &mut Vec<u8>) {
+    /// `(object)`, `(object+0xoffset)`.
+    fn object(&self, spot: &Spot<'_>, out: &mut Vec<u8>) {
         out.push(b'(');
         out.extend_from_slice(spot.object.unwrap_or("[unknown]").as_bytes());
+        if spot.in_object && self.fields.has(Field::Dsoff) {
+            out.extend_from_slice(b"+0x");
+            number::hexadecimal(out, spot.in_stack, 0);
+        }
         out.push(b')');
     }
 }

@@ -46,6 +46,7 @@ fn spot() -> Spot<'static> {
             offset: 0x1e,
         }),
         object: Some("/opt/demo/calc"),
+        in_object: true,
         inlined: false,
         source: Source::None,
     }
@@ -56,6 +57,7 @@ const NOWHERE: Spot<'static> = Spot {
     in_stack: 0,
     symbol: None,
     object: None,
+    in_object: false,
     inlined: false,
     source: Source::None,
 };
@@ -108,6 +110,16 @@ fn a_stack_has_the_address_in_the_object() {
         "calc   856 [001]  2859.727373:    1001001    cpu-clock:ppp: \n\
          \t            1157 leaf+0x1e (/opt/demo/calc)\n\
          \t               0 [unknown] ([unknown])\n\n"
+    );
+}
+
+#[test]
+fn objects_have_the_offset_in_them_where_they_have_any() {
+    let fields = [Field::Ip, Field::Dso, Field::Dsoff];
+    assert_eq!(
+        text(&layout("cs", &fields, true), &line()),
+        "\n\t            1157 (/opt/demo/calc+0x1157)\n\
+         \t               0 ([unknown])\n\n"
     );
 }
 
