@@ -3,6 +3,7 @@
 mod args;
 mod call_graph;
 mod details;
+mod losses;
 mod masks;
 pub(super) mod output;
 mod rate;

@@ -5,12 +5,12 @@ use std::fs;
 use rperf_perfdata::EventDesc;
 use rperf_perfdata::feature::{BuildIdEntry, TracingDataBuilder};
 use rperf_sys::{Proc, kernel_notes, vdso_image};
-use rperf_wire::{Encoder, LostSamples, Misc, ReadFormat, Record, SampleId, SampleIdLayout};
 
 use crate::cache::{Entry, store};
 use crate::drain::{Sink, write_error};
 use crate::header::features;
 use crate::kernel::Kernel;
+use crate::losses::{lost_samples, throttled};
 use crate::open::OpenEvent;
 use crate::synthesize::Records;
 use crate::{BuildIds, Error, Request, Summary, build_ids};
@@ -71,47 +71,13 @@ pub(crate) fn finish_file(closing: &Closing<'_>, sink: Sink) -> Result<Summary, 
         samples: sink.tally.samples,
         records: sink.tally.records,
         lost_chunks: sink.tally.lost_chunks,
+        throttled: throttled(closing.events, &sink.tally.throttled),
         bytes,
         compressed,
         cache_failure,
         features_lost: features_lost.map(|error| error.to_string()),
         ..Summary::default()
     })
-}
-
-/// LOST_SAMPLES for every counter that lost any, as the kernel counts them beside the rings; returns
-/// the sum. Counters of kernels that don't count tell nothing.
-fn lost_samples(events: &[OpenEvent], to: &mut Records) -> u64 {
-    let mut sum = 0;
-    // With GROUP a read tells of the leader, who alone takes samples.
-    let samples = |event: &&OpenEvent| {
-        let attr = &event.event.attr;
-        event.event.leader.is_none() || !attr.read_format.contains(ReadFormat::GROUP)
-    };
-    for event in events.iter().filter(samples) {
-        let attr = &event.event.attr;
-        let layout = SampleIdLayout::new(attr.sample_type);
-        for placed in &event.counters {
-            let lost = placed
-                .counter
-                .read(attr.read_format)
-                .ok()
-                .and_then(|reading| reading.lost);
-            let Some(lost) = lost.filter(|lost| *lost > 0) else {
-                continue;
-            };
-            sum += lost;
-            let id = SampleId {
-                id: Some(placed.id),
-                ..SampleId::default()
-            };
-            let record = Record::LostSamples(LostSamples { lost });
-            to.with_trailer(&record, Misc(0), |to: &mut Encoder<'_>| {
-                layout.encode(&id, to)
-            });
-        }
-    }
-    sum
 }
 
 /// The build-ids of the kernel, which comes first, and of its modules; none where it is not seen.
@@ -178,28 +144,5 @@ impl Closing<'_> {
         let cache = self.request.cache.as_ref()?;
         let failed = store(cache, entry, content).err()?;
         Some(format!("{} in {}: {failed}", entry.object, cache.display()))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use rperf_wire::{Endian, SampleType};
-
-    #[test]
-    fn a_trailer_can_name_the_counter() {
-        let layout = SampleIdLayout::new(SampleType::TID | SampleType::TIME | SampleType::ID);
-        let mut records = Records::new(0);
-        let id = SampleId {
-            id: Some(7),
-            ..SampleId::default()
-        };
-        let record = Record::LostSamples(LostSamples { lost: 3 });
-        records.with_trailer(&record, Misc(0), |to: &mut Encoder<'_>| {
-            layout.encode(&id, to)
-        });
-        let bytes = records.take();
-        assert_eq!(bytes.len(), 8 + 8 + 24);
-        assert_eq!(Endian::NATIVE.u64_at(&bytes, 32), Some(7));
     }
 }

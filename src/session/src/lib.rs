@@ -21,6 +21,7 @@ mod error;
 mod finish;
 mod header;
 mod kernel;
+mod losses;
 mod medium;
 mod open;
 mod output;
@@ -44,6 +45,7 @@ pub use counting::{
     CountEvent, CountRequest, CountWatch, Counted, Interval, Keep, Readings, Start, count,
 };
 pub use error::Error;
+pub use losses::{Missed, Sampled};
 pub use open::may_profile_kernel;
 pub use recording::record;
 pub use request::{

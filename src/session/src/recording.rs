@@ -23,7 +23,7 @@ use crate::medium::Medium;
 use crate::open::{OpenEvent, Opener, for_each_counter};
 use crate::output::Replacement;
 use crate::rewriting::Beside;
-use crate::rings::{default_pages, map_rings};
+use crate::rings::{Ring, default_pages, map_rings};
 use crate::rotate::{Turns, stamp};
 use crate::schedule::Schedule;
 use crate::start::Start;
@@ -100,6 +100,7 @@ pub fn record(
         Stopped::WorkloadEnded | Stopped::TasksEnded | Stopped::SizeReached => None,
     };
     let rings = live.rings;
+    summary.ring_bytes = rings.rings.first().map_or(0, Ring::size);
     let lost = rings.rings.iter().map(|ring| ring.cpu).zip(rings.lost);
     let lost = lost.filter(|(_, lost)| *lost > 0);
     let on_cpu = |(cpu, lost): (i32, u64)| Some((u32::try_from(cpu).ok()?, lost));

@@ -2,6 +2,8 @@
 
 use rperf_sys::Ended;
 
+use crate::Missed;
+
 /// What a recording brought.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -16,8 +18,13 @@ pub struct Summary {
     pub lost_chunks: u64,
     /// Lost records per CPU, as the LOST records tell; only CPUs that lost any.
     pub lost_by_cpu: Vec<(u32, u64)>,
-    /// Samples that the kernel could not put into a ring.
-    pub lost_samples: u64,
+    /// Samples that the kernel could not put into a ring, by event and CPU.
+    pub lost_samples: Vec<Missed>,
+    /// How often the kernel held events back that came faster than it allows (`perf_event_max_sample_rate`,
+    /// `perf_cpu_time_max_percent`).
+    pub throttled: Vec<Missed>,
+    /// Data bytes of each ring.
+    pub ring_bytes: u64,
     /// Bytes of the file without the feature sections at its end, as perf counts them.
     pub bytes: u64,
     /// Bytes of ring data before and after they were compressed (`-z`), in the last file.
@@ -38,5 +45,6 @@ impl Summary {
         self.samples += other.samples;
         self.records += other.records;
         self.lost_chunks += other.lost_chunks;
+        Missed::merge(&mut self.throttled, other.throttled.iter().cloned());
     }
 }

@@ -26,6 +26,8 @@ pub(crate) struct Tally {
     /// LOST records, and the records that they say were lost.
     pub(crate) lost_chunks: u64,
     pub(crate) lost_records: u64,
+    /// How often each counter was throttled, by its id.
+    pub(crate) throttled: HashMap<u64, u64>,
     /// Earliest and latest time of a sample.
     pub(crate) times: Option<(u64, u64)>,
     /// Files mapped for execution, each with a process that had it.
@@ -57,6 +59,7 @@ impl Tally {
             RecordKind::SAMPLE => self.sample(record.body),
             RecordKind::LOST => return self.lost(record),
             RecordKind::MMAP2 => self.mapping(record),
+            RecordKind::THROTTLE => self.throttle(record),
             _ => {}
         }
         0
@@ -80,6 +83,12 @@ impl Tally {
         };
         self.lost_records += lost;
         lost
+    }
+
+    fn throttle(&mut self, record: &RawRecord<'_>) {
+        if let Ok(Record::Throttle(throttle)) = Record::decode(record, Endian::NATIVE) {
+            *self.throttled.entry(throttle.id).or_default() += 1;
+        }
     }
 
     fn mapping(&mut self, record: &RawRecord<'_>) {
@@ -159,6 +168,24 @@ mod tests {
             (tally.lost_chunks, tally.lost_records, tally.records),
             (2, 48, 2)
         );
+    }
+
+    #[test]
+    fn throttling_is_counted_by_counter() {
+        let mut tally = Tally::new(SampleType::IP);
+        for id in [7, 8, 7] {
+            let body = body(|to| {
+                to.u64(100);
+                to.u64(id);
+                to.u64(1);
+            });
+            tally.note(&RawRecord {
+                kind: RecordKind::THROTTLE,
+                misc: Misc(0),
+                body: &body,
+            });
+        }
+        assert_eq!(tally.throttled, HashMap::from([(7, 2), (8, 1)]));
     }
 
     #[test]

@@ -61,7 +61,7 @@ fn parse(word: &str) -> Option<usize> {
 }
 
 /// A size with the largest unit that it fills.
-fn human(bytes: usize) -> String {
+pub(super) fn human(bytes: usize) -> String {
     let unit = [('G', 30), ('M', 20), ('K', 10)]
         .into_iter()
         .find(|(_, shift)| bytes >> shift > 0);

@@ -1,0 +1,166 @@
+//! What a recording lost, where, and what would have kept it.
+
+use rperf_session::{Missed, Request, Sampled, Summary};
+
+use super::ring_size::human;
+use crate::cli::context::Context;
+
+/// A share of lost samples from which on perf warns of it.
+const WORTH_A_WARNING: f64 = 0.05;
+/// The largest rings that are suggested.
+const LARGEST_RINGS: u64 = 64 << 20;
+/// How many of several events are told of.
+const EVENTS_TOLD: usize = 8;
+
+/// Says what was lost, if anything: first in perf's words.
+pub(super) fn print(context: &Context, request: &Request, recorded: &Summary) {
+    let lost = count(&recorded.lost_samples);
+    if recorded.lost_chunks > 0 {
+        context.note(format_args!(
+            "Warning:\nProcessed {} events and lost {} chunks!\n\nCheck IO/CPU overload!\n",
+            recorded.records, recorded.lost_chunks
+        ));
+    }
+    let all = recorded.samples + lost;
+    let share = share(lost, all);
+    if share > WORTH_A_WARNING {
+        context.note(format_args!(
+            "Warning:\nProcessed {all} samples and lost {:.2}%!\n",
+            share * 100.0
+        ));
+    }
+    for (cpu, lost) in &recorded.lost_by_cpu {
+        context.note(format_args!(
+            "CPU {cpu}: {lost} records found the ring full"
+        ));
+    }
+    for line in places(&recorded.lost_samples) {
+        context.note(format_args!("samples lost of {line}"));
+    }
+    if lost > 0 || recorded.lost_chunks > 0 {
+        context.note(format_args!("hint: try {}", ways_out(request, recorded)));
+    }
+    for line in places(&recorded.throttled) {
+        context.note(format_args!("throttled, by the number of times: {line}"));
+    }
+    if let Some(Sampled::Frequency(_)) = recorded.throttled.first().map(|missed| missed.rate) {
+        context.note("hint: throttled events come faster than /proc/sys/kernel/perf_event_max_sample_rate allows: try a lower -F");
+    } else if !recorded.throttled.is_empty() {
+        context.note("hint: throttled events come faster than /proc/sys/kernel/perf_event_max_sample_rate allows: try a larger -c");
+    }
+}
+
+fn count(missed: &[Missed]) -> u64 {
+    missed.iter().map(|missed| missed.count).sum()
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "two decimals of a percentage are shown"
+)]
+fn share(part: u64, all: u64) -> f64 {
+    part as f64 / all.max(1) as f64
+}
+
+/// A line for each event: how many, and on which CPUs.
+fn places(missed: &[Missed]) -> Vec<String> {
+    let mut events: Vec<(&str, Vec<&Missed>)> = Vec::new();
+    for one in missed {
+        match events.iter_mut().find(|(event, _)| *event == one.event) {
+            Some((_, places)) => places.push(one),
+            None => events.push((&one.event, vec![one])),
+        }
+    }
+    let total = |places: &[&Missed]| places.iter().map(|missed| missed.count).sum::<u64>();
+    events.sort_by_key(|(event, places)| (std::cmp::Reverse(total(places)), *event));
+    let more = events.split_off(events.len().min(EVENTS_TOLD));
+    let mut lines: Vec<String> = events
+        .into_iter()
+        .map(|(event, mut places)| {
+            places.sort_by_key(|missed| missed.cpu);
+            let cpus = places
+                .iter()
+                .filter_map(|missed| Some((missed.cpu?, missed.count)));
+            let cpus: Vec<String> = cpus.map(|(cpu, count)| format!("{cpu}: {count}")).collect();
+            match cpus.is_empty() {
+                true => format!("{event}: {}", total(&places)),
+                false => format!("{event}: {} (CPU {})", total(&places), cpus.join(", ")),
+            }
+        })
+        .collect();
+    if !more.is_empty() {
+        let lost: u64 = more.iter().map(|(_, places)| total(places)).sum();
+        lines.push(format!("{} other events: {lost}", more.len()));
+    }
+    lines
+}
+
+/// The options that lose less, with values to try.
+fn ways_out(request: &Request, recorded: &Summary) -> String {
+    let lost = count(&recorded.lost_samples);
+    // Where the kernel does not count lost samples, only how often records were lost is known: twice the room is tried.
+    let (kept, all) = match lost {
+        0 => (1, 2),
+        lost => (recorded.samples.max(1), recorded.samples + lost),
+    };
+    let mut ways = Vec::new();
+    let factor = all.div_ceil(kept).saturating_mul(2).next_power_of_two();
+    let larger = recorded
+        .ring_bytes
+        .saturating_mul(factor)
+        .min(LARGEST_RINGS);
+    if larger > recorded.ring_bytes {
+        let size = usize::try_from(larger).unwrap_or(usize::MAX);
+        ways.push(format!("larger rings (-m {})", human(size)));
+    }
+    if request.compress {
+        ways.push("leaving -z out".to_owned());
+    }
+    let worst = recorded.lost_samples.iter();
+    match worst
+        .max_by_key(|missed| missed.count)
+        .map(|missed| missed.rate)
+    {
+        Some(Sampled::Frequency(rate)) => {
+            let lower = u128::from(rate) * u128::from(kept) / u128::from(all);
+            ways.push(format!("a lower rate (-F {})", lower.max(1)));
+        }
+        Some(Sampled::Period(period)) => {
+            let longer = period.max(1).saturating_mul(all.div_ceil(kept));
+            ways.push(format!("fewer samples (-c {longer})"));
+        }
+        None => {}
+    }
+    ways.push("fewer events".to_owned());
+    ways.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn missed(event: &str, cpu: Option<u32>, count: u64) -> Missed {
+        Missed {
+            event: event.to_owned(),
+            cpu,
+            count,
+            rate: Sampled::Frequency(4000),
+        }
+    }
+
+    #[test]
+    fn places_are_told_by_event_the_most_first() {
+        let lost = [
+            missed("a", Some(1), 2),
+            missed("b", None, 7),
+            missed("a", Some(0), 1),
+        ];
+        assert_eq!(places(&lost), ["b: 7", "a: 3 (CPU 0: 1, 1: 2)"]);
+        let many: Vec<_> = ('a'..='j')
+            .map(|name| missed(&name.to_string(), None, 1))
+            .collect();
+        let lines = places(&many);
+        assert_eq!(lines.len(), EVENTS_TOLD + 1);
+        assert_eq!(lines.last().unwrap(), "2 other events: 2");
+    }
+}
