@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::beside::{BOTH, Beside};
 use super::folded::{Folded, parse};
 use super::rperf;
+use crate::differential::settled;
 
 const BUSY: &str = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; ls /usr >/dev/null";
 
@@ -32,28 +33,31 @@ fn the_json_is_that_of_perf() {
     for tool in BOTH {
         for (name, words) in recordings {
             let words = [words, &["--", "sh", "-c", BUSY]].concat();
-            let Some(file) = beside.record(tool, name, &words) else {
-                continue;
-            };
-            let converted = BOTH.map(|by| {
-                let target = format!("{by:?}-{file}.json");
-                let words = ["data", "convert", "--to-json", &target, "-i", &file];
-                let outcome = beside.outcome(by, &words);
-                assert_eq!(outcome.status, 0, "{words:?}: {outcome:?}");
-                let told = outcome.stderr.replace("rperf data", "perf data");
-                let told = told.replace(&target, "");
-                (
-                    fs::read_to_string(beside.path().join(target)).expect("a file"),
-                    told,
-                )
+            let found = settled(|| {
+                let file = beside.record(tool, name, &words);
+                file.map_or_else(Vec::new, |file| Vec::from_iter(differing(&beside, &file)))
             });
-            let [(theirs, they), (ours, us)] = &converted;
-            if let Some(difference) = rperf_testkit::golden::difference(theirs, ours) {
-                panic!("{file}: {difference}");
-            }
-            assert_eq!(they, us, "{file}");
+            assert!(found.is_empty(), "{tool:?} {name}: {found:?}");
         }
     }
+}
+
+/// What differs in the JSON of one recording, and in what is told of it.
+fn differing(beside: &Beside, file: &str) -> Option<String> {
+    let [(theirs, they), (ours, us)] = BOTH.map(|by| {
+        let target = format!("{by:?}-{file}.json");
+        let path = beside.path().join(&target);
+        // Neither writes over a file.
+        let _ = fs::remove_file(&path);
+        let words = ["data", "convert", "--to-json", &target, "-i", file];
+        let outcome = beside.outcome(by, &words);
+        assert_eq!(outcome.status, 0, "{words:?}: {outcome:?}");
+        let told = outcome.stderr.replace("rperf data", "perf data");
+        let json = fs::read_to_string(path).expect("a file");
+        (json, told.replace(&target, ""))
+    });
+    let difference = rperf_testkit::golden::difference(&theirs, &ours);
+    difference.or_else(|| (they != us).then(|| format!("{they} {us}")))
 }
 
 fn recorded(scratch: &Scratch, words: &[&str]) {

@@ -361,6 +361,11 @@ fn a_killed_recording_stays_readable() {
         &scratch,
         &["-e", "cpu-clock", "-m", "1", "-F", "5000", "-p", &pid],
     );
+    let (file, began) = (scratch.path().join("perf.data"), Instant::now());
+    while file.metadata().is_ok_and(|file| file.len() < 32 << 10) {
+        assert!(began.elapsed() < Duration::from_secs(60), "nothing comes");
+        std::thread::sleep(Duration::from_millis(10));
+    }
     recording.0.kill().expect("it runs");
     recording.0.wait().expect("a child");
     let (count, said) = samples(&perf, &scratch);
