@@ -4,6 +4,7 @@
 
 mod code;
 mod compare;
+pub(crate) mod disassembly;
 mod fixtures;
 mod inlines;
 mod matrix;

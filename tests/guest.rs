@@ -9,8 +9,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rperf_insn::Isa;
 use rperf_testkit::{Scratch, skip};
 
+use crate::differential::disassembly;
 use crate::differential::{compare_texts, difference, masked};
 use crate::tidy::root;
 
@@ -242,4 +244,18 @@ fn x86_64_with_counters_and_kprobes() {
 #[test]
 fn aarch64() {
     compare("guest::aarch64", "aarch64");
+}
+
+/// No guest, but of the static build that they get: the one object of arm64 at hand.
+#[test]
+fn instructions_of_arm64_read_as_in_objdump() {
+    const NAME: &str = "guest::instructions_of_arm64_read_as_in_objdump";
+    let Some(guest) = Guest::find(NAME, "aarch64") else {
+        return;
+    };
+    let objdump = match cfg!(target_arch = "aarch64") {
+        true => "objdump",
+        false => "aarch64-linux-gnu-objdump",
+    };
+    disassembly::compare(NAME, objdump, &[], Isa::Arm64, &guest.rperf);
 }

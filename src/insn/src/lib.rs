@@ -1,12 +1,15 @@
-//! Machine code, one instruction at a time: how long it is, and whether the processor may go on elsewhere behind it.
+//! Machine code, one instruction at a time: how long it is, whether the processor may go on elsewhere behind it, and what it
+//! reads as.
 //!
 //! **Invariants.** No bytes make it panic. Nothing is known of addresses, files or perf: bytes in, facts out.
 
 mod arm64;
 mod isa;
+mod print;
 mod x86;
 
 pub use isa::Isa;
+pub use print::{Flow, Printed, Printer, Syntax};
 
 /// What is known of one instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

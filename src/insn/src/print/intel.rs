@@ -1,0 +1,170 @@
+//! x86 as Intel writes it.
+
+use std::fmt::Write as _;
+
+use iced_x86::{
+    Code, Formatter, Instruction, IntelFormatter, MemorySize, Mnemonic, OpKind, Register,
+};
+
+use super::lay_out;
+use super::x86::{
+    has_implied_one, is_direct, is_string_operation, pops_in_place, push_name, repeats_destination,
+    set_memory_options, set_options,
+};
+
+/// The formatter, and what was formatted last.
+pub(super) struct Intel {
+    formatter: IntelFormatter,
+    name: String,
+    operands: String,
+}
+
+impl Intel {
+    pub(super) fn new() -> Self {
+        let mut formatter = IntelFormatter::new();
+        set_options(formatter.options_mut());
+        Self {
+            formatter,
+            name: String::new(),
+            operands: String::new(),
+        }
+    }
+
+    pub(super) fn print(&mut self, insn: &Instruction, bytes: &[u8], text: &mut String) {
+        self.name(insn, bytes);
+        self.operands(insn, bytes);
+        lay_out(text, &self.name, &self.operands);
+    }
+
+    fn name(&mut self, insn: &Instruction, bytes: &[u8]) {
+        self.name.clear();
+        let name = &mut self.name;
+        push_name(&mut self.formatter, insn, bytes, name);
+        if is_long_move(insn) {
+            name.replace_range(name.len() - "mov".len().., "movabs");
+        } else if is_string_operation(insn) {
+            // The size stands with the memory.
+            name.pop();
+        }
+    }
+
+    fn operands(&mut self, insn: &Instruction, bytes: &[u8]) {
+        self.operands.clear();
+        if is_direct(insn) {
+            // Writing to a string cannot fail.
+            let _ = write!(self.operands, "{:x}", insn.near_branch_target());
+            return;
+        }
+        if is_string_operation(insn) {
+            self.operands = string_operands(insn);
+            return;
+        }
+        set_memory_options(self.formatter.options_mut(), insn);
+        let operands = &mut self.operands;
+        self.formatter.format_all_operands(insn, operands);
+        if pops_in_place(insn) && operands.is_empty() {
+            operands.push_str("st(1),st");
+        } else if hides_top(insn) {
+            let parts = operands.split(',').filter(|part| *part != "st");
+            *operands = parts.collect::<Vec<_>>().join(",");
+        }
+        if operands.is_empty() && insn.mnemonic() == Mnemonic::Fxch {
+            operands.push_str("st(1)");
+        }
+        if repeats_destination(insn)
+            && let Some((first, _)) = operands.split_once(',')
+        {
+            *operands = format!("{first},{operands}");
+        }
+        if has_implied_one(insn, bytes) && operands.ends_with(",0x1") {
+            operands.truncate(operands.len() - "0x1".len());
+            operands.push('1');
+        }
+        place(insn, operands);
+    }
+}
+
+/// Writes places that are numbers, or relative to the program counter, as objdump does.
+fn place(insn: &Instruction, operands: &mut String) {
+    let (Some(begin), Some(end)) = (operands.find('['), operands.find(']')) else {
+        return;
+    };
+    match insn.memory_base() {
+        Register::RIP | Register::EIP => {
+            let bytes = insn.memory_displacement64().wrapping_sub(insn.next_ip());
+            operands.replace_range(begin..=end, &format!("[rip+0x{bytes:x}]"));
+        }
+        Register::None if insn.memory_index() == Register::None => {
+            operands.remove(end);
+            let segment = match operands[..begin].ends_with(':') {
+                true => "",
+                false => "ds:",
+            };
+            operands.replace_range(begin..=begin, segment);
+        }
+        _ => {}
+    }
+}
+
+/// Whether objdump leaves the top of the x87's stack out, as the other operand says all.
+fn hides_top(insn: &Instruction) -> bool {
+    use Mnemonic as M;
+    let mnemonic = insn.mnemonic();
+    let of_one = [
+        M::Fld,
+        M::Fst,
+        M::Fstp,
+        M::Fxch,
+        M::Fcom,
+        M::Fcomp,
+        M::Fucom,
+        M::Fucomp,
+        M::Fucompp,
+        M::Fcompp,
+    ];
+    // Only of instructions with that register in their text.
+    of_one.contains(&mnemonic) || insn.memory_size() != MemorySize::Unknown
+}
+
+/// Operands of strings: memory with its segment, and the register that is meant.
+fn string_operands(insn: &Instruction) -> String {
+    let size = match insn.memory_size().size() {
+        1 => "BYTE",
+        2 => "WORD",
+        4 => "DWORD",
+        _ => "QWORD",
+    };
+    let name = |register: Register| format!("{register:?}").to_lowercase();
+    let operand = |index| {
+        let kind = insn.op_kind(index);
+        let (segment, register) = match kind {
+            OpKind::MemoryESDI => ("es".to_owned(), "di"),
+            OpKind::MemoryESEDI => ("es".to_owned(), "edi"),
+            OpKind::MemoryESRDI => ("es".to_owned(), "rdi"),
+            OpKind::MemorySegSI => (name(insn.memory_segment()), "si"),
+            OpKind::MemorySegESI => (name(insn.memory_segment()), "esi"),
+            OpKind::MemorySegRSI => (name(insn.memory_segment()), "rsi"),
+            _ => return name(insn.op_register(index)),
+        };
+        format!("{size} PTR {segment}:[{register}]")
+    };
+    let operands = (0..insn.op_count()).map(operand);
+    operands.collect::<Vec<_>>().join(",")
+}
+
+/// A move of eight bytes that are part of the instruction, or of a place that eight bytes name.
+fn is_long_move(insn: &Instruction) -> bool {
+    let of_number = insn.code() == Code::Mov_r64_imm64;
+    let of_place = matches!(
+        insn.code(),
+        Code::Mov_AL_moffs8
+            | Code::Mov_AX_moffs16
+            | Code::Mov_EAX_moffs32
+            | Code::Mov_RAX_moffs64
+            | Code::Mov_moffs8_AL
+            | Code::Mov_moffs16_AX
+            | Code::Mov_moffs32_EAX
+            | Code::Mov_moffs64_RAX
+    );
+    of_number || of_place && insn.memory_displ_size() == 8
+}

@@ -1,0 +1,122 @@
+//! Instructions as text, beside objdump over whole objects.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use rperf_insn::{Isa, Printer, Syntax};
+use rperf_testkit::skip;
+
+/// Of a thousand instructions, those that may read otherwise: see docs/compatibility.md.
+const OTHERS: usize = 1;
+
+/// One instruction as objdump shows it.
+#[derive(Debug)]
+struct Shown {
+    address: u64,
+    bytes: Vec<u8>,
+    text: String,
+}
+
+/// Hexadecimal bytes, or on arm64 one word.
+fn bytes(isa: Isa, text: &str) -> Option<Vec<u8>> {
+    if isa == Isa::Arm64 {
+        let word = u32::from_str_radix(text.trim(), 16).ok()?;
+        return Some(word.to_le_bytes().to_vec());
+    }
+    let digits = text.split_whitespace();
+    digits
+        .map(|byte| u8::from_str_radix(byte, 16).ok())
+        .collect()
+}
+
+/// The text of an instruction without the names of places and remarks, laid out as on x86.
+fn plain(text: &str) -> String {
+    let text = text.split("\t//").next().unwrap_or_default();
+    let text = text.split("        # ").next().unwrap_or_default();
+    let text = text.split(" <").next().unwrap_or_default();
+    let text = text.trim_end();
+    match text.split_once('\t') {
+        Some((name, operands)) => format!("{name:<6} {operands}"),
+        None => text.to_owned(),
+    }
+}
+
+/// `address:` tab, bytes, tab, instruction; of a long one the rest of its bytes comes in a line of its own.
+fn add(shown: &mut Vec<Shown>, isa: Isa, line: &str) {
+    let mut parts = line.splitn(3, '\t');
+    let address = parts.next().and_then(|text| text.trim().strip_suffix(':'));
+    let address = address.and_then(|text| u64::from_str_radix(text, 16).ok());
+    let (Some(address), Some(bytes)) = (address, parts.next().and_then(|text| bytes(isa, text)))
+    else {
+        return;
+    };
+    match (parts.next(), shown.last_mut()) {
+        (Some(text), _) => shown.push(Shown {
+            address,
+            bytes,
+            text: plain(text),
+        }),
+        (None, Some(last)) => last.bytes.extend(bytes),
+        (None, None) => {}
+    }
+}
+
+/// What objdump makes of an object; `None` where there is no such program.
+fn objdump(program: &str, words: &[&str], isa: Isa, object: &Path) -> Option<Vec<Shown>> {
+    let mut command = Command::new(program);
+    command.args(words).arg("-d").arg(object);
+    let mut child = command.stdout(Stdio::piped()).spawn().ok()?;
+    let mut shown = Vec::new();
+    for line in BufReader::new(child.stdout.take()?).lines() {
+        add(&mut shown, isa, &line.expect("text"));
+    }
+    assert!(child.wait().expect("a child").success(), "{words:?}");
+    Some(shown)
+}
+
+/// Compares every instruction.
+pub(crate) fn compare(test: &str, program: &str, words: &[&str], isa: Isa, object: &Path) {
+    let Some(expected) = objdump(program, words, isa, object) else {
+        return skip(test, &format!("there is no {program}"));
+    };
+    assert!(expected.len() > 1000, "{}", object.display());
+    let syntax = match words {
+        ["-M", "intel"] => Syntax::Intel,
+        _ => Syntax::Att,
+    };
+    let mut printer = Printer::new(isa, syntax);
+    let mut others: BTreeMap<String, (usize, String)> = BTreeMap::new();
+    for insn in &expected {
+        let mut text = String::new();
+        let printed = printer.print(insn.address, &insn.bytes, &mut text);
+        if text != insn.text || printed.is_none_or(|printed| printed.len != insn.bytes.len()) {
+            let name = insn.text.split(' ').next().unwrap_or_default();
+            let other = others.entry(name.to_owned()).or_default();
+            *other = (other.0 + 1, format!("{insn:x?}: {text}"));
+        }
+    }
+    let count: usize = others.values().map(|(count, _)| count).sum();
+    assert!(
+        count * 1000 <= expected.len() * OTHERS,
+        "{}: {count} of {}: {others:#?}",
+        object.display(),
+        expected.len()
+    );
+}
+
+#[test]
+fn instructions_read_as_in_objdump() {
+    const NAME: &str = "instructions_read_as_in_objdump";
+    if cfg!(not(target_arch = "x86_64")) {
+        return skip(NAME, "this machine's objects are not of x86-64");
+    }
+    let folder = Path::new("/usr/lib/x86_64-linux-gnu");
+    let objects = ["libc.so.6", "libm.so.6"].map(|name| folder.join(name));
+    for object in objects.iter().filter(|object| object.exists()) {
+        for words in [&[][..], &["-M", "intel"]] {
+            compare(NAME, "objdump", words, Isa::X86_64, object);
+        }
+    }
+}
