@@ -1,5 +1,6 @@
 //! What happens around a recording that nobody wishes for: nothing may be lost that is not counted.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Barrier};
 
@@ -87,6 +88,51 @@ fn a_thousand_threads_are_followed() {
         .iter()
         .filter(|line| line.contains("PERF_RECORD_COMM: "));
     assert!(comms.count() > 1000);
+}
+
+/// What a file says was lost of its samples.
+pub(super) fn lost_samples(perf: &Path, scratch: &Scratch, file: &str) -> usize {
+    let dump = Run::new(perf).args(["script", "-D", "-i", file]);
+    let dump = dump.within(scratch.path()).env("HOME", scratch.path());
+    let dump = dump.finish().expect("perf starts").stdout;
+    let counts = dump
+        .lines()
+        .filter_map(|line| line.split("lost samples :").nth(1));
+    let count = |count: &str| count.trim().parse::<usize>().expect("a number");
+    counts.map(count).sum()
+}
+
+#[test]
+fn what_a_full_ring_loses_is_counted_to_the_last() {
+    let test = "record_faults::what_a_full_ring_loses_is_counted_to_the_last";
+    let Some(perf) = real_perf().filter(|_| is_root()) else {
+        return skip(test, "there is no perf, or no root");
+    };
+    let scratch = Scratch::new();
+    let calls = 5000;
+    // The recorder stands still meanwhile, however fast it is.
+    let script = format!(
+        "kill -STOP $PPID; dd if=/dev/zero of=/dev/null bs=1 count={calls} status=none; kill -CONT $PPID"
+    );
+    let event = ["-m", "2", "-e", "syscalls:sys_enter_write"];
+    let outcome = record(&scratch, &event, &["sh", "-c", &script]);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    for part in [
+        "Warning:\nProcessed ",
+        " records found the ring full\n",
+        "-m 8M",
+    ] {
+        assert!(outcome.stderr.contains(part), "{}", outcome.stderr);
+    }
+    let kept = lines(&scratch, &["script", "-F", "comm"]).unwrap_or_default();
+    let kept = kept.iter().filter(|line| line.trim() == "dd").count();
+    let lost = lost_samples(&perf, &scratch, "perf.data");
+    assert!(kept > 0 && kept < calls / 2, "{kept}");
+    // The kernel counts side records that found no room as lost samples, too.
+    assert!(
+        (calls..calls + 20).contains(&(kept + lost)),
+        "{kept} are kept and {lost} said to be lost"
+    );
 }
 
 /// How many of `lines` hold `word`, and whether losses were said.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
 
+use super::record_faults::lost_samples;
 use crate::kernel::{BUSY, is_root, rperf_in};
 
 fn record(scratch: &Scratch, options: &[&str], workload: &[&str]) -> Outcome {
@@ -222,20 +223,7 @@ fn nothing_is_lost_between_files_under_load() {
     }
     // The last file tells of all that the kernel could not put into a ring.
     let last = files.last().expect("a file").display().to_string();
-    let dump = Run::new(&perf)
-        .args(["script", "-D", "-i", &last])
-        .within(scratch.path());
-    let dump = dump
-        .env("HOME", scratch.path())
-        .finish()
-        .expect("perf starts")
-        .stdout;
-    let counts = dump
-        .lines()
-        .filter_map(|line| line.split("lost samples :").nth(1));
-    let lost: usize = counts
-        .map(|count| count.trim().parse::<usize>().expect("a number"))
-        .sum();
+    let lost = lost_samples(&perf, &scratch, &last);
     assert!(
         outcome.stderr.contains(&format!("({kept} samples)")),
         "{}",
