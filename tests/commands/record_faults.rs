@@ -14,7 +14,7 @@ fn record(scratch: &Scratch, options: &[&str], workload: &[&str]) -> Outcome {
 }
 
 /// The lines that `words` print, which both must agree on.
-fn lines(scratch: &Scratch, words: &[&str]) -> Option<Vec<String>> {
+pub(super) fn lines(scratch: &Scratch, words: &[&str]) -> Option<Vec<String>> {
     let perf = real_perf()?;
     let theirs = Run::new(perf).args(words).within(scratch.path());
     let theirs = theirs
@@ -108,31 +108,29 @@ fn what_a_full_ring_loses_is_counted_to_the_last() {
     let Some(perf) = real_perf().filter(|_| is_root()) else {
         return skip(test, "there is no perf, or no root");
     };
-    let scratch = Scratch::new();
     let calls = 5000;
     // The recorder stands still meanwhile, however fast it is.
     let script = format!(
         "kill -STOP $PPID; dd if=/dev/zero of=/dev/null bs=1 count={calls} status=none; kill -CONT $PPID"
     );
     let event = ["-m", "2", "-e", "syscalls:sys_enter_write"];
-    let outcome = record(&scratch, &event, &["sh", "-c", &script]);
-    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
-    for part in [
-        "Warning:\nProcessed ",
-        " records found the ring full\n",
-        "-m 8M",
-    ] {
-        assert!(outcome.stderr.contains(part), "{}", outcome.stderr);
+    for threads in [&[][..], &["--threads"]] {
+        let scratch = Scratch::new();
+        let options = [&event, threads].concat();
+        let outcome = record(&scratch, &options, &["sh", "-c", &script]);
+        assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        let said = outcome.stderr.contains(" lost ") && outcome.stderr.contains("-m ");
+        assert!(said, "{}", outcome.stderr);
+        let kept = lines(&scratch, &["script", "-F", "comm"]).unwrap_or_default();
+        let kept = kept.iter().filter(|line| line.trim() == "dd").count();
+        let lost = lost_samples(&perf, &scratch, "perf.data");
+        assert!(kept > 0 && kept < calls / 2, "{kept}");
+        // The kernel counts side records that found no room as lost samples, too.
+        assert!(
+            (calls..calls + 20).contains(&(kept + lost)),
+            "{kept} are kept and {lost} said to be lost"
+        );
     }
-    let kept = lines(&scratch, &["script", "-F", "comm"]).unwrap_or_default();
-    let kept = kept.iter().filter(|line| line.trim() == "dd").count();
-    let lost = lost_samples(&perf, &scratch, "perf.data");
-    assert!(kept > 0 && kept < calls / 2, "{kept}");
-    // The kernel counts side records that found no room as lost samples, too.
-    assert!(
-        (calls..calls + 20).contains(&(kept + lost)),
-        "{kept} are kept and {lost} said to be lost"
-    );
 }
 
 /// How many of `lines` hold `word`, and whether losses were said.

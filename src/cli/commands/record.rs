@@ -11,6 +11,7 @@ pub(super) mod request;
 mod ring_size;
 mod rotation;
 mod summary;
+mod threads;
 mod timing;
 mod unwinding;
 

@@ -7,11 +7,11 @@
 use std::fs::File;
 use std::io::{self, Cursor, Seek, SeekFrom, Write};
 
-use rperf_wire::{Encoder, Endian, RawRecord};
+use rperf_wire::{Encoder, Endian};
 
 use crate::event::encode_attrs;
 use crate::header::Section;
-use crate::{EventDesc, FeatureSet, FileHeader};
+use crate::{EventDesc, FeatureSet, FileHeader, PartWriter};
 
 /// Where a recording goes: a file, or memory in tests.
 pub trait Output: Write + Seek {
@@ -85,10 +85,9 @@ pub(crate) struct Front<'a> {
 /// Writes one file: header, records as they come, features at the end.
 #[derive(Debug)]
 pub struct Writer<W> {
-    output: W,
+    /// The records so far; the header's section of data follows from them.
+    data: PartWriter<W>,
     header: FileHeader,
-    /// A write failed, and the data were cut.
-    ended: bool,
 }
 
 impl<W: Output> Writer<W> {
@@ -126,28 +125,32 @@ impl<W: Output> Writer<W> {
         written = written.and_then(|()| output.write_all(&front));
         written.map_err(WriteError::Header)?;
         Ok(Self {
-            output,
+            data: PartWriter {
+                output,
+                section: header.data,
+                endian: header.endian,
+                ended: false,
+            },
             header,
-            ended: false,
         })
     }
 
     /// Offset of the first record from the file's start.
     #[must_use]
     pub fn data_offset(&self) -> u64 {
-        self.header.data.offset
+        self.data.section.offset
     }
 
     /// Bytes of records written so far.
     #[must_use]
     pub fn data_bytes(&self) -> u64 {
-        self.header.data.size
+        self.data.section.size
     }
 
     /// Bytes of the file so far.
     #[must_use]
     pub fn file_bytes(&self) -> u64 {
-        self.header.data.end()
+        self.data.file_bytes()
     }
 
     /// Appends whole records with one write.
@@ -156,39 +159,7 @@ impl<W: Output> Writer<W> {
     /// [`WriteError::Data`] when not all of them could be written: the file is cut behind the last
     /// whole record, and takes no more.
     pub fn write_data(&mut self, records: &[u8]) -> Result<(), WriteError> {
-        if self.ended {
-            return Err(WriteError::Ended {
-                offset: self.file_bytes(),
-            });
-        }
-        let mut rest = records;
-        while !rest.is_empty() {
-            let stopped = match self.output.write(rest) {
-                Ok(0) => io::ErrorKind::WriteZero.into(),
-                Ok(count) => {
-                    rest = rest.get(count..).unwrap_or_default();
-                    continue;
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => error,
-            };
-            let written = records.len() - rest.len();
-            return Err(self.end(records.get(..written).unwrap_or(records), stopped));
-        }
-        self.header.data.size += records.len() as u64;
-        Ok(())
-    }
-
-    /// Ends the data behind the last whole record of the part that was written.
-    fn end(&mut self, written: &[u8], source: io::Error) -> WriteError {
-        let offset = self.file_bytes() + written.len() as u64;
-        self.header.data.size += whole_records(written, self.header.endian) as u64;
-        self.ended = true;
-        WriteError::Data {
-            offset,
-            kept: self.header.data.size,
-            source,
-        }
+        self.data.write_data(records)
     }
 
     /// Puts the size of the data so far into the header: readers that go by it alone, as Linux perf
@@ -197,9 +168,10 @@ impl<W: Output> Writer<W> {
     /// # Errors
     /// [`WriteError::Header`].
     pub fn checkpoint(&mut self) -> Result<(), WriteError> {
-        let header = self.header.encode();
+        let header = self.encoded();
         let end = SeekFrom::Start(self.file_bytes());
-        let written = self.append(0, &header).and_then(|()| self.output.seek(end));
+        let written = self.append(0, &header);
+        let written = written.and_then(|()| self.data.output.seek(end));
         written.map(|_| ()).map_err(WriteError::Header)
     }
 
@@ -220,23 +192,29 @@ impl<W: Output> Writer<W> {
         }
         self.complete(file_bytes).map_err(WriteError::Header)?;
         let finished = Finished {
-            data_bytes: self.header.data.size,
+            data_bytes: self.data_bytes(),
             file_bytes,
             features_lost,
         };
-        Ok((finished, self.output))
+        Ok((finished, self.data.output))
     }
 
     fn append(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.output.seek(SeekFrom::Start(offset))?;
-        self.output.write_all(bytes)
+        self.data.output.seek(SeekFrom::Start(offset))?;
+        self.data.output.write_all(bytes)
     }
 
     fn complete(&mut self, file_bytes: u64) -> io::Result<()> {
-        self.output.set_size(file_bytes)?;
-        let header = self.header.encode();
+        self.data.output.set_size(file_bytes)?;
+        let header = self.encoded();
         self.append(0, &header)?;
-        self.output.flush()
+        self.data.output.flush()
+    }
+
+    /// The header as of now.
+    fn encoded(&mut self) -> Vec<u8> {
+        self.header.data = self.data.section;
+        self.header.encode()
     }
 }
 
@@ -308,15 +286,6 @@ fn feature_sections(features: &FeatureSet, offset: u64, endian: Endian) -> ([u64
         to.bytes(content);
     }
     (bitmap, bytes)
-}
-
-/// Bytes of `bytes`, which begins with a record, up to the end of the last whole one.
-fn whole_records(bytes: &[u8], endian: Endian) -> usize {
-    let mut end = 0;
-    while let Some((_, size)) = RawRecord::split(bytes.get(end..).unwrap_or_default(), endian) {
-        end += size;
-    }
-    end
 }
 
 #[cfg(test)]

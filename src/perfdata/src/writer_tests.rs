@@ -116,7 +116,7 @@ fn the_reader_finds_what_was_written_in_both_byte_orders() {
 fn a_killed_recording_reads_to_its_end() {
     let mut writer = Writer::new(Cursor::new(Vec::new()), &events()).unwrap();
     writer.write_data(&chunk(3)).unwrap();
-    let bytes = writer.output.into_inner();
+    let bytes = writer.data.output.into_inner();
     let file = PerfData::parse(&bytes).unwrap();
     assert_eq!(file.records().filter_map(Result::ok).count(), 3);
     assert_eq!(file.findings(), [crate::Finding::Unfinished]);
@@ -128,7 +128,7 @@ fn a_checkpoint_tells_the_size_and_what_follows_is_read_too() {
     writer.write_data(&chunk(3)).unwrap();
     writer.checkpoint().unwrap();
     writer.write_data(&chunk(2)).unwrap();
-    let bytes = writer.output.get_ref().clone();
+    let bytes = writer.data.output.get_ref().clone();
     assert_eq!(bytes[48..56], (3_u64 * 24).to_ne_bytes(), "data size");
     let file = PerfData::parse(&bytes).unwrap();
     assert_eq!(file.records().filter_map(Result::ok).count(), 5);

@@ -2,10 +2,13 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 
-use rperf_perfdata::WriteError;
+use rperf_perfdata::{FeatureSet, WriteError};
 use rperf_ring::{Walker, drain};
 use rperf_sys::{FlightRing, Signals, Workload, poll};
+use rperf_wire::Endian;
 
+use crate::lanes::News;
+use crate::layout::Near;
 use crate::medium::Medium;
 use crate::open::{OpenEvent, Placed};
 use crate::rewriting::Beside;
@@ -24,6 +27,8 @@ pub(crate) struct Sink {
     /// What compresses the rings' data, if they are to be (`-z`).
     pub(crate) squeeze: Option<Squeeze>,
     walker: Walker,
+    /// Bytes in other files of the same recording.
+    elsewhere: u64,
 }
 
 impl Sink {
@@ -33,7 +38,24 @@ impl Sink {
             tally,
             squeeze: compress.then(Squeeze::default),
             walker: Walker::default(),
+            elsewhere: 0,
         }
+    }
+
+    /// Bytes of the recording.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.medium.bytes() + self.elsewhere
+    }
+
+    /// Takes over what went into a part of the same recording, which is closed.
+    pub(crate) fn absorb(&mut self, part: Self) -> Result<(), WriteError> {
+        self.elsewhere += part.medium.bytes();
+        self.tally.add(part.tally);
+        if let (Some(own), Some(theirs)) = (&mut self.squeeze, &part.squeeze) {
+            own.add(theirs);
+        }
+        let nothing = FeatureSet::new(Endian::NATIVE);
+        part.medium.finish(&nothing).map(drop)
     }
 
     /// Writes records that were made here.
@@ -72,19 +94,25 @@ fn write_run(
 
 /// The rings of a recording and what they lost.
 pub(crate) struct Rings {
-    pub(crate) rings: Vec<Ring>,
+    rings: Vec<Ring>,
     /// Those that keep the last samples, which are taken at the end of each file.
     flights: Vec<FlightRing>,
     /// Records lost per ring, as its LOST records tell.
-    pub(crate) lost: Vec<u64>,
+    lost: Vec<u64>,
     /// Bytes that a ring must hold to be emptied while recording (`--mmap-flush`).
     least: u64,
     /// Who changes the records before they are written, if they are to be changed.
     pub(crate) beside: Option<Beside>,
+    /// Where each is emptied (`--affinity`).
+    near: Near,
 }
 
 impl Rings {
-    pub(crate) fn new((rings, flights): (Vec<Ring>, Vec<FlightRing>), least: u64) -> Self {
+    pub(crate) fn new(
+        (rings, flights): (Vec<Ring>, Vec<FlightRing>),
+        least: u64,
+        near: Near,
+    ) -> Self {
         let lost = vec![0; rings.len()];
         // A ring that is full to a quarter is emptied in any case: the kernel wakes its reader at the half.
         let quarter = rings.first().map_or(0, |ring| ring.size() / 4);
@@ -94,11 +122,46 @@ impl Rings {
             lost,
             least: least.min(quarter),
             beside: None,
+            near,
         }
     }
 
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.rings.len()
+    }
+
+    /// Data bytes of each.
+    pub(crate) fn size(&self) -> u64 {
+        self.rings.first().map_or(0, Ring::size)
+    }
+
+    /// Each ring by itself, with its CPU. There are none that keep the last samples.
+    pub(crate) fn split(&mut self) -> Vec<(i32, Self)> {
+        let single = |ring: Ring| {
+            let cpu = ring.cpu;
+            let rings = (vec![ring], Vec::new());
+            (cpu, Self::new(rings, self.least, Near::default()))
+        };
+        self.lost.clear();
+        self.rings.drain(..).map(single).collect()
+    }
+
+    /// Takes over rings of the same recording.
+    pub(crate) fn absorb(&mut self, other: Self) {
+        self.rings.extend(other.rings);
+        self.lost.extend(other.lost);
+    }
+
+    /// CPUs that lost records, and how many.
+    pub(crate) fn lost_by_cpu(&self) -> Vec<(u32, u64)> {
+        let cpus = self.rings.iter().map(|ring| u32::try_from(ring.cpu).ok());
+        let lost = cpus.zip(&self.lost).filter(|(_, lost)| **lost > 0);
+        lost.filter_map(|(cpu, lost)| Some((cpu?, *lost))).collect()
+    }
+
     /// Empties every ring that holds as much as is worth a write.
-    fn pass(&mut self, sink: &mut Sink) -> Result<bool, WriteError> {
+    pub(crate) fn pass(&mut self, sink: &mut Sink) -> Result<bool, WriteError> {
         self.pass_from(self.least, sink)
     }
 
@@ -110,6 +173,7 @@ impl Rings {
             if ring.held() < least {
                 continue;
             }
+            self.near.go_to(ring.cpu);
             let Some(chunk) = drain(ring) else { continue };
             any = true;
             let tally = &mut sink.tally;
@@ -124,7 +188,7 @@ impl Rings {
             }
         }
         // Samples that come at the end of the file are older than what a round would end.
-        if any && self.flights.is_empty() {
+        if any && self.flights.is_empty() && sink.medium.has_rounds() {
             self.end_round(sink)?;
         }
         if let Some(beside) = &mut self.beside {
@@ -218,6 +282,8 @@ pub(crate) struct Waits<'a> {
     pub(crate) schedule: Schedule<'a>,
     /// Bytes of output that are enough.
     pub(crate) max_size: Option<u64>,
+    /// What the threads tell that empty the rings, if others do.
+    pub(crate) news: Option<&'a News>,
 }
 
 /// Drains until something ends the recording; returns what, and how often it woke up.
@@ -227,32 +293,30 @@ pub(crate) fn run(
     (rings, sink, turns): (&mut Rings, &mut Sink, &mut Turns<'_>),
     watch: &mut dyn Watch,
 ) -> Result<(Stopped, u64), Error> {
-    // All events of a CPU share one ring, so one event's counters tell of them all; those of
-    // tasks that have ended would report so for ever and are dropped.
-    let mut watched: Vec<&Placed> = events
-        .iter()
-        .find(|event| !event.is_in_flight_ring())
-        .into_iter()
-        .flat_map(|event| &event.counters)
-        .collect();
+    let mut watched = match waits.news {
+        Some(_) => Vec::new(),
+        None => watched(events),
+    };
     let mut woken = 0;
     loop {
+        // There are no threads where a pipe is written.
         let reader = sink.medium.reader();
+        let news = waits.news.map(News::as_fd);
         let fds: Vec<BorrowedFd<'_>> = std::iter::once(waits.signals.as_fd())
-            .chain(reader)
+            .chain(reader.or(news))
             .chain(watched.iter().map(|placed| placed.counter.as_fd()))
             .collect();
-        let first = 1 + usize::from(reader.is_some());
+        let first = 1 + usize::from(reader.or(news).is_some());
         let timeout = sooner(waits.schedule.timeout(), turns.timeout());
         let timeout = sooner(timeout, rings.timeout());
         let ready = poll(&fds, timeout).map_err(Error::system("wait for the rings"))?;
         woken += 1;
         waits.schedule.keep(events, watch)?;
-        if first > 1 && ready.get(1).is_some_and(|state| state.closed) {
+        if reader.is_some() && ready.get(1).is_some_and(|state| state.closed) {
             return Ok((Stopped::ReaderGone, woken));
         }
         rings.pass(sink).map_err(write_error)?;
-        let bytes = turns.before + sink.medium.bytes();
+        let bytes = turns.before + sink.bytes() + waits.news.map_or(0, News::bytes);
         if waits.max_size.is_some_and(|enough| bytes >= enough) {
             watch.tell(Happened::SizeReached { bytes });
             return Ok((Stopped::SizeReached, woken));
@@ -260,13 +324,26 @@ pub(crate) fn run(
         if let Some(stopped) = waits.stopped(turns)? {
             return Ok((stopped, woken));
         }
+        if news.is_some() && ready.get(1).is_some_and(|state| state.readable) {
+            return Ok((Stopped::TasksEnded, woken));
+        }
         turns.keep(rings, sink, watch)?;
         let mut states = ready.iter().skip(first);
         watched.retain(|_| !states.next().is_some_and(|state| state.closed));
-        if watched.is_empty() && waits.until_tasks_end {
+        if watched.is_empty() && waits.until_tasks_end && news.is_none() {
             return Ok((Stopped::TasksEnded, woken));
         }
     }
+}
+
+/// The counters by which rings tell that they hold something. All events of a CPU share one ring, so one event's counters
+/// tell of them all; those of tasks that have ended would report so for ever and are to be dropped.
+pub(crate) fn watched(events: &[OpenEvent]) -> Vec<&Placed> {
+    let first = events.iter().find(|event| !event.is_in_flight_ring());
+    first
+        .into_iter()
+        .flat_map(|event| &event.counters)
+        .collect()
 }
 
 impl Waits<'_> {

@@ -23,6 +23,27 @@ pub enum Error {
         /// Those that are.
         online: CpuList,
     },
+    /// A CPU that is recorded is in none of the masks of threads.
+    #[error("no thread empties the ring of CPU {cpu}")]
+    UnservedCpu {
+        /// The first of them.
+        cpu: u32,
+    },
+    /// None of the CPUs of a thread's mask is recorded.
+    #[error("a thread for CPUs {cpus} would have nothing to do")]
+    IdleThread {
+        /// The mask.
+        cpus: CpuList,
+    },
+    /// A thread may not run on the CPUs it is to run on.
+    #[error("no thread may run on CPUs {cpus}")]
+    Bind {
+        /// The CPUs.
+        cpus: CpuList,
+        /// The kernel's answer.
+        #[source]
+        cause: io::Error,
+    },
     /// The kernel refused an event.
     #[error("failed to open event {event}")]
     Open {

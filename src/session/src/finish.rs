@@ -1,9 +1,10 @@
 //! What is done when the recording is over: losses, build-ids, the cache, the header.
 
-use std::fs;
+use std::fs::{self, File};
+use std::sync::Arc;
 
-use rperf_perfdata::EventDesc;
-use rperf_perfdata::feature::{BuildIdEntry, TracingDataBuilder};
+use rperf_perfdata::WriteError;
+use rperf_perfdata::feature::BuildIdEntry;
 use rperf_sys::{Proc, kernel_notes, vdso_image};
 
 use crate::cache::{Entry, store};
@@ -11,19 +12,19 @@ use crate::drain::{Sink, write_error};
 use crate::header::features;
 use crate::kernel::Kernel;
 use crate::losses::{lost_samples, throttled};
-use crate::open::OpenEvent;
+use crate::medium::Medium;
+use crate::opened::Opened;
 use crate::synthesize::Records;
 use crate::{BuildIds, Error, Request, Summary, build_ids};
+
+/// Of the only form of directory that there is: the header in `data`, records of rings in `data.N`.
+const DIRECTORY_VERSION: u64 = 1;
 
 /// What closing a file needs to know.
 pub(crate) struct Closing<'a> {
     pub(crate) request: &'a Request,
     pub(crate) ids: &'a dyn BuildIds,
-    pub(crate) events: &'a [OpenEvent],
-    pub(crate) descriptions: &'a [EventDesc],
-    /// Of the tracepoints; taken before the recording, since it may remove what it recorded.
-    pub(crate) tracing_data: Option<&'a TracingDataBuilder>,
-    pub(crate) kernel: &'a Kernel,
+    pub(crate) opened: &'a Opened,
     /// Nothing more can be written into the pipe.
     pub(crate) reader_gone: bool,
 }
@@ -35,7 +36,7 @@ pub(crate) fn close(
     mut sink: Sink,
     mut records: Records,
 ) -> Result<Summary, Error> {
-    let lost_samples = lost_samples(closing.events, &mut records);
+    let lost_samples = lost_samples(&closing.opened.events, &mut records);
     let written = match closing.reader_gone {
         true => Ok(()),
         false => sink.records(&mut records).map_err(write_error),
@@ -51,27 +52,34 @@ pub(crate) fn close(
 /// Completes one file with the header's features, and fills the build-id cache.
 pub(crate) fn finish_file(closing: &Closing<'_>, sink: Sink) -> Result<Summary, Error> {
     let (build_ids, cache_failure) = closing.build_ids(&sink);
-    let mut set = features(closing.request, closing.descriptions, closing.events);
+    let mut set = features(
+        closing.request,
+        &closing.opened.descriptions,
+        &closing.opened.events,
+    );
     let (first, last) = sink.tally.times.unwrap_or_default();
     set.sample_time(first, last);
-    if let Some(tracing_data) = closing.tracing_data {
+    if let Some(tracing_data) = &closing.opened.tracing_data {
         set.tracing_data(tracing_data);
     }
     if !build_ids.is_empty() {
         set.build_ids(&build_ids);
+    }
+    if closing.request.threads.is_some() {
+        set.dir_format(DIRECTORY_VERSION);
     }
     if let Some(squeeze) = &sink.squeeze {
         set.compressed(squeeze.feature());
     }
     let compressed = sink.squeeze.as_ref();
     let compressed = compressed.map(|squeeze| (squeeze.original, squeeze.compressed));
-    let bytes = sink.medium.bytes();
+    let bytes = sink.bytes();
     let features_lost = sink.medium.finish(&set).map_err(write_error)?;
     Ok(Summary {
         samples: sink.tally.samples,
         records: sink.tally.records,
         lost_chunks: sink.tally.lost_chunks,
-        throttled: throttled(closing.events, &sink.tally.throttled),
+        throttled: throttled(&closing.opened.events, &sink.tally.throttled),
         bytes,
         compressed,
         cache_failure,
@@ -81,11 +89,7 @@ pub(crate) fn finish_file(closing: &Closing<'_>, sink: Sink) -> Result<Summary, 
 }
 
 /// The build-ids of the kernel, which comes first, and of its modules; none where it is not seen.
-pub(crate) fn kernel_build_ids(
-    request: &Request,
-    ids: &dyn BuildIds,
-    kernel: &Kernel,
-) -> Vec<BuildIdEntry> {
+fn kernel_build_ids(request: &Request, ids: &dyn BuildIds, kernel: &Kernel) -> Vec<BuildIdEntry> {
     let notes = kernel.text.as_ref().and(kernel_notes(&request.sysfs).ok());
     let id = notes.and_then(|notes| ids.of_notes(&notes));
     let Some(own) = id.and_then(|id| build_ids::of_kernel(&id)) else {
@@ -96,13 +100,26 @@ pub(crate) fn kernel_build_ids(
 }
 
 impl Closing<'_> {
+    /// A stream that begins with all that describes the recording.
+    pub(crate) fn pipe(&self, stream: &Arc<File>) -> Result<Medium, WriteError> {
+        let request = self.request;
+        let mut set = features(request, &self.opened.descriptions, &self.opened.events);
+        if let Some(tracing_data) = &self.opened.tracing_data {
+            set.tracing_data(tracing_data);
+        }
+        if request.build_ids {
+            set.build_ids(&kernel_build_ids(request, self.ids, &self.opened.kernel));
+        }
+        Medium::pipe(stream.clone(), &self.opened.descriptions, &set)
+    }
+
     /// The build-ids of all that was mapped, and what went wrong with the cache.
     fn build_ids(&self, sink: &Sink) -> (Vec<BuildIdEntry>, Option<String>) {
         if !self.request.build_ids {
             return (Vec::new(), None);
         }
         let proc = Proc::new(&self.request.proc);
-        let mut entries = kernel_build_ids(self.request, self.ids, self.kernel);
+        let mut entries = kernel_build_ids(self.request, self.ids, &self.opened.kernel);
         let mut failure = None;
         if let Some(kernel) = entries.first() {
             let id = kernel.id().to_vec();

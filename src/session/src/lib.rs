@@ -21,9 +21,12 @@ mod error;
 mod finish;
 mod header;
 mod kernel;
+mod lanes;
+mod layout;
 mod losses;
 mod medium;
 mod open;
+mod opened;
 mod output;
 mod recording;
 mod request;
@@ -49,7 +52,8 @@ pub use losses::{Missed, Sampled};
 pub use open::may_profile_kernel;
 pub use recording::record;
 pub use request::{
-    BuildIds, Happened, Request, Rotation, Switch, Synthesized, Target, Turn, Watch,
+    Affinity, BuildIds, Happened, Request, Rotation, Switch, Synthesized, Target, Threads, Turn,
+    Watch,
 };
 pub use rewriting::{Rewriter, Rewriting};
 pub use summary::Summary;

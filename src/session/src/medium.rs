@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::sync::Arc;
 
-use rperf_perfdata::{EventDesc, FeatureSet, PipeWriter, WriteError, Writer};
+use rperf_perfdata::{EventDesc, FeatureSet, PartWriter, PipeWriter, WriteError, Writer};
 
 use crate::checkpoint::Checkpoint;
 use crate::output::Destination;
@@ -16,6 +16,8 @@ use crate::output::Destination;
 pub(crate) enum Medium {
     /// A file, or a device that passes for one, and who keeps its header true meanwhile.
     File(Writer<Destination>, Option<Checkpoint>),
+    /// A part of a directory: the records of one ring.
+    Part(PartWriter<File>),
     /// Pipe mode.
     Pipe(Pipe),
 }
@@ -58,6 +60,7 @@ impl Medium {
                 }
                 Ok(())
             }
+            Self::Part(part) => part.write_data(records),
             Self::Pipe(pipe) => pipe.writer.write_data(records),
         }
     }
@@ -66,6 +69,7 @@ impl Medium {
     pub(crate) fn bytes(&self) -> u64 {
         match self {
             Self::File(writer, _) => writer.file_bytes(),
+            Self::Part(part) => part.file_bytes(),
             Self::Pipe(pipe) => pipe.writer.bytes(),
         }
     }
@@ -78,6 +82,11 @@ impl Medium {
         }
     }
 
+    /// Whether rounds are marked: the records of one ring are in order without.
+    pub(crate) fn has_rounds(&self) -> bool {
+        !matches!(self, Self::Part(_))
+    }
+
     /// Completes a file with its features; returns why these are missing, if they are.
     pub(crate) fn finish(self, features: &FeatureSet) -> Result<Option<io::Error>, WriteError> {
         match self {
@@ -85,6 +94,10 @@ impl Medium {
                 drop(checkpoint);
                 let (finished, _file) = writer.finish(features)?;
                 Ok(finished.features_lost)
+            }
+            Self::Part(part) => {
+                part.finish().map_err(WriteError::Header)?;
+                Ok(None)
             }
             Self::Pipe(mut pipe) => {
                 pipe.writer.flush().map_err(WriteError::Header)?;

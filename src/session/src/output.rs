@@ -1,8 +1,9 @@
 //! The file that is written: under another name until the recording stands, then in its place.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, Read as _, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rperf_perfdata::Output;
@@ -51,7 +52,7 @@ impl Output for Destination {
 
 /// An output that does not touch the old file until [`Replacement::commit`].
 ///
-/// A regular file is written beside its place and moved there; the old one becomes `NAME.old`.
+/// A regular file, or a directory, is written beside its place and moved there; the old one becomes `NAME.old`.
 /// Devices are opened as they are. Dropped before the commit, it leaves nothing behind.
 #[derive(Debug)]
 pub(crate) struct Replacement {
@@ -63,49 +64,60 @@ pub(crate) struct Replacement {
 impl Replacement {
     /// Creates the output, readable and writable for its owner alone.
     pub(crate) fn create(path: &Path) -> Result<(Self, Destination), Error> {
-        let error = |cause| Error::Output {
-            path: path.to_owned(),
-            cause,
-        };
-        let mut options = OpenOptions::new();
-        options.read(true).write(true);
+        let error = at(path);
         if let Ok(there) = fs::metadata(path)
             && !there.is_file()
+            && !is_directory_of_recording(path)
         {
-            let is_directory = || io::Error::from_raw_os_error(libc::EISDIR);
-            let opened = if there.is_dir() {
-                Err(is_directory())
-            } else {
-                options.open(path)
+            let opened = match there.is_dir() {
+                true => Err(io::Error::from_raw_os_error(libc::EISDIR)),
+                false => OpenOptions::new().read(true).write(true).open(path),
             };
-            let file = opened.map_err(error)?;
             let place = Self {
                 path: path.to_owned(),
                 temporary: None,
             };
+            let file = opened.map_err(error)?;
             return Ok((place, Destination { file, device: true }));
         }
-        let temporary = beside(path, &format!(".{}.tmp", std::process::id()));
-        options.create_new(true).mode(0o600);
-        let opened = match options.open(&temporary) {
-            // Left by a killed recorder that had the same process id.
-            Err(there) if there.kind() == io::ErrorKind::AlreadyExists => {
-                fs::remove_file(&temporary).and_then(|()| options.open(&temporary))
-            }
-            opened => opened,
-        };
-        let file = opened.map_err(error)?;
+        let temporary = temporary(path).map_err(error)?;
+        let file = create(&temporary).map_err(error)?;
         let place = Self {
             path: path.to_owned(),
             temporary: Some(temporary),
         };
-        Ok((
-            place,
-            Destination {
-                file,
-                device: false,
-            },
-        ))
+        let device = false;
+        Ok((place, Destination { file, device }))
+    }
+
+    /// Creates a directory for its owner alone: a file with the header, and as many for the records of rings.
+    pub(crate) fn directory(
+        path: &Path,
+        parts: usize,
+    ) -> Result<(Self, Destination, Vec<File>), Error> {
+        let error = at(path);
+        if let Ok(there) = fs::metadata(path)
+            && !there.is_file()
+            && !is_directory_of_recording(path)
+        {
+            let reason = match there.is_dir() {
+                true => libc::EEXIST,
+                false => libc::ENOTDIR,
+            };
+            return Err(error(io::Error::from_raw_os_error(reason)));
+        }
+        let temporary = temporary(path).map_err(error)?;
+        let made = fs::DirBuilder::new().mode(0o700).create(&temporary);
+        made.map_err(error)?;
+        let place = Self {
+            path: path.to_owned(),
+            temporary: Some(temporary.clone()),
+        };
+        let file = create(&temporary.join(HEADER)).map_err(error)?;
+        let part = |number| create(&temporary.join(format!("{HEADER}.{number}")));
+        let parts: io::Result<Vec<File>> = (0..parts).map(part).collect();
+        let device = false;
+        Ok((place, Destination { file, device }, parts.map_err(error)?))
     }
 
     /// Moves the old file out of the way and the new one in its place.
@@ -113,16 +125,9 @@ impl Replacement {
         let Some(temporary) = &self.temporary else {
             return Ok(());
         };
-        let moved = match fs::rename(&self.path, beside(&self.path, ".old")) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            other => other,
-        };
-        moved
+        keep_old(&self.path)
             .and_then(|()| fs::rename(temporary, &self.path))
-            .map_err(|cause| Error::Output {
-                path: self.path.clone(),
-                cause,
-            })?;
+            .map_err(at(&self.path))?;
         self.temporary = None;
         Ok(())
     }
@@ -132,9 +137,90 @@ impl Drop for Replacement {
     fn drop(&mut self) {
         if let Some(temporary) = &self.temporary {
             // It was never shown to anyone; nothing more can be done about it.
-            let _ = fs::remove_file(temporary);
+            let _ = forget(temporary);
         }
     }
+}
+
+/// For `map_err`: names the output.
+fn at(path: &Path) -> impl Fn(io::Error) -> Error + Copy {
+    move |cause| Error::Output {
+        path: path.to_owned(),
+        cause,
+    }
+}
+
+/// The file with the header in a directory, whose name the parts begin with, too.
+const HEADER: &str = "data";
+/// What a directory may hold besides: the kernel's code (`--kcore`), as Linux perf keeps it.
+const KERNEL: &str = "kcore_dir";
+/// What the file with the header begins with.
+const MAGIC: [u8; 8] = *b"PERFILE2";
+
+/// Whether it was made by a recording: no other directory is ever moved or removed.
+fn is_directory_of_recording(path: &Path) -> bool {
+    let mut begin = [0; MAGIC.len()];
+    let read = File::open(path.join(HEADER)).and_then(|mut file| file.read_exact(&mut begin));
+    read.is_ok() && begin == MAGIC
+}
+
+/// Whether recordings have such an entry in their directory.
+fn is_of_recording(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    let number = name
+        .strip_prefix(HEADER)
+        .and_then(|rest| rest.strip_prefix('.'));
+    name == HEADER || name == KERNEL || number.is_some_and(|number| number.parse::<u32>().is_ok())
+}
+
+/// A name beside the output, which nothing has.
+fn temporary(path: &Path) -> io::Result<PathBuf> {
+    let temporary = beside(path, &format!(".{}.tmp", std::process::id()));
+    // One may be left by a killed recorder that had the same process id.
+    forget(&temporary)?;
+    Ok(temporary)
+}
+
+fn create(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true).mode(0o600);
+    options.open(path)
+}
+
+/// Moves what is there out of the way; what was moved so before goes.
+fn keep_old(path: &Path) -> io::Result<()> {
+    let old = beside(path, ".old");
+    if path.is_dir() || old.is_dir() {
+        forget(&old)?;
+    }
+    match fs::rename(path, old) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+/// Removes a recording, if it is there. A directory goes only if nothing is in it but what recordings have.
+fn forget(path: &Path) -> io::Result<()> {
+    if !path.is_dir() {
+        return match fs::remove_file(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other,
+        };
+    }
+    let entries: Vec<_> = fs::read_dir(path)?.collect::<io::Result<_>>()?;
+    if !entries
+        .iter()
+        .all(|entry| is_of_recording(&entry.file_name()))
+    {
+        return Err(io::Error::from_raw_os_error(libc::ENOTEMPTY));
+    }
+    for entry in entries {
+        match entry.file_type()?.is_dir() {
+            true => fs::remove_dir_all(entry.path())?,
+            false => fs::remove_file(entry.path())?,
+        }
+    }
+    fs::remove_dir(path)
 }
 
 /// The path with something added to its name.
@@ -182,6 +268,31 @@ mod tests {
     }
 
     #[test]
+    fn directories_take_the_place_of_files_and_back() {
+        let directory = directory("parts");
+        let path = directory.join("perf.data");
+        let old = directory.join("perf.data.old");
+        for _ in 0..2 {
+            let (mut place, mut header, parts) = Replacement::directory(&path, 2).unwrap();
+            header.write_all(&MAGIC).unwrap();
+            place.commit().unwrap();
+            assert_eq!((parts.len(), path.join("data.1").is_file()), (2, true));
+            let mode = fs::metadata(&path).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o700);
+        }
+        assert!(old.join("data.0").is_file());
+        let (mut place, _file) = Replacement::create(&path).unwrap();
+        place.commit().unwrap();
+        assert!(path.is_file() && old.join("data").is_file());
+        fs::write(old.join("precious"), "kept").unwrap();
+        let (mut place, _file) = Replacement::create(&path).unwrap();
+        assert!(matches!(place.commit(), Err(Error::Output { .. })));
+        drop(place);
+        assert!(old.join("precious").is_file() && old.join("data.1").is_file());
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
     fn a_device_is_written_in_place_and_a_directory_refused() {
         let (mut replacement, mut file) = Replacement::create(Path::new("/dev/null")).unwrap();
         file.write_all(b"gone").unwrap();
@@ -197,5 +308,9 @@ mod tests {
             Replacement::create(Path::new("/")),
             Err(Error::Output { .. })
         ));
+        for path in ["/", "/dev/null"] {
+            let refused = Replacement::directory(Path::new(path), 1);
+            assert!(matches!(refused, Err(Error::Output { .. })));
+        }
     }
 }

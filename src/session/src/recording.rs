@@ -1,29 +1,20 @@
 //! A recording from its first system call to the closed file.
 
-use std::collections::VecDeque;
-use std::fs;
+use std::fs::File;
 use std::io;
-use std::path::Path;
-use std::time::Instant;
 
-use rperf_events::RecordOptions;
-use rperf_perfdata::EventDesc;
-use rperf_perfdata::feature::TracingDataBuilder;
-use rperf_sys::{
-    Cgroup, CgroupFolder, Ended, Proc, Program, Signals, Sysctl, Sysfs, Urgent, Workload,
-    raise_open_files, run_in_real_time,
-};
-use rperf_wire::{AttrFlags, RecordKind, SampleIdLayout};
+use rperf_sys::{Ended, Proc, Program, Signals, Sysfs, Urgent, Workload, run_in_real_time};
+use rperf_wire::{RecordKind, SampleIdLayout};
 
 use crate::drain::{Rings, Sink, Stopped, Waits, run, write_error};
-use crate::finish::{Closing, close, kernel_build_ids};
-use crate::header::features;
-use crate::kernel::Kernel;
+use crate::finish::{Closing, close};
+use crate::lanes::{Lane, Limits, lanes, with_lanes};
+use crate::layout::{Near, shares as shares_of};
 use crate::medium::Medium;
-use crate::open::{OpenEvent, Opener, for_each_counter};
+use crate::open::for_each_counter;
+use crate::opened::Opened;
 use crate::output::Replacement;
 use crate::rewriting::Beside;
-use crate::rings::{Ring, default_pages, map_rings};
 use crate::rotate::{Turns, stamp};
 use crate::schedule::Schedule;
 use crate::start::Start;
@@ -31,7 +22,6 @@ use crate::summary::Summary;
 use crate::synthesize::{self, Records};
 use crate::tally::Tally;
 use crate::tasks::Places;
-use crate::tracing_data::tracing_data;
 use crate::{BuildIds, Error, Happened, Request, Target, Turn, Watch};
 
 /// Records as `request` says, until the workload or the observed tasks end or a signal comes.
@@ -79,10 +69,7 @@ pub fn record(
     let closing = Closing {
         request,
         ids,
-        events: &live.events,
-        descriptions: &live.descriptions,
-        tracing_data: live.tracing_data.as_ref(),
-        kernel: &live.kernel,
+        opened: &live.opened,
         reader_gone: matches!(outcome, Ok((Stopped::ReaderGone, _))),
     };
     let summary = close(&closing, live.sink, live.records);
@@ -99,23 +86,18 @@ pub fn record(
         Stopped::ReaderGone => Some(libc::SIGPIPE),
         Stopped::WorkloadEnded | Stopped::TasksEnded | Stopped::SizeReached => None,
     };
-    let rings = live.rings;
-    summary.ring_bytes = rings.rings.first().map_or(0, Ring::size);
-    let lost = rings.rings.iter().map(|ring| ring.cpu).zip(rings.lost);
-    let lost = lost.filter(|(_, lost)| *lost > 0);
-    let on_cpu = |(cpu, lost): (i32, u64)| Some((u32::try_from(cpu).ok()?, lost));
-    summary.lost_by_cpu = lost.filter_map(on_cpu).collect();
+    summary.ring_bytes = live.rings.size();
+    summary.lost_by_cpu = live.rings.lost_by_cpu();
     Ok(summary)
 }
 
 /// A recording while it is made.
 struct Live {
-    places: Places,
-    events: Vec<OpenEvent>,
-    descriptions: Vec<EventDesc>,
-    tracing_data: Option<TracingDataBuilder>,
+    opened: Opened,
+    /// Those that no lane has.
     rings: Rings,
-    kernel: Kernel,
+    /// What threads empty, if they do.
+    lanes: Vec<Lane>,
     workload: Option<Workload>,
     /// `None` for a pipe.
     replacement: Option<Replacement>,
@@ -137,51 +119,35 @@ impl Live {
         let workload = fork_workload(request.workload.as_ref(), signals)?;
         let pid = workload.as_ref().map(Workload::pid);
         let (proc, sysfs) = (Proc::new(&request.proc), Sysfs::new(&request.sysfs));
-        let mut places = Places::find(
+        let places = Places::find(
             &request.target,
             pid,
             (&proc, &sysfs),
             request.details.per_thread,
         )?;
-        let (events, rings) = open(request, &mut places, watch)?;
-        let mut descriptions = describe(&events);
-        if let Some(rewriting) = &request.rewriting {
-            rewriting.describe(&mut descriptions);
-        }
-        let tracing_data = describe_tracepoints(request, &events)?;
-        let kernel = Kernel::of(&events, &proc, watch);
-        let (medium, replacement) = match &request.stream {
-            Some(stream) => {
-                let mut set = features(request, &descriptions, &events);
-                if let Some(tracing_data) = &tracing_data {
-                    set.tracing_data(tracing_data);
-                }
-                if request.build_ids {
-                    set.build_ids(&kernel_build_ids(request, ids, &kernel));
-                }
-                let medium = Medium::pipe(stream.clone(), &descriptions, &set);
-                (medium, None)
-            }
-            None => {
-                let (replacement, file) = Replacement::create(&request.output)?;
-                (Medium::file(file, &descriptions), Some(replacement))
-            }
+        let shares = request.threads.as_ref();
+        let shares = shares.map(|threads| shares_of(threads, &places.cpus, &sysfs));
+        let shares = shares.transpose()?;
+        let near = Near::new(request.affinity, &places.cpus, &sysfs)?;
+        let (opened, mut rings) = Opened::new(request, places, near, watch)?;
+        let closing = Closing {
+            request,
+            ids,
+            opened: &opened,
+            reader_gone: false,
         };
-        let medium = medium.map_err(write_error).map_err(at(request))?;
-        let first = events.first().map(|event| event.event.attr.sample_type);
-        let first = first.unwrap_or_default();
+        let place = Place::create(&closing, rings.count())?;
+        let first = opened.sample_type();
+        let shares = shares.unwrap_or_default();
         Ok(Self {
-            kernel,
-            sink: Sink::new(medium, Tally::new(first), request.compress),
+            opened,
+            lanes: lanes(shares, &mut rings, place.files, (first, request.compress)),
+            sink: Sink::new(place.medium, Tally::new(first), request.compress),
             records: Records::new(SampleIdLayout::new(first).size()),
             earlier: Summary::default(),
-            places,
-            events,
-            descriptions,
-            tracing_data,
             rings,
             workload,
-            replacement,
+            replacement: place.replacement,
         })
     }
 
@@ -189,14 +155,12 @@ impl Live {
     fn begin(&mut self, request: &Request) -> Result<(), Error> {
         let (records, sink) = (&mut self.records, &mut self.sink);
         if let Some(rewriting) = &request.rewriting {
-            let rewriter = rewriting.begin(&self.descriptions);
+            let rewriter = rewriting.begin(&self.opened.descriptions);
             self.rings.beside = Some(Beside::begin(rewriter)?);
         }
         let start = Start {
             request,
-            places: &self.places,
-            events: &self.events,
-            kernel: &self.kernel,
+            opened: &self.opened,
         };
         if !request.tail_synthesize {
             start.synthesize(records);
@@ -204,7 +168,7 @@ impl Live {
         }
         let at_once = request.switches.is_none();
         if request.target != Target::Workload && at_once {
-            for_each_counter(&self.events, "enable", rperf_sys::Counter::enable)?;
+            for_each_counter(&self.opened.events, "enable", rperf_sys::Counter::enable)?;
         }
         if let Some(workload) = &mut self.workload {
             let proc = Proc::new(&request.proc);
@@ -230,43 +194,40 @@ impl Live {
         if request.switches.is_some() {
             watch.tell(Happened::Switched { on: false });
         }
-        let mut waits = Waits {
-            signals,
-            workload: self.workload.as_mut(),
-            until_tasks_end: !matches!(request.target, Target::Workload | Target::Cpus(_)),
-            schedule: Schedule::new(request.switches.as_deref().unwrap_or_default()),
-            max_size: request.max_size,
-        };
+        let until_tasks_end = !matches!(request.target, Target::Workload | Target::Cpus(_));
         let closing = Closing {
             request,
             ids,
-            events: &self.events,
-            descriptions: &self.descriptions,
-            tracing_data: self.tracing_data.as_ref(),
-            kernel: &self.kernel,
+            opened: &self.opened,
             reader_gone: false,
         };
-        let start = Start {
-            request,
-            places: &self.places,
-            events: &self.events,
-            kernel: &self.kernel,
+        let mut turns = Turns::new(closing);
+        let limits = Limits {
+            until_tasks_end,
+            max_size: request
+                .max_size
+                .map(|size| size.saturating_sub(self.sink.bytes())),
         };
-        let mut turns = Turns {
-            rotation: request.rotation,
-            closing,
-            start,
-            began: Instant::now(),
-            before: 0,
-            earlier: Summary::default(),
-            written: VecDeque::new(),
-            asked: false,
-        };
+        let workload = self.workload.as_mut();
         let output = (&mut self.rings, &mut self.sink, &mut turns);
-        let outcome = run(&mut waits, &self.events, output, watch);
+        let outcome = with_lanes(&mut self.lanes, (&self.opened.events, limits), |news| {
+            let mut waits = Waits {
+                signals,
+                workload,
+                until_tasks_end,
+                schedule: Schedule::new(request.switches.as_deref().unwrap_or_default()),
+                max_size: request.max_size,
+                news,
+            };
+            let stopped = run(&mut waits, &self.opened.events, output, watch)?;
+            for_each_counter(&self.opened.events, "disable", rperf_sys::Counter::disable)?;
+            Ok(stopped)
+        });
         self.earlier = std::mem::take(&mut turns.earlier);
+        for lane in self.lanes.drain(..) {
+            lane.merge(&mut self.rings, &mut self.sink)?;
+        }
         let outcome = outcome?;
-        for_each_counter(&self.events, "disable", rperf_sys::Counter::disable)?;
         if outcome.0 == Stopped::ReaderGone {
             return Ok(outcome);
         }
@@ -275,6 +236,46 @@ impl Live {
         self.rings.flush(&mut self.sink).map_err(write_error)?;
         turns.end(&mut self.sink)?;
         Ok(outcome)
+    }
+}
+
+/// Where a recording goes.
+struct Place {
+    medium: Medium,
+    /// `None` for a pipe.
+    replacement: Option<Replacement>,
+    /// For each ring one, where threads empty them.
+    files: Vec<File>,
+}
+
+impl Place {
+    /// A pipe, a file, or a directory with a file for each of so many rings.
+    fn create(closing: &Closing<'_>, rings: usize) -> Result<Self, Error> {
+        let request = closing.request;
+        if let Some(stream) = &request.stream {
+            let medium = closing
+                .pipe(stream)
+                .map_err(write_error)
+                .map_err(at(request))?;
+            return Ok(Self {
+                medium,
+                replacement: None,
+                files: Vec::new(),
+            });
+        }
+        let (replacement, file, files) = match request.threads {
+            Some(_) => Replacement::directory(&request.output, rings)?,
+            None => {
+                let (replacement, file) = Replacement::create(&request.output)?;
+                (replacement, file, Vec::new())
+            }
+        };
+        let medium = Medium::file(file, &closing.opened.descriptions);
+        Ok(Self {
+            medium: medium.map_err(write_error).map_err(at(request))?,
+            replacement: Some(replacement),
+            files,
+        })
     }
 }
 
@@ -302,100 +303,6 @@ fn workload_error(request: &Request, cause: io::Error) -> Error {
         program: program.unwrap_or_default(),
         cause,
     }
-}
-
-fn open(
-    request: &Request,
-    places: &mut Places,
-    watch: &mut dyn Watch,
-) -> Result<(Vec<OpenEvent>, Rings), Error> {
-    raise_open_files().map_err(Error::system("raise the limit of open files"))?;
-    let sysctl = Sysctl::new(&request.proc);
-    let options = RecordOptions {
-        target: request.target.kind(),
-        sampling: request.sampling,
-        call_graph: request.call_graph,
-        raw_samples: request.raw_samples,
-        details: request.details,
-    };
-    let cgroups = open_cgroups(request)?;
-    let mut opener = Opener {
-        cgroups: &cgroups,
-        places,
-        options,
-        max_stack: request.max_stack,
-        sysctl: &sysctl,
-        ring_tasks: Vec::new(),
-        left_out: (false, AttrFlags::default()),
-    };
-    let events = opener.open(request.events.clone(), watch)?;
-    set_filters(&events)?;
-    let pages = request.ring_pages.unwrap_or_else(|| default_pages(&sysctl));
-    let rings = map_rings(&events, pages, watch)?;
-    Ok((events, Rings::new(rings, request.flush_from)))
-}
-
-fn set_filters(events: &[OpenEvent]) -> Result<(), Error> {
-    for event in events {
-        let spec = &event.event.spec;
-        let Some(filter) = &spec.filter else { continue };
-        for placed in &event.counters {
-            placed
-                .counter
-                .set_filter(filter)
-                .map_err(|cause| Error::Filter {
-                    event: spec.name.clone(),
-                    filter: filter.clone(),
-                    cause,
-                })?;
-        }
-    }
-    Ok(())
-}
-
-fn describe(events: &[OpenEvent]) -> Vec<EventDesc> {
-    let describe = |event: &OpenEvent| EventDesc {
-        attr: event.event.attr.clone(),
-        ids: event.counters.iter().map(|placed| placed.id).collect(),
-        name: event.event.spec.name.clone(),
-    };
-    events.iter().map(describe).collect()
-}
-
-fn describe_tracepoints(
-    request: &Request,
-    events: &[OpenEvent],
-) -> Result<Option<TracingDataBuilder>, Error> {
-    let tracepoints = events.iter().filter_map(|event| {
-        let spec = &event.event.spec;
-        spec.tracepoint.as_ref()
-    });
-    tracing_data(tracepoints, &request.tracefs).map_err(|cause| Error::Tracefs {
-        folder: request.tracefs.events().to_owned(),
-        cause,
-    })
-}
-
-/// The cgroups of the events, opened.
-fn open_cgroups(request: &Request) -> Result<Vec<Option<Cgroup>>, Error> {
-    let open = |name: &Option<String>| {
-        let name = name.as_ref();
-        name.map(|name| open_cgroup(name, &request.proc))
-            .transpose()
-    };
-    request.cgroups.iter().map(open).collect()
-}
-
-/// Opens a cgroup by its name below the folder of all.
-pub(crate) fn open_cgroup(name: &str, proc: &Path) -> Result<Cgroup, Error> {
-    let mounts = fs::read_to_string(proc.join("self/mounts")).unwrap_or_default();
-    let folder = CgroupFolder::find(&mounts);
-    let folder = folder.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound));
-    let opened = folder.and_then(|folder| folder.open(name));
-    opened.map_err(|cause| Error::Cgroup {
-        name: name.to_owned(),
-        cause,
-    })
 }
 
 /// Draining must not wait for what it observes: rings that are not emptied in time lose what comes then. The workload

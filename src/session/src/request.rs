@@ -71,6 +71,33 @@ pub struct Rotation {
     pub keep: Option<usize>,
 }
 
+/// How many threads empty the rings, each ring into a file of its own (`--threads`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Threads {
+    /// One for each CPU.
+    Cpu,
+    /// One for each core.
+    Core,
+    /// One for each package.
+    Package,
+    /// One for each NUMA node.
+    Node,
+    /// One for each pair: the CPUs whose rings it empties, and those that it runs on.
+    Masks(Vec<(CpuList, CpuList)>),
+}
+
+/// Where the one thread runs that empties all rings (`--affinity`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Affinity {
+    /// Where the system lets it.
+    #[default]
+    Anywhere,
+    /// On the NUMA node of the ring that it empties.
+    Node,
+    /// On the CPU of the ring that it empties.
+    Cpu,
+}
+
 /// What is told of what was there before the recording (`--synth`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Synthesized {
@@ -116,6 +143,10 @@ pub struct Request {
     pub stamped: bool,
     /// Whether and when the output goes on in another file.
     pub rotation: Option<Rotation>,
+    /// The threads that empty the rings, where the output is a directory; else the calling one does.
+    pub threads: Option<Threads>,
+    /// Where the calling thread empties them.
+    pub affinity: Affinity,
     /// Bytes that a ring must hold to be emptied while recording (`--mmap-flush`).
     pub flush_from: u64,
     /// The cgroups that events are restricted to, in the order of `events`; fewer where the others are not.

@@ -32,6 +32,26 @@ pub(crate) struct Turns<'a> {
     pub(crate) asked: bool,
 }
 
+impl<'a> Turns<'a> {
+    /// Begins with the first file.
+    pub(crate) fn new(closing: Closing<'a>) -> Self {
+        let start = Start {
+            request: closing.request,
+            opened: closing.opened,
+        };
+        Self {
+            rotation: closing.request.rotation,
+            closing,
+            start,
+            began: Instant::now(),
+            before: 0,
+            earlier: Summary::default(),
+            written: VecDeque::new(),
+            asked: false,
+        }
+    }
+}
+
 impl Turns<'_> {
     /// Milliseconds until a turn is due by time; -1 where none is.
     pub(crate) fn timeout(&self) -> i32 {
@@ -65,10 +85,10 @@ impl Turns<'_> {
         }
         let output = &self.closing.request.output;
         let (mut replacement, file) = Replacement::create(output)?;
-        let medium = Medium::file(file, self.closing.descriptions).map_err(write_error)?;
+        let medium = Medium::file(file, &self.closing.opened.descriptions).map_err(write_error)?;
         let next = Sink::new(
             medium,
-            Tally::new(self.start.sample_type()),
+            Tally::new(self.closing.opened.sample_type()),
             self.closing.request.compress,
         );
         rings.dump(sink)?;
@@ -121,7 +141,7 @@ impl Turns<'_> {
 
 /// Adds the time to a file's name: `NAME.YYYYMMDDhhmmssNN`, the last two in hundredths of a second. Devices keep theirs.
 pub(crate) fn stamp(path: &Path, watch: &mut dyn Watch) -> Result<PathBuf, Error> {
-    if !fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
+    if !fs::metadata(path).is_ok_and(|metadata| metadata.is_file() || metadata.is_dir()) {
         return Ok(path.to_owned());
     }
     let stamped = unused_name(|time| {

@@ -41,6 +41,12 @@ impl Squeeze {
         Ok(())
     }
 
+    /// Adds what was compressed into another file of the recording.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.original += other.original;
+        self.compressed += other.compressed;
+    }
+
     /// Compresses one part; one that stays too large for a record is halved.
     fn part(&mut self, part: &[u8], to: &mut Medium) -> Result<(), WriteError> {
         let frame = compress_to_vec(part, CompressionLevel::Fastest);

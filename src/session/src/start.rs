@@ -1,48 +1,38 @@
 //! The records that a file begins with: what was there before it.
 
 use rperf_sys::{CgroupFolder, Proc, cgroups};
-use rperf_wire::{AttrFlags, Cgroup, Misc, Record, RecordKind, SampleIdLayout, SampleType};
+use rperf_wire::{AttrFlags, Cgroup, Misc, Record, RecordKind, SampleIdLayout};
 
-use crate::kernel::Kernel;
 use crate::open::OpenEvent;
+use crate::opened::Opened;
 use crate::synthesize::{self, Mapped, Records, Told};
-use crate::tasks::Places;
 use crate::{Request, Synthesized, Target};
 
 /// What the first records tell of.
 #[derive(Clone, Copy)]
 pub(crate) struct Start<'a> {
     pub(crate) request: &'a Request,
-    pub(crate) places: &'a Places,
-    pub(crate) events: &'a [OpenEvent],
-    pub(crate) kernel: &'a Kernel,
+    pub(crate) opened: &'a Opened,
 }
 
 impl Start<'_> {
-    /// The layout of the first event's samples, by which records are told.
-    pub(crate) fn sample_type(&self) -> SampleType {
-        let first = self.events.first();
-        first.map_or(SampleType::default(), |event| event.event.attr.sample_type)
-    }
-
     /// Bytes behind records of kernel kinds.
     pub(crate) fn trailer(&self) -> usize {
-        SampleIdLayout::new(self.sample_type()).size()
+        SampleIdLayout::new(self.opened.sample_type()).size()
     }
 
     /// The records of a recording's start, in perf's order.
     pub(crate) fn synthesize(&self, to: &mut Records) {
-        let Self {
-            request, events, ..
-        } = *self;
+        let Self { request, opened } = *self;
+        let events = &opened.events;
         synthesize::id_index(to, events);
-        if let Some(text) = &self.kernel.text {
+        if let Some(text) = &opened.kernel.text {
             synthesize::kernel_map(to, text);
-            synthesize::modules(to, &self.kernel.modules);
+            synthesize::modules(to, &opened.kernel.modules);
         }
         synthesize::event_updates(to, events, request.stream.is_some());
-        synthesize::thread_map(to, self.places);
-        synthesize::cpu_map(to, self.places);
+        synthesize::thread_map(to, &opened.places);
+        synthesize::cpu_map(to, &opened.places);
         if request.details.cgroups && request.synthesized == Synthesized::All {
             self.cgroups(to);
         }
@@ -51,7 +41,7 @@ impl Start<'_> {
         match &request.target {
             Target::Workload => {}
             Target::Processes(_) | Target::Threads(_) | Target::User(_) => {
-                synthesize::some_tasks(to, &proc, &self.places.tasks, told);
+                synthesize::some_tasks(to, &proc, &self.opened.places.tasks, told);
             }
             // Without /proc readers show numbers instead of names; samples are complete all the same.
             Target::Cpus(_) | Target::Everyone => drop(synthesize::all_tasks(to, &proc, told)),
@@ -63,7 +53,7 @@ impl Start<'_> {
         self.synthesize(to);
         if let (Target::Workload, Some(told)) = (&self.request.target, self.told()) {
             let proc = Proc::new(&self.request.proc);
-            let tasks = with_children(&self.places.tasks, &proc);
+            let tasks = with_children(&self.opened.places.tasks, &proc);
             synthesize::some_tasks(to, &proc, &tasks, told);
         }
         to.user(RecordKind::FINISHED_INIT, |_| {});
@@ -75,7 +65,7 @@ impl Start<'_> {
         let mapped = match self.request.synthesized {
             Synthesized::Nothing => return None,
             Synthesized::Tasks => Mapped::Nothing,
-            Synthesized::All if self.events.iter().any(has_data) => Mapped::Data,
+            Synthesized::All if self.opened.events.iter().any(has_data) => Mapped::Data,
             Synthesized::All => Mapped::Code,
         };
         Some(Told {

@@ -65,6 +65,22 @@ impl Tally {
         0
     }
 
+    /// Adds what was counted in another part of the recording.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.records += other.records;
+        self.samples += other.samples;
+        self.lost_chunks += other.lost_chunks;
+        self.lost_records += other.lost_records;
+        for (id, times) in other.throttled {
+            *self.throttled.entry(id).or_default() += times;
+        }
+        self.times = match (self.times, other.times) {
+            (Some((first, last)), Some(theirs)) => Some((first.min(theirs.0), last.max(theirs.1))),
+            (own, theirs) => own.or(theirs),
+        };
+        self.mapped.extend(other.mapped);
+    }
+
     fn sample(&mut self, body: &[u8]) {
         self.samples += 1;
         let word = body

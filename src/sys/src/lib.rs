@@ -6,6 +6,7 @@
 //! Nothing here needs NSS or dlopen: it works in static binaries.
 #![expect(unsafe_code, reason = "system calls and memory shared with the kernel")]
 
+mod affinity;
 mod cgroup;
 mod clock;
 mod counter;
@@ -31,6 +32,7 @@ mod vdso32;
 mod whole_file;
 mod workload;
 
+pub use affinity::Bound;
 pub use cgroup::{Cgroup, CgroupFolder, cgroups};
 pub use clock::{clock_resolution, clock_time};
 pub use counter::{Counter, Observed, PERF_FLAG_FD_CLOEXEC, PERF_FLAG_PID_CGROUP, Reading};

@@ -52,6 +52,12 @@ later: when the recording is read (the default, as in Linux perf). The file hold
 live: while recording, so that the file holds callchains, some twenty times smaller, for any reader. Where unwinding does not keep \
 up, copies are stored.";
 
+const THREADS: &str = "\
+Empty the rings in several threads, each ring into a file of its own: the output is a directory, which report and script \
+read as they do a file.
+cpu (the default): a thread for each CPU. core, package, numa: one for each of these, which runs there.
+Or masks CPUS/RUNS_ON separated by colons, a thread each: 0,2-4/2-4:1,5-7/5-7. No CPU may be in two of a kind.";
+
 /// The command and its options.
 pub(in crate::cli::commands) fn command() -> Command {
     let command = Command::new("record").long_about(ABOUT);
@@ -219,7 +225,8 @@ fn output() -> Vec<Arg> {
             .help("keep the last n files of --switch-output"),
         switch("dry-run").help("check the options and do nothing else"),
         attached("aio", "n").help("taken as it is meant: nothing waits for the disk where the page cache has room"),
-        not_yet("affinity", ""),
+        value("affinity", "place")
+            .help("empty each ring on its NUMA node (node) or CPU (cpu), or where the system likes (sys, the default)"),
         attached("compression-level", "level")
             .short('z')
             .help("compress the samples (Zstandard, one fast level whatever is given; 0 for none)"),
@@ -231,7 +238,9 @@ fn output() -> Vec<Arg> {
         value("synth", "what")
             .help("tell of what ran before: no, task (names), mmap or all (default)"),
         not_yet("debuginfod", ""),
-        not_yet("threads", ""),
+        attached("threads", "layout")
+            .help("empty the rings in several threads, into a directory with a file for each ring")
+            .long_help(THREADS),
         not_yet("off-cpu", ""),
     ]
 }

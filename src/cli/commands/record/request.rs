@@ -7,7 +7,7 @@ use rperf_sys::{Program, Sysctl};
 
 use super::call_graph::Chains;
 use super::details::details;
-use super::{output, rate, ring_size, rotation, timing};
+use super::{output, rate, ring_size, rotation, threads, timing};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::live::{PROC, cgroups, events, explain, target, workload};
@@ -49,6 +49,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, 
     let workload = workload(matches, context, &events)?;
     let stream = output::stream(matches, context, ("record", "script"))?;
     let rotation = rotation::rotation(matches, stream.is_some())?;
+    let threads = threads::threads(matches, stream.is_some())?;
     // What the workload prints would stand among the records.
     let workload = match stream {
         Some(_) => workload.map(Program::onto_stderr),
@@ -78,6 +79,8 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, 
         compress: compress(matches)?,
         stamped: flag(matches, "timestamp-filename") == Some(true),
         rotation,
+        threads,
+        affinity: threads::affinity(matches)?,
         flush_from: ring_size::flush(matches)?,
         cgroups,
         real_time: real_time(matches)?,

@@ -56,6 +56,7 @@ impl Unwinding {
         let others = [
             (request.details.overwrite, "--overwrite"),
             (request.tail_synthesize, "--tail-synthesize"),
+            (request.threads.is_some(), "--threads"),
             (request.details.user_regs != 0, "--user-regs"),
         ];
         if let Some((_, other)) = others.iter().find(|(is_given, _)| *is_given) {

@@ -10,7 +10,8 @@ use super::kernel::Running;
 use super::open::{Opened, Opening};
 use super::wait::{Waiting, Woken};
 use super::{CountRequest, CountWatch, Counted, Readings, Start};
-use crate::recording::{fork_workload, open_cgroup};
+use crate::opened::open_cgroup;
+use crate::recording::fork_workload;
 use crate::tasks::Places;
 use crate::{Control, Error, Happened, Target};
 

@@ -1,0 +1,245 @@
+//! `rperf record --threads` and `--affinity`: who empties the rings, and the directory that comes of it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use rperf_testkit::{Outcome, Scratch, skip};
+
+use super::record_faults::lines;
+use crate::kernel::{BUSY, Running, is_root, rperf_in};
+
+fn record(scratch: &Scratch, options: &[&str], workload: &[&str]) -> Outcome {
+    let words = [
+        &["record", "-o", "perf.data", "-e", "cpu-clock"],
+        options,
+        workload,
+    ];
+    let outcome = rperf_in(scratch, &words.concat()).finish();
+    outcome.expect("rperf starts")
+}
+
+fn succeed(scratch: &Scratch, options: &[&str], workload: &[&str]) -> Outcome {
+    let outcome = record(scratch, options, workload);
+    assert_eq!(outcome.status, 0, "{options:?}: {}", outcome.stderr);
+    outcome
+}
+
+/// One file for each CPU that is online.
+fn online() -> usize {
+    let cpus = fs::read_to_string("/sys/devices/system/cpu/online").expect("sysfs");
+    let ranges = cpus.trim().split(',').map(|range| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let number = |word: &str| word.parse::<usize>().expect("a CPU");
+        number(last) - number(first) + 1
+    });
+    ranges.sum()
+}
+
+#[test]
+fn each_ring_has_a_file_and_both_read_the_directory() {
+    const NAME: &str = "record_threads::each_ring_has_a_file_and_both_read_the_directory";
+    let scratch = Scratch::new();
+    let work = ["sh", "-c", BUSY];
+    for options in [
+        &["--threads"][..],
+        &["--threads=core", "-g"],
+        &["--threads=package", "-z"],
+        &["--threads=numa", "-m", "16"],
+    ] {
+        let outcome = succeed(&scratch, options, &work);
+        let folder = scratch.path().join("perf.data");
+        let mode = fs::metadata(&folder).expect("a folder").permissions();
+        assert_eq!(mode.mode() & 0o777, 0o700);
+        let names = fs::read_dir(&folder).expect("a folder").map(|entry| {
+            let entry = entry.expect("an entry");
+            assert_eq!(
+                entry.metadata().expect("a file").permissions().mode() & 0o777,
+                0o600
+            );
+            entry.file_name().to_string_lossy().into_owned()
+        });
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        let parts = (0..online()).map(|number| format!("data.{number}"));
+        let mut expected: Vec<String> = std::iter::once("data".to_owned()).chain(parts).collect();
+        expected.sort();
+        assert_eq!(names, expected);
+        let Some(samples) = lines(&scratch, &["script", "-F", "comm,tid,time"]) else {
+            return skip(NAME, "there is no perf");
+        };
+        assert!(
+            samples.len() > 5
+                && outcome
+                    .stderr
+                    .contains(&format!("({} samples)", samples.len())),
+            "{options:?}: {} {}",
+            samples.len(),
+            outcome.stderr
+        );
+        let said = outcome.stderr.contains(", compressed (original ");
+        assert_eq!(said, options.contains(&"-z"), "{}", outcome.stderr);
+        if options.len() > 1 {
+            continue;
+        }
+        let events = lines(&scratch, &["evlist"]);
+        assert_eq!(events.as_deref(), Some(&["cpu-clock".to_owned()][..]));
+        let header = lines(&scratch, &["report", "--header-only"]).unwrap_or_default();
+        assert!(
+            header
+                .iter()
+                .any(|line| line == "# directory data version : 1")
+        );
+        let report =
+            lines(&scratch, &["report", "--stdio", "-q", "-g", "none"]).unwrap_or_default();
+        assert!(
+            report
+                .iter()
+                .any(|line| line.contains("% ") && line.contains(" sh "))
+        );
+    }
+    // The one before is kept, and a file takes its place.
+    succeed(&scratch, &[], &["true"]);
+    assert!(scratch.path().join("perf.data").is_file());
+    assert!(scratch.path().join("perf.data.old/data.0").is_file());
+    let stamped = succeed(&scratch, &["--threads", "--timestamp-filename"], &["true"]);
+    assert!(
+        stamped.stderr.contains("record: Dump perf.data.2"),
+        "{}",
+        stamped.stderr
+    );
+}
+
+#[test]
+fn threads_end_with_the_tasks_and_at_the_size() {
+    let scratch = Scratch::new();
+    let target = Running::spin();
+    let pid = target.0.id().to_string();
+    let options = [
+        "--threads",
+        "-m",
+        "8",
+        "-F",
+        "5000",
+        "--max-size",
+        "64K",
+        "-p",
+        &pid,
+    ];
+    let outcome = succeed(&scratch, &options, &[]);
+    let said = "[ rperf record: perf size limit reached (";
+    assert!(outcome.stderr.starts_with(said), "{}", outcome.stderr);
+    drop(target);
+    let script = format!("{BUSY}; sleep 0.2");
+    let child = std::process::Command::new("sh")
+        .args(["-c", &script])
+        .spawn();
+    let mut child = child.expect("sh starts");
+    let outcome = record(&scratch, &["--threads", "-p", &child.id().to_string()], &[]);
+    child.wait().expect("a child");
+    // On a busy machine it has ended before the recording begins.
+    assert!(
+        outcome.status == 0 || outcome.stderr.contains("No such process"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[test]
+fn masks_share_out_all_rings() {
+    if online() != 2 {
+        return skip(
+            "record_threads::masks_share_out_all_rings",
+            "needs two CPUs",
+        );
+    }
+    let scratch = Scratch::new();
+    for masks in ["0/1:1/0", "0-1/0", "1,0,7/0-1"] {
+        let option = format!("--threads={masks}");
+        let outcome = succeed(&scratch, &[&option], &["sh", "-c", BUSY]);
+        assert!(
+            outcome.stderr.ends_with(" samples) ]\n"),
+            "{}",
+            outcome.stderr
+        );
+    }
+    for (masks, message) in [
+        ("0/0", "no thread empties the ring of CPU 1\n"),
+        (
+            "7/0:0-1/1",
+            "a thread for CPUs 7 would have nothing to do\n",
+        ),
+        ("0-1/4000", "no thread may run on CPUs 4000: "),
+    ] {
+        let outcome = record(&scratch, &[&format!("--threads={masks}")], &["true"]);
+        assert_eq!(outcome.status, 255);
+        assert!(outcome.stderr.starts_with(message), "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn one_thread_follows_the_rings() {
+    let scratch = Scratch::new();
+    for place in ["node", "cpu"] {
+        let option = format!("--affinity={place}");
+        let outcome = succeed(&scratch, &[&option, "-m", "4"], &["sh", "-c", BUSY]);
+        assert!(
+            outcome.stderr.ends_with(" samples) ]\n"),
+            "{}",
+            outcome.stderr
+        );
+    }
+    for (options, message) in [
+        (
+            &["--affinity=moon"][..],
+            "--affinity: 'moon' is no place\nhint: choose from sys, node, cpu\n",
+        ),
+        (
+            &["--threads", "--affinity=cpu"],
+            "--threads and --affinity exclude each other: ",
+        ),
+        (
+            &["--threads", "--overwrite"],
+            "--threads and --overwrite exclude each other: ",
+        ),
+        (
+            &["--threads", "--per-thread"],
+            "--threads and --per-thread exclude each other: ",
+        ),
+        (
+            &["--threads", "--switch-output"],
+            "--threads and --switch-output exclude each other: ",
+        ),
+        (
+            &["--threads", "--call-graph", "dwarf", "--unwind", "live"],
+            "--unwind live does not go with --threads\n",
+        ),
+        (
+            &["--threads", "-o", "-"],
+            "--threads writes a directory, which is not for a pipe",
+        ),
+    ] {
+        let outcome = record(&scratch, options, &["true"]);
+        assert_eq!(outcome.status, 129);
+        assert!(outcome.stderr.starts_with(message), "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn a_whole_machine_is_in_a_directory() {
+    const NAME: &str = "record_threads::a_whole_machine_is_in_a_directory";
+    if !is_root() {
+        return skip(NAME, "needs root");
+    }
+    let scratch = Scratch::new();
+    succeed(
+        &scratch,
+        &["--threads", "-a", "-C", "0"],
+        &["sh", "-c", BUSY],
+    );
+    let parts = fs::read_dir(scratch.path().join("perf.data")).expect("a folder");
+    assert_eq!(parts.count(), 2, "the header, and the ring of CPU 0");
+    let Some(samples) = lines(&scratch, &["script", "-F", "cpu,time"]) else {
+        return skip(NAME, "there is no perf");
+    };
+    assert!(samples.len() > 5 && samples.iter().all(|line| line.contains("[000]")));
+}
