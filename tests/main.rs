@@ -7,5 +7,6 @@ mod forms;
 mod guest;
 mod kernel;
 mod poked;
+mod probing;
 mod tidy;
 mod unwinding;

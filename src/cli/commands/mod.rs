@@ -11,6 +11,7 @@ mod heatmap;
 mod help;
 mod kallsyms;
 mod list;
+mod probe;
 mod record;
 mod report;
 mod script;
@@ -117,6 +118,18 @@ pub(crate) const COMMANDS: &[Entry] = &[
         run: list::run,
     },
     Entry {
+        name: "probe",
+        summary: "Make events at functions and lines of programs, with values of variables",
+        usage: &[
+            "[<options>] <definition>",
+            "[<options>] --add <definition> [--add <definition>]...",
+            "--del [<group>:]<event>",
+            "--list [[<group>:]<event>]",
+        ],
+        build: probe::command,
+        run: probe::run,
+    },
+    Entry {
         name: "record",
         summary: "Run a command, or watch the system, and write samples to perf.data",
         usage: &[
@@ -198,7 +211,6 @@ const TO_COME: &[(&str, &str)] = &[
     ("kwork", "Linux perf has it"),
     ("lock", "Linux perf has it"),
     ("mem", "Linux perf has it"),
-    ("probe", "Linux perf has it"),
     (
         "sched",
         "'record -e context-switches -ag' shows who gives up the processor",

@@ -1,13 +1,15 @@
 //! Shell patterns for names of systems and events.
 
 /// Whether `text` is a pattern and not a plain name.
-pub(crate) fn is_pattern(text: &str) -> bool {
+#[must_use]
+pub fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?', '['])
 }
 
 /// Whether `pattern` covers all of `name`: `*` any run of bytes, `?` any byte, `[a-c]` one of a set, `[!a-c]` none of
 /// it, `\` takes the next byte as it is. A bracket without its partner stands for itself.
-pub(crate) fn matches(pattern: &str, name: &str) -> bool {
+#[must_use]
+pub fn matches(pattern: &str, name: &str) -> bool {
     let (mut pattern, mut name) = (pattern.as_bytes(), name.as_bytes());
     // Where to go on after a mismatch: behind the last star, which then takes one byte more.
     let mut retry: Option<(&[u8], &[u8])> = None;

@@ -38,6 +38,7 @@ pub use count_attr::{CountOptions, count_attr};
 pub use details::{CallGraph, Details, Side, StackSize, USER_REGISTERS};
 pub use error::{Fault, ParseError};
 pub use filter::{Filter, FilterError};
+pub use glob::{is_pattern, matches as matches_pattern};
 pub use group::Group;
 pub use hybrid::on_all_cores;
 pub use nearest::{by_distance, nearest};

@@ -6,7 +6,21 @@
 //! it runs on.
 
 mod definition;
+mod describe;
+mod dwarf;
+mod error;
+mod event;
+mod field;
+mod object;
+mod register;
+mod search;
 
 pub use definition::{
     Argument, Definition, Fault, Member, Place, Point, SourcePlace, Value, parse,
 };
+pub use describe::{Described, describe};
+pub use error::Error;
+pub use event::{Event, Existing, ExistingPlace, base_name, distinct_name, group_of};
+pub use field::{Field, Read};
+pub use object::{Object, Sources};
+pub use search::{Found, Note, Options, Probe, find};

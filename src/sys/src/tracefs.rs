@@ -1,7 +1,7 @@
 //! tracefs: the kernel's tracepoints, and what readers of recorded ones need to know.
 
-use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Where it is mounted on every current system.
@@ -88,6 +88,15 @@ impl Tracefs {
     /// What reading reports.
     pub fn format(&self, system: &str, name: &str) -> io::Result<Vec<u8>> {
         read(&self.events.join(system).join(name).join("format"))
+    }
+
+    /// Writes a line to a file that takes commands, such as `uprobe_events`.
+    ///
+    /// # Errors
+    /// What the kernel makes of it: `InvalidInput` for a line it does not understand, `ResourceBusy` for an event in use.
+    pub fn append(&self, path: &str, line: &str) -> io::Result<()> {
+        let mut file = OpenOptions::new().append(true).open(self.root.join(path))?;
+        file.write_all(format!("{line}\n").as_bytes())
     }
 
     /// A file by its path below the root, such as `events/header_page` or `printk_formats`.

@@ -23,6 +23,8 @@ pub struct DebugInfo {
 /// One unit of compilation, its entries in the object's file or in a `.dwo` of its own.
 #[derive(Debug)]
 pub struct DebugUnit<'u> {
+    /// The object.
+    pub info: &'u DebugInfo,
     /// What the entries refer to.
     pub dwarf: &'u Dwarf<Slice<'u>>,
     /// The entries.
@@ -70,21 +72,46 @@ impl DebugInfo {
             let Ok(skeleton) = units.main.unit(header) else {
                 continue;
             };
-            let flow = match skeleton.dwo_id {
-                None => self.visit_own(&units.main, &skeleton, visit),
-                Some(id) => match Split::find(files, &self.object, &units, &skeleton, id) {
-                    Ok(split) => self.visit_split(&split, &units.main, &skeleton, visit),
-                    Err(_) => {
-                        missing += 1;
-                        ControlFlow::Continue(())
-                    }
-                },
-            };
-            if flow.is_break() {
-                break;
+            match self.visit(files, &units, &skeleton, visit) {
+                Some(flow) if flow.is_break() => break,
+                Some(_) => {}
+                None => missing += 1,
             }
         }
         missing
+    }
+
+    /// Hands the units whose code may be at `address` to `visit`, until that breaks off.
+    pub fn for_units_at(
+        &self,
+        files: &dyn Files,
+        address: u64,
+        visit: &mut dyn FnMut(DebugUnit<'_>) -> ControlFlow<()>,
+    ) {
+        let units = Units::new(&self.object);
+        for number in self.object.index.covering(address) {
+            let Some(skeleton) = units.numbered(number) else {
+                continue;
+            };
+            if let Some(ControlFlow::Break(())) = self.visit(files, &units, &skeleton, visit) {
+                break;
+            }
+        }
+    }
+
+    /// Hands over one unit; `None` where its entries are in a file that is missing.
+    fn visit<'u>(
+        &'u self,
+        files: &dyn Files,
+        units: &'u Units<'u, 'u>,
+        skeleton: &'u Unit<Slice<'u>>,
+        visit: &mut dyn FnMut(DebugUnit<'_>) -> ControlFlow<()>,
+    ) -> Option<ControlFlow<()>> {
+        let Some(id) = skeleton.dwo_id else {
+            return Some(self.visit_own(&units.main, skeleton, visit));
+        };
+        let split = Split::find(files, &self.object, units, skeleton, id).ok()?;
+        Some(self.visit_split(&split, &units.main, skeleton, visit))
     }
 
     fn visit_own<'u>(
@@ -93,10 +120,11 @@ impl DebugInfo {
         skeleton: &'u Unit<Slice<'u>>,
         visit: &mut dyn FnMut(DebugUnit<'_>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let Ok(unit) = dwarf.unit(skeleton.header.clone()) else {
+        let Ok(unit) = dwarf.unit(skeleton.header) else {
             return ControlFlow::Continue(());
         };
         visit(DebugUnit {
+            info: self,
             dwarf,
             unit,
             lines: dwarf,
@@ -116,6 +144,7 @@ impl DebugInfo {
         };
         unit.copy_relocated_attributes(skeleton);
         visit(DebugUnit {
+            info: self,
             dwarf: &dwarf,
             unit,
             lines: main,

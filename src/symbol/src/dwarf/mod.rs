@@ -11,6 +11,7 @@ mod answers;
 mod budget;
 mod functions;
 mod index;
+mod info;
 mod interner;
 mod name;
 mod open;
@@ -27,6 +28,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub use budget::Budget;
+pub use info::{DebugInfo, DebugUnit};
+pub use sections::Slice;
 pub use source::DebugSource;
 
 use answers::Answers;

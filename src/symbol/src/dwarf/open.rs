@@ -25,7 +25,7 @@ impl Lines {
         budget: &Arc<Budget>,
     ) -> Option<Self> {
         let mut findings = Findings::default();
-        let main = find_main(files, paths, source, &mut findings)?;
+        let main = find_main(files, paths, source, Flavour::Main, &mut findings)?;
         let alternate = find_alternate(files, paths, &main);
         let package = find_package(files, &main.path);
         let path = main.path.clone();
@@ -50,13 +50,14 @@ impl Lines {
     }
 }
 
-fn find_main(
+pub(super) fn find_main(
     files: &dyn Files,
     paths: &SearchPaths,
     source: &DebugSource,
+    flavour: Flavour,
     findings: &mut Findings,
 ) -> Option<DebugFile> {
-    let mut take = |path: &Path, bytes| match DebugFile::parse(path, bytes, Flavour::Main) {
+    let mut take = |path: &Path, bytes| match DebugFile::parse(path, bytes, flavour) {
         Ok(file) => Some(file).filter(DebugFile::has_units),
         Err(reason) => {
             let path = path.to_owned();
@@ -91,7 +92,11 @@ fn find_main(
 }
 
 /// The file that `.gnu_debugaltlink` names, by build-id or by path, which may be relative to the file that says so.
-fn find_alternate(files: &dyn Files, paths: &SearchPaths, main: &DebugFile) -> Option<DebugFile> {
+pub(super) fn find_alternate(
+    files: &dyn Files,
+    paths: &SearchPaths,
+    main: &DebugFile,
+) -> Option<DebugFile> {
     let (link, id) = main.alternate.as_ref()?;
     let wanted = BuildId::from_bytes(id);
     let beside = main.path.parent().unwrap_or(Path::new(""));
@@ -120,7 +125,7 @@ fn debuginfo<'a>(build_id: &'a BuildId, object: &'a Path) -> Wanted<'a> {
     }
 }
 
-fn find_package(files: &dyn Files, object: &Path) -> Option<DebugFile> {
+pub(super) fn find_package(files: &dyn Files, object: &Path) -> Option<DebugFile> {
     let mut path = object.as_os_str().to_owned();
     path.push(".dwp");
     let path = PathBuf::from(path);

@@ -18,7 +18,7 @@ use crate::elf::{Image, Section};
 use crate::files::FileBytes;
 
 /// What gimli reads from: bytes of a section, in the file's byte order.
-pub(super) type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
+pub type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
 
 /// The sections that names, lines and inlined functions are in.
 const WANTED: [SectionId; 12] = [
@@ -45,13 +45,22 @@ const PACKAGED: [SectionId; 5] = [
     SectionId::DebugTypes,
 ];
 
+/// Where variables are, and types that have a unit of their own: asked for by those who read values, not by those who name places.
+const VALUES: [SectionId; 3] = [
+    SectionId::DebugLoc,
+    SectionId::DebugLocLists,
+    SectionId::DebugTypes,
+];
+
 /// No compression of debug sections gets beyond this factor; a header that says so is damaged.
 const MAX_EXPANSION: u64 = 1 << 11;
 
-/// Whether a file has ordinary sections, or those of split DWARF with `.dwo` behind their names.
+/// Whether a file has ordinary sections, or those of split DWARF with `.dwo` behind their names; and how much of it is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flavour {
     Main,
+    /// With the places and types of variables.
+    MainWithValues,
     Split,
 }
 
@@ -92,10 +101,14 @@ impl DebugFile {
         let mut parts = Vec::new();
         let relocatable = (image.kind == ET_REL).then(|| Relocatable::parse(&bytes));
         let relocatable = relocatable.flatten();
-        let packaged = PACKAGED.iter().filter(|_| flavour == Flavour::Split);
-        for &id in WANTED.iter().chain(packaged) {
+        let further: &[SectionId] = match flavour {
+            Flavour::Main => &[],
+            Flavour::MainWithValues => &VALUES,
+            Flavour::Split => &PACKAGED,
+        };
+        for &id in WANTED.iter().chain(further) {
             let name = match flavour {
-                Flavour::Main => Some(id.name()),
+                Flavour::Main | Flavour::MainWithValues => Some(id.name()),
                 Flavour::Split => id.dwo_name(),
             };
             let Some(name) = name else { continue };

@@ -1,0 +1,132 @@
+//! `rperf probe`: events at places of programs that nobody marked.
+
+mod add;
+mod args;
+mod delete;
+mod list;
+mod problem;
+mod tables;
+mod target;
+
+pub(super) use args::command;
+
+use std::io::Write as _;
+
+use clap::ArgMatches;
+use rperf_probe::{Event, base_name, find, group_of, parse};
+
+use self::args::Given;
+use self::problem::problem;
+use self::target::Binary;
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, Exit};
+use crate::cli::options::flag;
+
+/// The status of perf where something is not found (ENOENT).
+const NOT_FOUND: u8 = 254;
+
+/// Does the one thing that is asked for; events are deleted before others are added.
+pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
+    let list = matches.get_one::<String>("list");
+    let deleted: Vec<&String> = matches.get_many("del").unwrap_or_default().collect();
+    let added = args::definitions(matches, "add")?;
+    let shown = args::definitions(matches, "definition")?;
+    let modes = [
+        list.is_some(),
+        !deleted.is_empty() || !added.is_empty(),
+        !shown.is_empty(),
+    ];
+    match modes.iter().filter(|asked| **asked).count() {
+        1 => {}
+        0 => return Err(args::nothing(context)),
+        _ => {
+            return Err(CliError::usage(
+                "--list, --definition, --add with --del: one of them at a time",
+            ));
+        }
+    }
+    if let Some(pattern) = list {
+        return list::run(pattern, matches, context);
+    }
+    if !shown.is_empty() {
+        return define(&shown, matches, context);
+    }
+    if !deleted.is_empty() {
+        delete::run(&deleted, context)?;
+    }
+    if !added.is_empty() {
+        add::run(&added, matches, context)?;
+    }
+    Ok(Exit::Ok)
+}
+
+/// `-D`: the text that would create the events.
+fn define(shown: &[Given], matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
+    let mut out = context.stdout();
+    for given in shown {
+        for (event, _) in events(given, matches, context)?.events {
+            writeln!(out, "{event}")?;
+        }
+    }
+    out.flush()?;
+    Ok(Exit::Ok)
+}
+
+/// What one definition leads to.
+struct Defined {
+    /// The events, with the place of each where there are several.
+    events: Vec<(Event, Option<String>)>,
+    /// The object.
+    path: String,
+}
+
+/// Finds the places of a definition. The names of the events are those before they are made distinct.
+fn events(given: &Given, matches: &ArgMatches, context: &Context) -> Result<Defined, CliError> {
+    let text = &given.definition;
+    let definition = parse(text).map_err(|fault| {
+        let pointed = fault.pointed(text);
+        CliError::usage(fault.message).detail(pointed)
+    })?;
+    let binary = Binary::open(&given.target, matches, context)?;
+    let options = args::search_options(matches)?;
+    let object = binary
+        .object()
+        .map_err(|error| problem(&error, "add events"))?;
+    let found =
+        find(&object, &definition, &options).map_err(|error| problem(&error, "add events"))?;
+    for note in &found.notes {
+        context.note(problem::note(note));
+    }
+    let group = definition.group.clone();
+    let group = group.unwrap_or_else(|| group_of(binary.path()));
+    let several = found.probes.len() > 1;
+    let path = binary.path().to_string_lossy().into_owned();
+    let events = found.probes.iter().map(|probe| {
+        let event = Event {
+            group: group.clone(),
+            name: base_name(&definition, probe),
+            object: path.clone(),
+            file_offset: probe.file_offset,
+            semaphore: probe.semaphore,
+            is_return: probe.is_return,
+            fields: probe.fields.clone(),
+        };
+        (event, several.then(|| place(probe)))
+    });
+    let events = events.collect();
+    Ok(Defined { events, path })
+}
+
+/// `middle+12 (inlined)`.
+fn place(probe: &rperf_probe::Probe) -> String {
+    let inlined = if probe.is_inlined { " (inlined)" } else { "" };
+    match probe.offset {
+        0 => format!("{}{inlined}", probe.symbol),
+        offset => format!("{}+{offset}{inlined}", probe.symbol),
+    }
+}
+
+/// Whether a switch is on.
+fn on(matches: &ArgMatches, name: &str) -> bool {
+    flag(matches, name) == Some(true)
+}

@@ -1,0 +1,152 @@
+//! `--add`: events made, all of them or none.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use clap::ArgMatches;
+use rperf_probe::{Event, distinct_name, parse};
+
+use super::args::Given;
+use super::tables::{PROGRAMS, Tables};
+use super::{Defined, events, on};
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+
+/// The status of perf for EEXIST.
+const EXISTS: u8 = 239;
+
+/// An event with what is said of it.
+struct New {
+    event: Event,
+    /// `(on PLACE in OBJECT with ARGUMENTS)`.
+    told: String,
+}
+
+/// Adds the events of all definitions.
+pub(super) fn run(
+    added: &[Given],
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<(), CliError> {
+    let defined = added.iter().map(|given| events(given, matches, context));
+    let defined = defined.collect::<Result<Vec<_>, _>>()?;
+    let is_dry = on(matches, "dry-run");
+    let tables = Tables::find(context);
+    let existing = match tables.existing() {
+        Err(_) if is_dry => Vec::new(),
+        existing => existing?,
+    };
+    let mut names: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (event, _) in existing {
+        names.entry(event.group).or_default().insert(event.name);
+    }
+    let mut new = Vec::new();
+    for (given, defined) in added.iter().zip(defined) {
+        name(given, defined, on(matches, "force"), &mut names, &mut new)?;
+    }
+    let is_verbose = context.verbosity(matches) > 0;
+    for New { event, .. } in new.iter().filter(|_| is_verbose) {
+        context.note(format_args!("Writing event: {event}"));
+    }
+    if !is_dry {
+        create(&tables, &new)?;
+    }
+    tell(&new, is_dry, context);
+    Ok(())
+}
+
+/// Gives the events of one definition names that are still free.
+fn name(
+    given: &Given,
+    defined: Defined,
+    force: bool,
+    names: &mut BTreeMap<String, BTreeSet<String>>,
+    new: &mut Vec<New>,
+) -> Result<(), CliError> {
+    let Defined { events, path } = defined;
+    for (index, (mut event, place)) in events.into_iter().enumerate() {
+        let taken = names.entry(event.group.clone()).or_default();
+        // One definition may stand for several places, which then share a name.
+        if taken.contains(&event.name) && !force && index == 0 {
+            return Err(exists(&event.name));
+        }
+        let name = distinct_name(&event.name, taken);
+        event.name = name.ok_or_else(|| {
+            CliError::message(EXISTS, format!("Too many events are named {}.", event.name))
+        })?;
+        taken.insert(event.name.clone());
+        let told = told(given, place.as_deref(), &path);
+        new.push(New { event, told });
+    }
+    Ok(())
+}
+
+fn exists(name: &str) -> CliError {
+    CliError::message(EXISTS, format!("Error: event \"{name}\" already exists."))
+        .detail(" Hint: Remove existing event by 'perf probe -d'")
+        .detail("       or force duplicates by 'perf probe -f'")
+        .detail("       or set 'force=yes' in BPF source.")
+        .detail("  Error: Failed to add events.")
+}
+
+fn told(given: &Given, place: Option<&str>, path: &str) -> String {
+    let at = place
+        .map(|place| format!(" at {place}"))
+        .unwrap_or_default();
+    // It was parsed before.
+    let Ok(definition) = parse(&given.definition) else {
+        return String::new();
+    };
+    let arguments: Vec<&str> = definition
+        .arguments
+        .iter()
+        .map(|argument| argument.text.as_str())
+        .collect();
+    let with = match arguments.as_slice() {
+        [] => String::new(),
+        arguments => format!(" with {}", arguments.join(" ")),
+    };
+    format!("(on {}{at} in {path}{with})", definition.point)
+}
+
+/// Makes the events; where one is refused those before it are removed again.
+fn create(tables: &Tables, new: &[New]) -> Result<(), CliError> {
+    for (index, New { event, .. }) in new.iter().enumerate() {
+        let Err(error) = tables.write(PROGRAMS, &event.to_string()) else {
+            continue;
+        };
+        let before = new.get(..index).unwrap_or_default();
+        for New { event, .. } in before {
+            let removal = format!("-:{}/{}", event.group, event.name);
+            tables.write(PROGRAMS, &removal)?;
+        }
+        return Err(match before.len() {
+            0 => error,
+            count => error.hint(format!(
+                "the {count} events added before it were removed again"
+            )),
+        });
+    }
+    Ok(())
+}
+
+fn tell(new: &[New], is_dry: bool, context: &Context) {
+    let Some(last) = new.last() else {
+        return;
+    };
+    let several = if new.len() > 1 { "s" } else { "" };
+    match is_dry {
+        true => context.note(format_args!("Would add new event{several}:")),
+        false => context.note(format_args!("Added new event{several}:")),
+    }
+    for New { event, told } in new {
+        let name = format!("{}:{}", event.group, event.name);
+        context.note(format_args!("  {name:<20} {told}"));
+    }
+    if !is_dry {
+        let Event { group, name, .. } = &last.event;
+        let program = context.program;
+        context.note(format_args!(
+            "\nYou can now use it in all perf tools, such as:\n\n\t{program} record -e {group}:{name} -aR sleep 1\n"
+        ));
+    }
+}

@@ -1,0 +1,178 @@
+//! The options of `probe`, in perf's order.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Arg, ArgMatches, Command};
+use rperf_probe::Options;
+
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::options::{counter, list, not_yet, number, optional, switch, value};
+
+const ABOUT: &str = "\
+Makes events at functions and lines of a program or library, with values of its variables, which record, stat and script \
+then know by name. Nothing runs slower until an event is recorded.
+
+A definition is [[GROUP:]EVENT=]PLACE [[NAME=]ARGUMENT[:TYPE]]... \
+A PLACE is FUNCTION, FUNCTION+OFFSET, FUNCTION%return, FUNCTION:LINE (counted from the function's first), FUNCTION;PATTERN, \
+each with @FILE behind it where several files have such a function; FILE:LINE, FILE;PATTERN; 0xADDRESS. In names of functions \
+* and ? are wildcards.
+An ARGUMENT is a variable or parameter (size, it->name, a.b[2]), $params, $vars, $retval, a register (%di), \
+memory (@SYMBOL, +8(%di)), $stack0, $comm or \\NUMBER. TYPE is u8 to u64, s8 to s64, x8 to x64, string, an array of these.
+
+Debug information (-g) is needed for variables and lines, and for nothing else.";
+
+/// The command and its options.
+pub(in crate::cli::commands) fn command() -> Command {
+    let definition = "definition";
+    Command::new("probe")
+        .long_about(ABOUT)
+        .arg(counter("verbose").short('v').help("say what is done"))
+        .arg(switch("quiet").short('q').help("say nothing but errors"))
+        .arg(
+            optional("list", "[group:]event", "*:*")
+                .short('l')
+                .help("list the events that exist, those of this pattern"),
+        )
+        .arg(
+            list("del", "[group:]event")
+                .short('d')
+                .help("delete events, by name or pattern"),
+        )
+        .arg(list("add", definition).short('a').help("add events"))
+        .arg(
+            list("definition", definition)
+                .short('D')
+                .help("print the text that makes the kernel add events"),
+        )
+        .arg(
+            switch("force")
+                .short('f')
+                .help("add events whose names exist, with numbers behind them"),
+        )
+        .arg(not_yet("line", "'objdump -dl' shows which lines have code"))
+        .arg(not_yet("vars", ""))
+        .arg(not_yet("externs", ""))
+        .arg(not_yet("range", ""))
+        .arg(not_yet(
+            "vmlinux",
+            "programs and libraries can be probed, with -x",
+        ))
+        .arg(
+            value("source", "folder")
+                .short('s')
+                .help("look for source files below this folder"),
+        )
+        .arg(not_yet(
+            "module",
+            "programs and libraries can be probed, with -x",
+        ))
+        .arg(switch("inlines").help(
+            "probe the copies of inlined functions too (the default; --no-inlines leaves them out)",
+        ))
+        .arg(
+            switch("dry-run")
+                .short('n')
+                .help("say what would be added, and add nothing"),
+        )
+        .arg(
+            value("max-probes", "number")
+                .value_parser(number)
+                .help("the most places of one definition (128)"),
+        )
+        .arg(not_yet("funcs", "'nm' lists functions"))
+        .arg(not_yet("filter", ""))
+        .arg(
+            list("exec", "program or library")
+                .short('x')
+                .help("where the places of the definitions behind it are"),
+        )
+        .arg(switch("demangle").help("names of C++ and Rust in readable form (the default)"))
+        .arg(not_yet("demangle-kernel", ""))
+        .arg(not_yet("cache", ""))
+        .arg(
+            value("symfs", "folder")
+                .help("look for files with symbols and debug information below this folder"),
+        )
+        .arg(
+            value("target-ns", "pid")
+                .value_parser(number)
+                .help("paths are those that this process sees, in its mount namespace"),
+        )
+        .arg(not_yet("bootconfig", ""))
+        .arg(
+            Arg::new("words")
+                .num_args(0..)
+                .value_name("[program] definition"),
+        )
+}
+
+/// A definition and the object that it is about.
+#[derive(Debug, Clone)]
+pub(super) struct Given {
+    pub(super) target: PathBuf,
+    pub(super) definition: String,
+}
+
+/// The definitions of an option, each with the `-x` that stands before it, else with the first; those of `--add` may stand
+/// without it, in words.
+pub(super) fn definitions(matches: &ArgMatches, option: &str) -> Result<Vec<Given>, CliError> {
+    let given = matches.get_many::<String>(option).unwrap_or_default();
+    let places = matches.indices_of(option).unwrap_or_default();
+    let mut found: Vec<(usize, String)> = places.zip(given.cloned()).collect();
+    let mut own = None;
+    if option == "add" {
+        let words = matches.get_many::<String>("words").unwrap_or_default();
+        let mut words: Vec<&str> = words.map(String::as_str).collect();
+        // A path before the definition names the object.
+        if let Some(first) = words.first().filter(|word| word.starts_with('/')) {
+            own = Some(PathBuf::from(*first));
+            words.remove(0);
+        }
+        if !words.is_empty() {
+            found.push((usize::MAX, words.join(" ")));
+        }
+    }
+    let objects: Vec<&String> = matches.get_many("exec").unwrap_or_default().collect();
+    let at: Vec<usize> = matches.indices_of("exec").unwrap_or_default().collect();
+    let target = |place: usize| {
+        let before = at.iter().zip(&objects).rev().find(|(at, _)| **at < place);
+        let object = before
+            .map(|(_, object)| *object)
+            .or(objects.first().copied());
+        let named = object.map(PathBuf::from);
+        own.clone().or(named).ok_or_else(no_target)
+    };
+    let given = found.into_iter().map(|(place, definition)| {
+        Ok(Given {
+            target: target(place)?,
+            definition,
+        })
+    });
+    given.collect()
+}
+
+fn no_target() -> CliError {
+    CliError::usage("probe: probes of the kernel are not supported yet")
+        .hint("-x PROGRAM or -x LIBRARY names what is to be probed; the kernel's tracepoints are listed by 'list tracepoint'")
+}
+
+/// What is said where nothing is asked for.
+pub(super) fn nothing(context: &Context) -> CliError {
+    let program = context.program;
+    CliError::usage(format!("{program} probe: nothing to do")).hint(format!(
+        "'{program} probe -x PROGRAM FUNCTION' adds an event, '{program} probe -l' lists those that exist"
+    ))
+}
+
+/// What bounds a search.
+pub(super) fn search_options(matches: &ArgMatches) -> Result<Options, CliError> {
+    let mut options = Options::default();
+    if let Some(most) = matches.get_one::<u64>("max-probes") {
+        options.max_probes = usize::try_from(*most)?;
+    }
+    options.inlines = crate::cli::options::flag(matches, "inlines") != Some(false);
+    let root = matches.get_one::<String>("source").map(Path::new);
+    options.source_root = root.map(Path::to_owned);
+    Ok(options)
+}

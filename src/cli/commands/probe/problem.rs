@@ -1,0 +1,33 @@
+//! What is said of places that are not found, and of those that are.
+
+use rperf_probe::{Error, Note};
+
+use super::NOT_FOUND;
+use crate::cli::error::CliError;
+
+/// The error as perf's users know it: what is wrong, `  Error: Failed to …`, and the way out.
+pub(super) fn problem(error: &Error, doing: &str) -> CliError {
+    let told = CliError::message(NOT_FOUND, error.to_string());
+    let told = told.detail(format!("  Error: Failed to {doing}."));
+    let hints = error.hints();
+    hints.into_iter().fold(told, CliError::hint)
+}
+
+/// What is worth knowing of places that are found.
+pub(super) fn note(note: &Note) -> String {
+    match note {
+        Note::SkippedPrologue { address } => format!(
+            "Target program is compiled without optimization. Skipping prologue.\n\
+             Probe on address {address:#x} to force probing at the function entry.\n"
+        ),
+        Note::Incomplete { argument, places } => {
+            format!("'{argument}' is not known at {places} of the places, which record 0xdeade12d")
+        }
+        Note::Cut { argument } => {
+            format!("'{argument}' exceeds max-bitwidth. Cut down to 64 bits.")
+        }
+        Note::MissingSplit { units } => {
+            format!("the .dwo files of {units} units are missing, and nothing in them is found")
+        }
+    }
+}

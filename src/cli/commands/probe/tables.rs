@@ -1,0 +1,115 @@
+//! The kernel's lists of probe events in tracefs.
+
+use std::io;
+
+use rperf_probe::Existing;
+use rperf_sys::Tracefs;
+
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::tracefs::MachineTracepoints;
+
+/// The status of perf for EACCES.
+const NOT_PERMITTED: u8 = 243;
+/// What the kernel keeps of its last refusals.
+const ERRORS: &str = "error_log";
+
+/// The probe events of programs and of the kernel.
+pub(super) const PROGRAMS: &str = "uprobe_events";
+const KERNEL: &str = "kprobe_events";
+
+/// Both lists.
+pub(super) struct Tables(Tracefs);
+
+impl Tables {
+    pub(super) fn find(context: &Context) -> Self {
+        Self(MachineTracepoints::find(context.globals.debugfs_dir.as_deref()).0)
+    }
+
+    /// All events with the lists they are in, in the order of their lines. A kernel may have one list only.
+    pub(super) fn existing(&self) -> Result<Vec<(Existing, &'static str)>, CliError> {
+        let mut lines = Vec::new();
+        let mut failures = Vec::new();
+        for list in [KERNEL, PROGRAMS] {
+            match self.0.read(list) {
+                Ok(text) => {
+                    let text = String::from_utf8_lossy(&text).into_owned();
+                    lines.extend(text.lines().map(|line| (line.to_owned(), list)));
+                }
+                Err(error) => failures.push(error),
+            }
+        }
+        if failures.len() == 2
+            && let Some(error) = failures.pop()
+        {
+            return Err(self.refused(&error, PROGRAMS));
+        }
+        lines.sort();
+        let parsed = lines
+            .iter()
+            .map(|(line, list)| (Existing::parse(line), *list));
+        Ok(parsed
+            .filter_map(|(existing, list)| Some((existing?, list)))
+            .collect())
+    }
+
+    /// Hands the kernel one line.
+    pub(super) fn write(&self, list: &str, line: &str) -> Result<(), CliError> {
+        let result = self.0.append(list, line);
+        result.map_err(|error| match error.raw_os_error() {
+            Some(libc::EACCES | libc::EPERM | libc::ENOENT) if !self.has(list) => {
+                self.refused(&error, list)
+            }
+            _ => self.explained(&error, line),
+        })
+    }
+
+    fn has(&self, list: &str) -> bool {
+        self.0.read(list).is_ok()
+    }
+
+    /// Why a list cannot be opened.
+    fn refused(&self, error: &io::Error, list: &str) -> CliError {
+        let root = self.0.root().display();
+        match error.kind() {
+            io::ErrorKind::PermissionDenied => {
+                CliError::message(NOT_PERMITTED, "No permission to write tracefs.")
+                    .detail("Please run this command again with sudo.")
+            }
+            io::ErrorKind::NotFound if !self.0.events().is_dir() => CliError::message(
+                super::NOT_FOUND,
+                format!("tracefs is not mounted at {root}"),
+            )
+            .hint(format!(
+                "'mount -t tracefs nodev {root}', as root, mounts it"
+            )),
+            io::ErrorKind::NotFound => {
+                CliError::message(super::NOT_FOUND, format!("{root}/{list} does not exist."))
+                    .detail("Please rebuild kernel with CONFIG_UPROBE_EVENTS=y.")
+            }
+            _ => CliError::message(super::NOT_FOUND, format!("{root}/{list}: {error}")),
+        }
+    }
+
+    /// Which part of a line the kernel did not take, by its own log.
+    fn explained(&self, error: &io::Error, line: &str) -> CliError {
+        let told = CliError::message(
+            super::NOT_FOUND,
+            format!("the kernel refused the event: {error}"),
+        );
+        let log = self.0.read(ERRORS).unwrap_or_default();
+        let log = String::from_utf8_lossy(&log).into_owned();
+        let lines: Vec<&str> = log.lines().collect();
+        let last = lines
+            .iter()
+            .rposition(|line| line.contains("error: "))
+            .and_then(|at| lines.get(at..))
+            .unwrap_or_default();
+        let is_about_it = last.iter().any(|said| said.contains(line));
+        let told = match is_about_it {
+            true => last.iter().fold(told, |told, line| told.detail(*line)),
+            false => told.detail(format!("  {line}")),
+        };
+        told.detail("  Error: Failed to add events.")
+    }
+}

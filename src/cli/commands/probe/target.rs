@@ -1,0 +1,120 @@
+//! The program or library that `-x` names.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::ArgMatches;
+use rperf_probe::{Error, Object, Sources};
+use rperf_symbol::{
+    DebugInfo, FileBytes, Files as _, Loaded, ObjectKind, ObjectRequest, SearchPaths, load,
+};
+
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::files::DiskFiles;
+use crate::cli::options::flag;
+
+/// Where libraries are that are named without a path.
+const LIBRARIES: [&str; 8] = [
+    "/lib/x86_64-linux-gnu",
+    "/usr/lib/x86_64-linux-gnu",
+    "/lib/aarch64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/lib64",
+    "/usr/lib64",
+    "/lib",
+    "/usr/lib",
+];
+
+/// A file with code, its symbols and debug information.
+pub(super) struct Binary {
+    /// What the kernel is told.
+    path: PathBuf,
+    bytes: FileBytes,
+    loaded: Loaded,
+    info: Option<DebugInfo>,
+}
+
+impl Binary {
+    /// Opens the file that the user named.
+    pub(super) fn open(
+        target: &Path,
+        matches: &ArgMatches,
+        context: &Context,
+    ) -> Result<Self, CliError> {
+        let path = resolve(target, matches, context)?;
+        let mut paths = SearchPaths::new(context.buildid_dir());
+        paths.demangle = flag(matches, "demangle") != Some(false);
+        paths.symfs = matches.get_one::<String>("symfs").map(PathBuf::from);
+        Self::at(path, &paths)
+    }
+
+    /// The file at this path, for those who know that already.
+    pub(super) fn at(path: PathBuf, paths: &SearchPaths) -> Result<Self, CliError> {
+        let bytes = DiskFiles
+            .read(&path)
+            .map_err(|error| CliError::message(129, format!("{}: {error}", path.display())))?;
+        let loaded = load(
+            &DiskFiles,
+            paths,
+            &ObjectRequest::new(&path, ObjectKind::User),
+        );
+        let source = loaded.debug.as_ref();
+        let info = source.and_then(|source| DebugInfo::open(&DiskFiles, paths, source));
+        Ok(Self {
+            path,
+            bytes,
+            loaded,
+            info,
+        })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file for the search of places.
+    pub(super) fn object(&self) -> Result<Object<'_>, Error> {
+        Object::parse(Sources {
+            files: &DiskFiles,
+            path: &self.path,
+            bytes: &self.bytes,
+            table: &self.loaded.table,
+            info: self.info.as_ref(),
+        })
+    }
+}
+
+/// The absolute path of a file, links followed; of a name alone what is in the folder, on the path of programs or among the libraries.
+fn resolve(target: &Path, matches: &ArgMatches, context: &Context) -> Result<PathBuf, CliError> {
+    if let Some(pid) = matches.get_one::<u64>("target-ns") {
+        let inside = target.strip_prefix("/").unwrap_or(target);
+        let path = PathBuf::from(format!("/proc/{pid}/root")).join(inside);
+        return match path.is_file() {
+            true => Ok(path),
+            false => Err(absent(target, "No such file or directory")),
+        };
+    }
+    let here = fs::canonicalize(target);
+    if let Ok(path) = here {
+        return match path.is_file() {
+            true => Ok(path),
+            false => Err(absent(target, "not a regular file")),
+        };
+    }
+    let is_name = target.components().count() == 1 && !target.starts_with("/");
+    let path = context.var("PATH").unwrap_or_default();
+    let programs = std::env::split_paths(&path);
+    let mut folders = programs.chain(LIBRARIES.iter().map(PathBuf::from));
+    let found = folders.find_map(|folder| fs::canonicalize(folder.join(target)).ok());
+    found
+        .filter(|path| is_name && path.is_file())
+        .ok_or_else(|| absent(target, "No such file or directory"))
+}
+
+fn absent(target: &Path, why: &str) -> CliError {
+    CliError::usage(format!(
+        "Failed to get the absolute path of {}: {why}",
+        target.display()
+    ))
+}

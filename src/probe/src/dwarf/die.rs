@@ -1,0 +1,219 @@
+//! One entry of the debug information.
+
+use std::rc::Rc;
+
+use gimli::{AttributeValue, DebuggingInformationEntry, DwAt, DwTag, UnitOffset, UnitRef};
+use rperf_symbol::dwarf::Slice;
+
+use super::lines::file_path;
+use super::world::{Home, World};
+
+/// How many references are followed from an entry to what it says through others.
+const MAX_REFERENCES: usize = 16;
+
+/// An entry and where it stands.
+#[derive(Debug, Clone)]
+pub(crate) struct Die<'w, 'u> {
+    world: &'w World<'u>,
+    home: Rc<Home<'u>>,
+    entry: Rc<DebuggingInformationEntry<Slice<'u>>>,
+}
+
+impl<'w, 'u> Die<'w, 'u> {
+    pub(super) fn read(
+        world: &'w World<'u>,
+        home: &Rc<Home<'u>>,
+        offset: UnitOffset,
+    ) -> Option<Self> {
+        let entry = home.unit.entry(offset).ok()?;
+        Some(Self::new(world, home, entry))
+    }
+
+    fn new(
+        world: &'w World<'u>,
+        home: &Rc<Home<'u>>,
+        entry: DebuggingInformationEntry<Slice<'u>>,
+    ) -> Self {
+        Self {
+            world,
+            home: Rc::clone(home),
+            entry: Rc::new(entry),
+        }
+    }
+
+    pub(crate) fn tag(&self) -> DwTag {
+        self.entry.tag
+    }
+
+    /// What the attributes refer to.
+    pub(super) fn unit(&self) -> UnitRef<'_, Slice<'u>> {
+        self.home.unit.unit_ref(self.home.dwarf)
+    }
+
+    /// Whether both are one entry.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.home.key == other.home.key && self.entry.offset == other.entry.offset
+    }
+
+    /// An attribute of this entry itself.
+    pub(crate) fn own(&self, name: DwAt) -> Option<AttributeValue<Slice<'u>>> {
+        self.entry.attr_value(name)
+    }
+
+    /// An attribute of this entry, or of what it completes or is a copy of; with the entry that has it.
+    pub(crate) fn find(&self, name: DwAt) -> Option<(Self, AttributeValue<Slice<'u>>)> {
+        let mut die = self.clone();
+        for _ in 0..MAX_REFERENCES {
+            if let Some(value) = die.own(name) {
+                return Some((die, value));
+            }
+            die = die.origin()?;
+        }
+        None
+    }
+
+    /// What this entry completes, or is a copy of.
+    pub(crate) fn origin(&self) -> Option<Self> {
+        let copied = self.reference(gimli::DW_AT_abstract_origin);
+        copied.or_else(|| self.reference(gimli::DW_AT_specification))
+    }
+
+    /// The entry that an attribute of this one refers to.
+    pub(crate) fn reference(&self, name: DwAt) -> Option<Self> {
+        let is_shared = self.home.key.0;
+        match self.own(name)? {
+            AttributeValue::UnitRef(offset) => Self::read(self.world, &self.home, offset),
+            AttributeValue::DebugInfoRef(offset) => self.world.other(offset, is_shared),
+            AttributeValue::DebugInfoRefSup(offset) => self.world.other(offset, true),
+            _ => None,
+        }
+    }
+
+    /// A text that may stand in an entry that this one refers to.
+    fn text(&self, name: DwAt) -> Option<String> {
+        let (die, value) = self.find(name)?;
+        let text = die.unit().attr_string(value).ok()?;
+        Some(text.to_string_lossy().into_owned())
+    }
+
+    /// Its name in the source.
+    pub(crate) fn name(&self) -> Option<String> {
+        self.text(gimli::DW_AT_name)
+    }
+
+    /// Its name for the linker.
+    pub(crate) fn linkage_name(&self) -> Option<String> {
+        self.text(gimli::DW_AT_linkage_name)
+            .or_else(|| self.text(gimli::DW_AT_MIPS_linkage_name))
+    }
+
+    /// A number that may stand in an entry that this one refers to.
+    pub(crate) fn number(&self, name: DwAt) -> Option<u64> {
+        let (_, value) = self.find(name)?;
+        value.udata_value()
+    }
+
+    /// The line of its declaration.
+    pub(crate) fn declared_line(&self) -> Option<u32> {
+        u32::try_from(self.number(gimli::DW_AT_decl_line)?).ok()
+    }
+
+    /// The source file of its declaration.
+    pub(crate) fn declared_file(&self) -> Option<String> {
+        self.file(gimli::DW_AT_decl_file)
+    }
+
+    /// The line that an inlined function is called from.
+    pub(crate) fn call_line(&self) -> Option<u32> {
+        u32::try_from(self.number(gimli::DW_AT_call_line)?).ok()
+    }
+
+    /// The source file that an inlined function is called from.
+    pub(crate) fn call_file(&self) -> Option<String> {
+        self.file(gimli::DW_AT_call_file)
+    }
+
+    fn file(&self, name: DwAt) -> Option<String> {
+        let (die, value) = self.find(name)?;
+        let index = match value {
+            AttributeValue::FileIndex(index) => index,
+            value => value.udata_value()?,
+        };
+        if Rc::ptr_eq(&die.home, &self.world.home) {
+            return self.world.lines().file(index).map(str::to_owned);
+        }
+        let header = die.home.unit.line_program.as_ref()?.header();
+        file_path(die.unit(), header, header.file(index)?)
+    }
+
+    /// The addresses it covers.
+    pub(crate) fn ranges(&self) -> Vec<(u64, u64)> {
+        let mut found = Vec::new();
+        if let Ok(mut ranges) = self.unit().die_ranges(&self.entry) {
+            while let Ok(Some(range)) = ranges.next() {
+                if range.begin < range.end {
+                    found.push((range.begin, range.end));
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether it covers `address`.
+    pub(crate) fn covers(&self, address: u64) -> bool {
+        let ranges = self.ranges();
+        ranges
+            .iter()
+            .any(|(start, end)| (*start..*end).contains(&address))
+    }
+
+    /// Where control enters it; `None` of what has no code. Code that the linker dropped is at 0, and none either.
+    pub(crate) fn entry_address(&self) -> Option<u64> {
+        let unit = self.unit();
+        let address = |name| unit.attr_address(self.own(name)?).ok().flatten();
+        let first = || self.ranges().first().map(|(start, _)| *start);
+        let low = || address(gimli::DW_AT_low_pc);
+        let entry = match self.own(gimli::DW_AT_entry_pc) {
+            Some(AttributeValue::Udata(distance)) => {
+                let base = low().or_else(first)?;
+                Some(base.wrapping_add(distance))
+            }
+            Some(_) => address(gimli::DW_AT_entry_pc),
+            None => None,
+        };
+        let is_there = |address: &u64| *address != 0;
+        entry.or_else(low).or_else(first).filter(is_there)
+    }
+
+    /// The entries directly below.
+    pub(crate) fn children(&self) -> Vec<Self> {
+        let mut found = Vec::new();
+        if !self.entry.has_children {
+            return found;
+        }
+        let Ok(mut tree) = self.home.unit.entries_tree(Some(self.entry.offset)) else {
+            return found;
+        };
+        let Ok(root) = tree.root() else {
+            return found;
+        };
+        let mut children = root.children();
+        while let Ok(Some(child)) = children.next() {
+            found.push(Self::new(self.world, &self.home, child.entry().clone()));
+        }
+        found
+    }
+
+    /// Hands the entries below to `visit`, outer ones first, and goes below those for which it says so.
+    pub(crate) fn walk(&self, visit: &mut dyn FnMut(&Self) -> bool) {
+        let mut pending = self.children();
+        pending.reverse();
+        while let Some(die) = pending.pop() {
+            if visit(&die) {
+                let mut below = die.children();
+                below.reverse();
+                pending.append(&mut below);
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The base of stack frames out of call frame information.
+
+use gimli::{
+    BaseAddresses, CfaRule, DebugFrame, EhFrame, EndianSlice, Register, RunTimeEndian,
+    UnwindContext, UnwindSection,
+};
+use object::{Object as _, ObjectSection as _};
+
+type Bytes<'a> = EndianSlice<'a, RunTimeEndian>;
+
+/// The tables of one object.
+#[derive(Debug)]
+pub(crate) struct Frames<'a> {
+    unwind: EhFrame<Bytes<'a>>,
+    debug: DebugFrame<Bytes<'a>>,
+    bases: BaseAddresses,
+}
+
+impl<'a> Frames<'a> {
+    /// Of the file that is executed.
+    pub(crate) fn new(file: &object::File<'a>) -> Self {
+        let endian = match file.is_little_endian() {
+            true => RunTimeEndian::Little,
+            false => RunTimeEndian::Big,
+        };
+        let bytes = |name: &str| {
+            let section = file.section_by_name(name);
+            let bytes = section.and_then(|section| section.data().ok());
+            bytes.unwrap_or_default()
+        };
+        let address = |name: &str| {
+            let section = file.section_by_name(name);
+            section.map_or(0, |section| section.address())
+        };
+        let mut unwind = EhFrame::new(bytes(".eh_frame"), endian);
+        let mut debug = DebugFrame::new(bytes(".debug_frame"), endian);
+        let size = if file.is_64() { 8 } else { 4 };
+        unwind.set_address_size(size);
+        debug.set_address_size(size);
+        let bases = BaseAddresses::default()
+            .set_eh_frame(address(".eh_frame"))
+            .set_text(address(".text"))
+            .set_got(address(".got"));
+        Self {
+            unwind,
+            debug,
+            bases,
+        }
+    }
+
+    /// The register that the base of the frame at `address` is counted from, and how far.
+    pub(crate) fn base(&self, address: u64) -> Option<(Register, i64)> {
+        self.in_table(&self.unwind, address)
+            .or_else(|| self.in_table(&self.debug, address))
+    }
+
+    fn in_table<T: UnwindSection<Bytes<'a>>>(
+        &self,
+        table: &T,
+        address: u64,
+    ) -> Option<(Register, i64)> {
+        let entry = table
+            .fde_for_address(&self.bases, address, T::cie_from_offset)
+            .ok()?;
+        let mut context = UnwindContext::new();
+        let row = entry
+            .unwind_info_for_address(table, &self.bases, &mut context, address)
+            .ok()?;
+        match row.cfa() {
+            CfaRule::RegisterAndOffset { register, offset } => Some((*register, *offset)),
+            CfaRule::Expression(_) => None,
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The line table of a unit, every row of it, by address.
+
+use gimli::{FileEntry, LineProgramHeader, UnitRef};
+use rperf_symbol::dwarf::Slice;
+
+/// One row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Row {
+    pub(crate) address: u64,
+    /// Position among the files.
+    pub(crate) file: u64,
+    /// 0 for code that belongs to none.
+    pub(crate) line: u32,
+    /// A place where a statement begins.
+    pub(crate) is_statement: bool,
+    /// Behind the last instruction of a sequence.
+    pub(crate) is_end: bool,
+    /// The compiler says that the prologue ends here.
+    pub(crate) ends_prologue: bool,
+}
+
+/// All rows by address; those of one address in the order of the table, ends of sequences first.
+#[derive(Debug, Default)]
+pub(crate) struct LineTable {
+    rows: Vec<Row>,
+    files: Vec<String>,
+}
+
+impl LineTable {
+    /// Runs a line program. What comes before damage is kept.
+    pub(super) fn read(unit: UnitRef<'_, Slice<'_>>) -> Self {
+        let Some(program) = unit.line_program.clone() else {
+            return Self::default();
+        };
+        let header = program.header();
+        let files = (0..)
+            .map(|index| header.file(index))
+            .enumerate()
+            // Before DWARF 5 there may be no file 0.
+            .take_while(|(index, file)| *index == 0 || file.is_some())
+            .map(|(_, file)| file.and_then(|file| file_path(unit, header, file)))
+            .map(Option::unwrap_or_default)
+            .collect();
+        let mut rows = Vec::new();
+        let mut machine = program.rows();
+        while let Ok(Some((_, row))) = machine.next_row() {
+            let line = row.line().map_or(0, |line| line.get());
+            rows.push(Row {
+                address: row.address(),
+                file: row.file_index(),
+                line: u32::try_from(line).unwrap_or(0),
+                is_statement: row.is_stmt(),
+                is_end: row.end_sequence(),
+                ends_prologue: row.prologue_end(),
+            });
+        }
+        rows.sort_by_key(|row: &Row| (row.address, !row.is_end));
+        Self { rows, files }
+    }
+
+    pub(crate) fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// The path of the file at this position.
+    pub(crate) fn file(&self, index: u64) -> Option<&str> {
+        let path = self.files.get(usize::try_from(index).ok()?)?;
+        Some(path.as_str()).filter(|path| !path.is_empty())
+    }
+
+    /// Whether there is a file at this position, named or not.
+    pub(crate) fn has_file(&self, index: u64) -> bool {
+        usize::try_from(index).is_ok_and(|index| index < self.files.len())
+    }
+
+    /// The files of the unit.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
+        let files = self.files.iter().map(String::as_str);
+        files.filter(|path| !path.is_empty())
+    }
+
+    /// The rows of `address` and those before it: the first that begins a statement at the last address not above.
+    pub(crate) fn at(&self, address: u64) -> Option<Row> {
+        let behind = self.rows.partition_point(|row| row.address <= address);
+        let last = self.rows.get(behind.checked_sub(1)?)?.address;
+        let first = self.rows.partition_point(|row| row.address < last);
+        let rows = self.rows.get(first..)?;
+        let rows = rows.iter().take_while(|row| row.address <= address);
+        rows.copied().find(|row| row.is_statement && !row.is_end)
+    }
+
+    /// Where the body of the function at `entry` begins: at the second row, or where the compiler says; below `end`.
+    pub(crate) fn behind_prologue(&self, entry: u64, end: u64) -> Option<u64> {
+        let first = self
+            .rows
+            .iter()
+            .position(|row| row.address == entry && !row.is_end)?;
+        let rows = self.rows.get(first..)?;
+        let own = rows.first()?.line;
+        let mut before = entry;
+        for (index, row) in rows.iter().enumerate() {
+            if row.address >= end {
+                return Some(before);
+            }
+            if row.ends_prologue || row.line != own || index > 0 {
+                return Some(row.address);
+            }
+            before = row.address;
+        }
+        Some(before)
+    }
+}
+
+/// A file's path: below its directory, which is below that of the compilation, unless it is absolute itself.
+pub(super) fn file_path<'u>(
+    unit: UnitRef<'_, Slice<'u>>,
+    header: &LineProgramHeader<Slice<'u>>,
+    file: &FileEntry<Slice<'u>>,
+) -> Option<String> {
+    let text = |value| {
+        let text = unit.attr_string(value).ok()?;
+        Some(text.to_string_lossy().into_owned())
+    };
+    let name = text(file.path_name())?;
+    let compilation = unit.comp_dir.map(|dir| dir.to_string_lossy().into_owned());
+    // Directory 0 is that of the compilation, whether it is listed or not.
+    let directory = match file.directory_index() {
+        0 => None,
+        _ => file.directory(header).and_then(text),
+    };
+    let mut path = String::new();
+    for part in compilation.iter().chain(&directory).chain([&name]) {
+        if part.starts_with('/') {
+            path.clear();
+        } else if !path.is_empty() && !path.ends_with('/') {
+            path.push('/');
+        }
+        path.push_str(part);
+    }
+    Some(path)
+}

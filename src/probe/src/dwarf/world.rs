@@ -1,0 +1,138 @@
+//! One unit of compilation, and the others that its entries refer to.
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use gimli::{DebugInfoOffset, Dwarf, Unit, UnitOffset, UnitRef};
+use rperf_symbol::dwarf::Slice;
+use rperf_symbol::{DebugInfo, DebugUnit};
+
+use super::die::Die;
+use super::lines::LineTable;
+
+/// A unit whose entries are read.
+#[derive(Debug)]
+pub(crate) struct Home<'u> {
+    pub(super) dwarf: &'u Dwarf<Slice<'u>>,
+    pub(super) unit: Unit<Slice<'u>>,
+    /// Whether it stands in the file that several objects share, and where.
+    pub(super) key: (bool, usize),
+}
+
+/// The unit that is searched.
+#[derive(Debug)]
+pub(crate) struct World<'u> {
+    info: &'u DebugInfo,
+    pub(super) home: Rc<Home<'u>>,
+    /// What the line table refers to.
+    line_dwarf: &'u Dwarf<Slice<'u>>,
+    skeleton: &'u Unit<Slice<'u>>,
+    lines: OnceCell<LineTable>,
+    others: RefCell<HashMap<(bool, usize), Rc<Home<'u>>>>,
+}
+
+impl<'u> World<'u> {
+    pub(crate) fn new(unit: DebugUnit<'u>) -> Self {
+        let key = (false, offset_of(&unit.unit));
+        Self {
+            info: unit.info,
+            line_dwarf: unit.lines,
+            skeleton: unit.skeleton,
+            home: Rc::new(Home {
+                dwarf: unit.dwarf,
+                unit: unit.unit,
+                key,
+            }),
+            lines: OnceCell::new(),
+            others: RefCell::default(),
+        }
+    }
+
+    /// The line table.
+    pub(crate) fn lines(&self) -> &LineTable {
+        let read = || LineTable::read(UnitRef::new(self.line_dwarf, self.skeleton));
+        self.lines.get_or_init(read)
+    }
+
+    /// The entry of the unit itself.
+    pub(crate) fn root(&self) -> Option<Die<'_, 'u>> {
+        self.at(self.home.unit.header.root_offset())
+    }
+
+    /// The entry at this offset of the unit.
+    pub(crate) fn at(&self, offset: UnitOffset) -> Option<Die<'_, 'u>> {
+        Die::read(self, &self.home, offset)
+    }
+
+    /// Whether code of the unit was optimised: then variables have lists of places.
+    pub(crate) fn is_optimised(&self) -> bool {
+        let Ok(mut entries) = self.home.unit.entries_raw(None) else {
+            return false;
+        };
+        let mut found = false;
+        while !found && !entries.is_empty() {
+            let Ok(abbreviation) = entries.read_abbreviation() else {
+                break;
+            };
+            let Some(abbreviation) = abbreviation else {
+                continue;
+            };
+            found = abbreviation.attributes().iter().any(|attribute| {
+                attribute.name() == gimli::DW_AT_location
+                    && matches!(
+                        attribute.form(),
+                        gimli::DW_FORM_sec_offset | gimli::DW_FORM_loclistx
+                    )
+            });
+            if entries.skip_attributes(abbreviation.attributes()).is_err() {
+                break;
+            }
+        }
+        found
+    }
+
+    /// The entry at `offset` of `.debug_info`, of the shared file if `is_shared`.
+    pub(super) fn other(&self, offset: DebugInfoOffset, is_shared: bool) -> Option<Die<'_, 'u>> {
+        let dwarf = match is_shared {
+            true => self.home.dwarf.sup()?,
+            false => self.home.dwarf,
+        };
+        let at = match (is_shared, self.home.unit.dwo_id) {
+            (false, None) => self.info.unit_containing(offset)?,
+            // The shared file has no index, and a split file one unit of compilation.
+            _ => containing(dwarf, offset)?,
+        };
+        let key = (is_shared, at.0);
+        let known = self.others.borrow().get(&key).cloned();
+        let home = match known {
+            Some(home) => home,
+            None if key == self.home.key => Rc::clone(&self.home),
+            None => {
+                let unit = dwarf.unit(dwarf.unit_header(at).ok()?).ok()?;
+                let home = Rc::new(Home { dwarf, unit, key });
+                self.others.borrow_mut().insert(key, Rc::clone(&home));
+                home
+            }
+        };
+        let entry = offset.to_unit_offset(&home.unit.header)?;
+        Die::read(self, &home, entry)
+    }
+}
+
+fn offset_of(unit: &Unit<Slice<'_>>) -> usize {
+    let offset = unit.header.debug_info_offset();
+    offset.map_or(0, |offset| offset.0)
+}
+
+/// The unit that the entry at `offset` is in, looked for one after the other.
+fn containing(dwarf: &Dwarf<Slice<'_>>, offset: DebugInfoOffset) -> Option<DebugInfoOffset> {
+    let mut units = dwarf.units();
+    while let Ok(Some(header)) = units.next() {
+        let start = header.debug_info_offset()?;
+        if offset.0 < start.0.saturating_add(header.length_including_self()) {
+            return Some(start);
+        }
+    }
+    None
+}

@@ -1,0 +1,290 @@
+//! Probe events as tracefs knows them: the lines of `uprobe_events` and `kprobe_events`.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::Path;
+
+use rperf_events::is_pattern;
+
+use crate::definition::{Definition, Place, Point, SourcePlace};
+use crate::field::Field;
+use crate::search::Probe;
+
+/// The longest name of an event or a group that the kernel takes, in bytes (`MAX_EVENT_NAME_LEN`, one is the zero).
+const MAX_NAME: usize = 63;
+/// How many events of one name get numbers.
+const MAX_NUMBER: usize = 1024;
+
+/// A probe with the name of its event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// The group.
+    pub group: String,
+    /// The name.
+    pub name: String,
+    /// The object, as the kernel is told.
+    pub object: String,
+    /// Where it is in the file.
+    pub file_offset: u64,
+    /// The counter that switches the marker on.
+    pub semaphore: Option<u64>,
+    /// Whether the return of a function is probed.
+    pub is_return: bool,
+    /// What is recorded.
+    pub fields: Vec<Field>,
+}
+
+impl fmt::Display for Event {
+    /// The line that creates it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = if self.is_return { 'r' } else { 'p' };
+        let Self {
+            group,
+            name,
+            object,
+            file_offset,
+            ..
+        } = self;
+        write!(f, "{kind}:{group}/{name} {object}:{file_offset:#x}")?;
+        if let Some(semaphore) = self.semaphore {
+            write!(f, "({semaphore:#x})")?;
+        }
+        for field in &self.fields {
+            write!(f, " {field}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The group of an object's probes: `probe_` and its name up to the first dot or dash.
+#[must_use]
+pub fn group_of(object: &Path) -> String {
+    let name = object.file_name().unwrap_or_default().to_string_lossy();
+    let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let base = end.and_then(|end| name.get(..end)).unwrap_or(&name);
+    format!("probe_{base}")
+}
+
+/// The name of a probe's event before it is made distinct from others.
+#[must_use]
+pub fn base_name(definition: &Definition, probe: &Probe) -> String {
+    if let Some(event) = &definition.event {
+        return event.clone();
+    }
+    let (name, line) = match &definition.point {
+        Point::Function { name, place, .. } if !is_pattern(name) => match place {
+            Place::Source(SourcePlace::Line(line)) => (name, Some(line)),
+            _ => (name, None),
+        },
+        _ => (&probe.name, None),
+    };
+    // A path is left out, and so is what compilers and linkers add: f.constprop.0, f@@VERSION.
+    let name = name.rsplit("::").next().unwrap_or(name);
+    let end = name.find(['.', '@']).filter(|end| *end > 0);
+    let name = end.and_then(|end| name.get(..end)).unwrap_or(name);
+    let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut clean: String = name
+        .chars()
+        .map(|c| if allowed(c) { c } else { '_' })
+        .collect();
+    if !clean.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+        clean.insert(0, '_');
+    }
+    let suffix = match (line, definition.point.is_return()) {
+        (Some(line), _) => format!("_L{line}"),
+        (None, true) => "__return".to_owned(),
+        (None, false) => String::new(),
+    };
+    clean.truncate(MAX_NAME.saturating_sub(suffix.len()));
+    clean + &suffix
+}
+
+/// A name that is not among `taken`: the base, or one with a number behind it. `None` when all numbers are taken.
+#[must_use]
+pub fn distinct_name(base: &str, taken: &BTreeSet<String>) -> Option<String> {
+    if !taken.contains(base) {
+        return Some(base.to_owned());
+    }
+    let numbered = (1..MAX_NUMBER).map(|number| {
+        let number = format!("_{number}");
+        let end = base.len().min(MAX_NAME - number.len());
+        format!("{}{number}", base.get(..end).unwrap_or(base))
+    });
+    numbered.into_iter().find(|name| !taken.contains(name))
+}
+
+/// An event that exists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Existing {
+    /// The group.
+    pub group: String,
+    /// The name.
+    pub name: String,
+    /// Whether the return of a function is probed.
+    pub is_return: bool,
+    /// What is probed.
+    pub place: ExistingPlace,
+    /// The names of its fields.
+    pub fields: Vec<String>,
+}
+
+/// Where an existing event is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ExistingPlace {
+    /// In a program or library.
+    File {
+        /// Its path.
+        path: String,
+        /// Where in the file.
+        offset: u64,
+    },
+    /// In the kernel or a module of it, as the kernel says it: `vfs_read+0`, `module:function+0`.
+    Kernel(String),
+}
+
+impl Existing {
+    /// Reads a line of `uprobe_events` or `kprobe_events`; `None` for those that are no probes of one of these kinds.
+    #[must_use]
+    pub fn parse(line: &str) -> Option<Self> {
+        let mut words = line.split_ascii_whitespace();
+        let (kind, name) = words.next()?.split_once(':')?;
+        let is_return = match kind.get(..1)? {
+            "p" => false,
+            "r" => true,
+            _ => return None,
+        };
+        let (group, name) = name.split_once('/')?;
+        let place = place(words.next()?);
+        let fields = words.filter_map(|word| Some(word.split_once('=')?.0.to_owned()));
+        Some(Self {
+            group: group.to_owned(),
+            name: name.to_owned(),
+            is_return,
+            place,
+            fields: fields.collect(),
+        })
+    }
+
+    /// `group:name`.
+    #[must_use]
+    pub fn full_name(&self) -> String {
+        format!("{}:{}", self.group, self.name)
+    }
+
+    /// The line that removes it.
+    #[must_use]
+    pub fn removal(&self) -> String {
+        format!("-:{}/{}", self.group, self.name)
+    }
+}
+
+fn place(word: &str) -> ExistingPlace {
+    let kernel = || ExistingPlace::Kernel(word.to_owned());
+    let Some((path, offset)) = word
+        .rsplit_once(':')
+        .filter(|(path, _)| path.starts_with('/'))
+    else {
+        return kernel();
+    };
+    let offset = offset.split('(').next().unwrap_or(offset);
+    let digits = offset.strip_prefix("0x").unwrap_or(offset);
+    match u64::from_str_radix(digits, 16) {
+        Ok(offset) => ExistingPlace::File {
+            path: path.to_owned(),
+            offset,
+        },
+        Err(_) => kernel(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definition::parse;
+
+    fn probe(name: &str) -> Probe {
+        Probe {
+            symbol: name.to_owned(),
+            offset: 0,
+            name: name.to_owned(),
+            file_offset: 0x1139,
+            semaphore: None,
+            is_return: false,
+            is_inlined: false,
+            fields: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn groups_and_names() {
+        assert_eq!(group_of(Path::new("/lib/libc.so.6")), "probe_libc");
+        assert_eq!(group_of(Path::new("/bin/a-b")), "probe_a");
+        for (definition, function, expected) in [
+            ("f", "f", "f"),
+            ("f%return", "f", "f__return"),
+            ("f:3", "f", "f_L3"),
+            ("f+4", "f", "f"),
+            ("m*", "main", "main"),
+            ("a.c:3", "f", "f"),
+            ("a::b::f", "f", "f"),
+            ("f.part.0", "f.part.0", "f"),
+            ("malloc@@GLIBC", "malloc", "malloc"),
+            ("x=f", "f", "x"),
+            ("0x12", "abs_12", "abs_12"),
+            ("op*", "operator+", "operator_"),
+        ] {
+            let name = match parse(definition) {
+                Ok(parsed) => base_name(&parsed, &probe(function)),
+                // Versions would be taken for source files.
+                Err(_) => continue,
+            };
+            assert_eq!(name, expected, "{definition}");
+        }
+        let long = "x".repeat(200);
+        let long = parse(&format!("{long}%return")).unwrap();
+        assert_eq!(base_name(&long, &probe("x")).len(), MAX_NAME);
+    }
+
+    #[test]
+    fn names_are_made_distinct() {
+        let mut taken: BTreeSet<String> = BTreeSet::new();
+        for expected in ["f", "f_1", "f_2"] {
+            let name = distinct_name("f", &taken).unwrap();
+            assert_eq!(name, expected);
+            taken.insert(name);
+        }
+    }
+
+    #[test]
+    fn lines_are_written_and_read() {
+        let event = Event {
+            group: "probe_calc".to_owned(),
+            name: "leaf".to_owned(),
+            object: "/opt/calc".to_owned(),
+            file_offset: 0x1139,
+            semaphore: Some(0x3018),
+            is_return: false,
+            fields: vec![Field {
+                name: Some("n".to_owned()),
+                base: "%di".to_owned(),
+                reads: Vec::new(),
+                kind: Some("s64".to_owned()),
+            }],
+        };
+        let line = event.to_string();
+        assert_eq!(line, "p:probe_calc/leaf /opt/calc:0x1139(0x3018) n=%di:s64");
+        let read = Existing::parse(&line).unwrap();
+        assert_eq!(read.full_name(), "probe_calc:leaf");
+        assert_eq!(read.removal(), "-:probe_calc/leaf");
+        assert_eq!(read.fields, ["n"]);
+        let place = ExistingPlace::File {
+            path: "/opt/calc".to_owned(),
+            offset: 0x1139,
+        };
+        assert_eq!(read.place, place);
+        let kernel = Existing::parse("r8:g/e vfs_read+0 arg1=$retval").unwrap();
+        assert!(kernel.is_return);
+        assert_eq!(kernel.place, ExistingPlace::Kernel("vfs_read+0".to_owned()));
+        assert_eq!(Existing::parse("# nothing"), None);
+    }
+}

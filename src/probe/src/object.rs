@@ -1,0 +1,157 @@
+//! The program or library that is probed.
+
+use std::path::Path;
+
+use object::{Architecture, File, Object as _, ObjectSegment as _};
+use rperf_events::by_distance;
+use rperf_insn::Isa;
+use rperf_symbol::{DebugInfo, Files, SymbolKind, SymbolTable};
+
+use crate::dwarf::Frames;
+use crate::error::Error;
+
+/// How many names are proposed instead of an unknown one.
+const PROPOSALS: usize = 3;
+
+/// What is known of an object before it is searched.
+#[derive(Clone, Copy)]
+pub struct Sources<'a> {
+    /// Gives `.dwo` files and source texts.
+    pub files: &'a dyn Files,
+    /// The path that the kernel is told.
+    pub path: &'a Path,
+    /// The file that is executed.
+    pub bytes: &'a [u8],
+    /// Its symbols, by their offsets in the file.
+    pub table: &'a SymbolTable,
+    /// Its debug information.
+    pub info: Option<&'a DebugInfo>,
+}
+
+/// A program or library.
+pub struct Object<'a> {
+    pub(crate) sources: Sources<'a>,
+    pub(crate) frames: Frames<'a>,
+    file: File<'a>,
+    isa: Option<Isa>,
+    architecture: Architecture,
+}
+
+/// A function by the symbol table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SymbolRange {
+    pub(crate) name: String,
+    /// Where it begins in the file.
+    pub(crate) offset: u64,
+    pub(crate) size: u64,
+}
+
+impl<'a> Object<'a> {
+    /// Reads the headers of an object.
+    ///
+    /// # Errors
+    ///
+    /// It is no ELF file, or damaged.
+    pub fn parse(sources: Sources<'a>) -> Result<Self, Error> {
+        let file = File::parse(sources.bytes).map_err(|error| Error::Object {
+            path: sources.path.to_owned(),
+            reason: error.to_string(),
+        })?;
+        Ok(Self {
+            sources,
+            frames: Frames::new(&file),
+            isa: Isa::of_elf(sources.bytes),
+            architecture: file.architecture(),
+            file,
+        })
+    }
+
+    pub(crate) fn architecture(&self) -> Architecture {
+        self.architecture
+    }
+
+    /// Where the byte at this address is in the file.
+    pub(crate) fn offset_of(&self, address: u64) -> Option<u64> {
+        self.file.segments().find_map(|segment| {
+            let distance = address.checked_sub(segment.address())?;
+            let (start, size) = segment.file_range();
+            (distance < size).then(|| start.wrapping_add(distance))
+        })
+    }
+
+    /// The address of the byte at this offset of the file.
+    pub(crate) fn address_of(&self, offset: u64) -> Option<u64> {
+        self.file.segments().find_map(|segment| {
+            let (start, size) = segment.file_range();
+            let distance = offset.checked_sub(start).filter(|far| *far < size)?;
+            segment.address().checked_add(distance)
+        })
+    }
+
+    /// What the kernel calls the memory at `address` when the probe is at `code`: it counts from where the file would begin
+    /// were it mapped as a whole like the code.
+    pub(crate) fn memory(&self, address: u64, code: u64) -> Option<u64> {
+        let bias = code.checked_sub(self.offset_of(code)?)?;
+        address.checked_sub(bias)
+    }
+
+    /// All functions of the symbol table, by their names as they are shown.
+    pub(crate) fn functions(&self) -> impl Iterator<Item = SymbolRange> {
+        let table = self.sources.table;
+        let functions = table
+            .iter()
+            .filter(|(_, symbol)| symbol.kind == SymbolKind::Function);
+        functions.map(|(index, symbol)| SymbolRange {
+            name: table.name(index).into_owned(),
+            offset: symbol.start,
+            size: symbol.end.saturating_sub(symbol.start),
+        })
+    }
+
+    /// The address of a symbol, function or not.
+    pub(crate) fn symbol(&self, name: &str) -> Option<u64> {
+        let table = self.sources.table;
+        let mut symbols = table.iter();
+        let (_, symbol) = symbols.find(|(index, _)| table.raw_name(*index) == name)?;
+        self.address_of(symbol.start)
+    }
+
+    /// The names of functions that are nearest to `name`.
+    pub(crate) fn nearest(&self, name: &str) -> Vec<String> {
+        let names: Vec<String> = self.functions().map(|function| function.name).collect();
+        nearest(name, &names)
+    }
+
+    /// Where instructions begin in the `size` bytes from `offset` on, up to `wanted` and one beyond, in bytes from `offset`.
+    /// `None` where the code cannot be read as instructions of a known kind.
+    pub(crate) fn instructions(&self, offset: u64, size: u64, wanted: u64) -> Option<Vec<u64>> {
+        let isa = self.isa?;
+        let start = usize::try_from(offset).ok()?;
+        let end = start.checked_add(usize::try_from(size).ok()?)?;
+        let code = self.sources.bytes.get(start..end)?;
+        let mut starts = Vec::new();
+        let mut at = 0;
+        while at < code.len() {
+            starts.push(at as u64);
+            if at as u64 > wanted {
+                break;
+            }
+            at += rperf_insn::decode(isa, code.get(at..)?)?.len;
+        }
+        Some(starts)
+    }
+}
+
+/// Those of `names` that could be meant by `name`.
+pub(crate) fn nearest(name: &str, names: &[String]) -> Vec<String> {
+    let limit = name.chars().count().div_ceil(2).max(2);
+    let close = names.iter().map(String::as_str).filter(|other| {
+        let longer = other.len().abs_diff(name.len());
+        longer <= limit
+    });
+    let sorted = by_distance(name, close);
+    let mut found: Vec<String> = sorted.into_iter().map(str::to_owned).collect();
+    found.dedup();
+    found.truncate(PROPOSALS);
+    found
+}

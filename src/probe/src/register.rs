@@ -1,0 +1,108 @@
+//! The registers that probes can read, by the kernel's names (arch/*/kernel/ptrace.c, `regs_query_register_offset`).
+
+use gimli::Register;
+use object::Architecture;
+
+const X86: [&str; 8] = ["%ax", "%cx", "%dx", "%bx", "%sp", "%bp", "%si", "%di"];
+const X86_64: [&str; 8] = ["%ax", "%dx", "%cx", "%bx", "%si", "%di", "%bp", "%sp"];
+/// What debug information has no number for.
+const X86_OTHERS: [&str; 10] = [
+    "%ip", "%cs", "%ss", "%flags", "%ds", "%es", "%fs", "%gs", "%orig_ax", "%sp",
+];
+/// Where the first parameters are, by the calling conventions.
+const X86_64_PARAMETERS: [&str; 6] = ["%di", "%si", "%dx", "%cx", "%r8", "%r9"];
+const ARM64_PARAMETERS: [&str; 8] = ["%x0", "%x1", "%x2", "%x3", "%x4", "%x5", "%x6", "%x7"];
+
+/// The name of a register that debug information numbers so.
+pub(crate) fn name(architecture: Architecture, register: Register) -> Option<String> {
+    let number = usize::from(register.0);
+    let known = |names: &[&str]| names.get(number).map(|name| (*name).to_owned());
+    match architecture {
+        Architecture::I386 => known(&X86),
+        Architecture::X86_64 | Architecture::X86_64_X32 => match number {
+            8..=15 => Some(format!("%r{number}")),
+            _ => known(&X86_64),
+        },
+        Architecture::Aarch64 => match number {
+            0..=29 => Some(format!("%x{number}")),
+            30 => Some("%lr".to_owned()),
+            31 => Some("%sp".to_owned()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The register that parameter `number` of a function is in at its entry, from 1.
+pub(crate) fn parameter(architecture: Architecture, number: usize) -> Option<&'static str> {
+    let names: &[&str] = match architecture {
+        Architecture::X86_64 => &X86_64_PARAMETERS,
+        Architecture::Aarch64 => &ARM64_PARAMETERS,
+        _ => &[],
+    };
+    names.get(number.checked_sub(1)?).copied()
+}
+
+/// Whether the kernel knows a register of this name. Where the machine's registers are not known here, all are taken.
+pub(crate) fn is_known(architecture: Architecture, word: &str) -> bool {
+    let by_number = |names: &[&str]| names.contains(&word) || X86_OTHERS.contains(&word);
+    let numbered = |prefix: &str, range: std::ops::RangeInclusive<u32>| {
+        let digits = word.strip_prefix(prefix);
+        digits
+            .and_then(|digits| digits.parse().ok())
+            .is_some_and(|number| range.contains(&number))
+    };
+    match architecture {
+        Architecture::I386 => by_number(&X86),
+        Architecture::X86_64 => by_number(&X86_64) || numbered("%r", 8..=15),
+        Architecture::Aarch64 => {
+            numbered("%x", 0..=30) || ["%lr", "%sp", "%pc", "%pstate"].contains(&word)
+        }
+        _ => true,
+    }
+}
+
+/// What the kernel calls a register that goes by another name in assembly: `%rax`, `%eax`, `%r8d`, `%rip`.
+pub(crate) fn kernel_name(architecture: Architecture, word: &str) -> Option<String> {
+    let bare = word.strip_prefix('%')?;
+    let candidates = [
+        bare.strip_prefix(['r', 'e']),
+        bare.strip_suffix(['d', 'w', 'b']),
+        Some(bare),
+    ];
+    let names = candidates.into_iter().flatten();
+    names
+        .flat_map(|name| [format!("%{name}"), format!("%{name}x")])
+        .find(|name| is_known(architecture, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_names() {
+        let of = |number| name(Architecture::X86_64, Register(number));
+        assert_eq!(of(5).as_deref(), Some("%di"));
+        assert_eq!(of(10).as_deref(), Some("%r10"));
+        assert_eq!(of(17), None);
+        let arm = name(Architecture::Aarch64, Register(30));
+        assert_eq!(arm.as_deref(), Some("%lr"));
+    }
+
+    #[test]
+    fn names_of_assembly_are_explained() {
+        let machine = Architecture::X86_64;
+        for (word, name) in [
+            ("%rax", "%ax"),
+            ("%edi", "%di"),
+            ("%r8d", "%r8"),
+            ("%rip", "%ip"),
+        ] {
+            assert!(!is_known(machine, word));
+            assert_eq!(kernel_name(machine, word).as_deref(), Some(name));
+        }
+        assert!(is_known(machine, "%r15") && !is_known(machine, "%r16"));
+        assert_eq!(kernel_name(machine, "%xmm0"), None);
+    }
+}

@@ -1,0 +1,107 @@
+//! Arguments that need no debug information: registers, memory at symbols, the stack, constants.
+
+use crate::definition::Argument;
+use crate::error::Error;
+use crate::field::Field;
+use crate::object::{Object, nearest};
+use crate::register;
+
+/// The place that a value is fetched at.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry {
+    pub(super) file_offset: u64,
+    /// The first instruction of a function: parameters are where the calling convention puts them.
+    pub(super) is_entry: bool,
+    pub(super) is_return: bool,
+}
+
+/// The field that `text` stands for, put into words that the kernel takes.
+pub(super) fn field(
+    object: &Object<'_>,
+    argument: &Argument,
+    text: &str,
+    entry: Entry,
+) -> Result<Field, Error> {
+    // What memory is read from stands innermost: +8(-16(%bp)).
+    let start = text.rfind('(').map_or(0, |at| at + 1);
+    let (before, rest) = text.split_at(start);
+    let end = rest.find(')').unwrap_or(rest.len());
+    let (core, behind) = rest.split_at(end);
+    let core = translate(object, core, entry)?;
+    Ok(Field {
+        name: argument.name.clone(),
+        base: format!("{before}{core}{behind}"),
+        reads: Vec::new(),
+        kind: argument.kind.clone(),
+    })
+}
+
+fn translate(object: &Object<'_>, core: &str, entry: Entry) -> Result<String, Error> {
+    let same = || Ok(core.to_owned());
+    if core.starts_with('%') {
+        let architecture = object.architecture();
+        if register::is_known(architecture, core) {
+            return same();
+        }
+        return Err(Error::NoRegister {
+            name: core.to_owned(),
+            instead: register::kernel_name(architecture, core),
+        });
+    }
+    if core == "$retval" && !entry.is_return {
+        return Err(Error::Member {
+            message: "$retval is known where a function returns: write FUNCTION%return".to_owned(),
+            known: Vec::new(),
+        });
+    }
+    if let Some(number) = core.strip_prefix("$arg") {
+        return parameter(object, core, number, entry);
+    }
+    match core.strip_prefix('@') {
+        Some(symbol) if symbol.starts_with(|c: char| c.is_alphabetic() || c == '_') => {
+            memory(object, symbol, entry)
+        }
+        _ => same(),
+    }
+}
+
+/// `$arg1`, which the kernel knows only in itself: the register that the first parameter is in.
+fn parameter(object: &Object<'_>, core: &str, number: &str, entry: Entry) -> Result<String, Error> {
+    let known = |number| register::parameter(object.architecture(), number);
+    let register = number.parse().ok().and_then(known);
+    match register.filter(|_| entry.is_entry && !entry.is_return) {
+        Some(register) => Ok(register.to_owned()),
+        None => Err(Error::Member {
+            message: format!(
+                "{core}: the first parameters are in registers, and known at the entry of a function"
+            ),
+            known: Vec::new(),
+        }),
+    }
+}
+
+/// `@SYMBOL[+-OFFSET]`: where the kernel finds it in a process.
+fn memory(object: &Object<'_>, text: &str, entry: Entry) -> Result<String, Error> {
+    let end = text.find(['+', '-']).unwrap_or(text.len());
+    let (symbol, offset) = text.split_at(end);
+    let unknown = || {
+        let table = object.sources.table;
+        let names: Vec<String> = table
+            .iter()
+            .map(|(index, _)| table.raw_name(index).to_owned())
+            .collect();
+        Error::NoSymbol {
+            name: symbol.to_owned(),
+            path: object.sources.path.to_owned(),
+            nearest: nearest(symbol, &names),
+        }
+    };
+    let distance = match offset {
+        "" => 0,
+        offset => offset.parse::<i64>().map_err(|_| unknown())?,
+    };
+    let address = object.symbol(symbol).ok_or_else(unknown)?;
+    let code = object.address_of(entry.file_offset).ok_or_else(unknown)?;
+    let place = object.memory(address.wrapping_add_signed(distance), code);
+    Ok(format!("@+{:#x}", place.ok_or_else(unknown)?))
+}

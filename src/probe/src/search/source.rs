@@ -1,0 +1,104 @@
+//! Source files: which one is meant, and lines that match a pattern.
+
+use std::path::{Path, PathBuf};
+
+use rperf_events::matches_pattern;
+use rperf_symbol::FileBytes;
+
+use super::Options;
+use crate::error::Error;
+use crate::object::Object;
+
+/// Whether `path` is `end`, or ends in it at a slash.
+pub(crate) fn is_path_end(path: &str, end: &str) -> bool {
+    path.strip_suffix(end)
+        .is_some_and(|before| before.is_empty() || before.ends_with('/') || end.starts_with('/'))
+}
+
+/// The lines of a source file.
+#[derive(Debug)]
+pub(crate) struct SourceText {
+    bytes: FileBytes,
+}
+
+impl SourceText {
+    /// Reads the file that was at `path` when the object was compiled: there, or below the folder of sources, whole or
+    /// without its first parts.
+    pub(crate) fn read(object: &Object<'_>, options: &Options, path: &str) -> Result<Self, Error> {
+        let files = object.sources.files;
+        let found = candidates(options.source_root.as_deref(), path)
+            .into_iter()
+            .find_map(|candidate| files.read(&candidate).ok());
+        found
+            .map(|bytes| Self { bytes })
+            .ok_or_else(|| Error::NoSource { path: path.into() })
+    }
+
+    /// The lines, without their ends.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = &[u8]> {
+        let bytes: &[u8] = &self.bytes;
+        let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+        bytes.split(|byte| *byte == b'\n')
+    }
+
+    /// The numbers of the lines that `pattern` covers, blanks aside; where there is none, of those that have it within.
+    pub(crate) fn matching(&self, pattern: &str) -> Vec<u32> {
+        let bare = |text: &str| -> String { text.chars().filter(|c| !c.is_whitespace()).collect() };
+        let whole = bare(pattern);
+        let within = format!("*{whole}*");
+        let all = |pattern: &str| -> Vec<u32> {
+            let numbered = (1_u32..).zip(self.lines());
+            numbered
+                .filter(|(_, line)| matches_pattern(pattern, &bare(&String::from_utf8_lossy(line))))
+                .map(|(number, _)| number)
+                .collect()
+        };
+        let found = all(&whole);
+        match found.is_empty() {
+            true => all(&within),
+            false => found,
+        }
+    }
+}
+
+fn candidates(root: Option<&Path>, path: &str) -> Vec<PathBuf> {
+    let Some(root) = root else {
+        return vec![PathBuf::from(path)];
+    };
+    let path = Path::new(path.trim_start_matches('/'));
+    let parts: Vec<_> = path.components().collect();
+    let ends = (0..parts.len()).map(|from| parts.iter().skip(from).collect::<PathBuf>());
+    ends.map(|end| root.join(end)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_of_paths_are_whole_names() {
+        assert!(is_path_end("/src/calc.c", "calc.c"));
+        assert!(is_path_end("/src/calc.c", "src/calc.c"));
+        assert!(is_path_end("/src/calc.c", "/src/calc.c"));
+        assert!(!is_path_end("/src/calc.c", "alc.c"));
+    }
+
+    #[test]
+    fn blanks_do_not_count_in_patterns() {
+        let bytes = b"int f(void)\n{\n\ttotal += s;\n\treturn total;\n}\n".to_vec();
+        let text = SourceText {
+            bytes: bytes.into(),
+        };
+        assert_eq!(text.matching("total+=*"), [3]);
+        assert_eq!(text.matching("total += s;"), [3]);
+        assert_eq!(text.matching("total"), [3, 4]);
+        assert_eq!(text.matching("nowhere"), [0; 0]);
+    }
+
+    #[test]
+    fn sources_below_another_folder() {
+        let found = candidates(Some(Path::new("/new")), "/old/src/a.c");
+        let expected = ["/new/old/src/a.c", "/new/src/a.c", "/new/a.c"];
+        assert_eq!(found, expected.map(PathBuf::from));
+    }
+}

@@ -1,0 +1,6 @@
+//! Probes: what is written into `uprobe_events` beside what perf writes, and what they record beside what programs print.
+
+mod beside_perf;
+mod events;
+mod fired;
+mod programs;
