@@ -35,6 +35,7 @@ mod record_faults;
 mod record_groups;
 mod record_options;
 mod record_pipe;
+mod record_steered;
 mod record_threads;
 mod record_turns;
 mod recording;

@@ -124,7 +124,7 @@ fn what_is_wrong_is_named_with_what_would_do() {
         (
             &["--synth", "x"],
             129,
-            "Invalid synth option: x\nhint: choose from no, task, mmap, all\n",
+            "Invalid synth option: x\nhint: choose from no, all, or some of task,mmap,cgroup\n",
         ),
         (
             &["--user-regs=ax,zx"],

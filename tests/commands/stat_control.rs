@@ -10,7 +10,7 @@ use rperf_testkit::Scratch;
 use super::outcome;
 
 /// A fifo, open for both directions so that nobody waits for anybody.
-fn fifo(path: &Path) -> File {
+pub(super) fn fifo(path: &Path) -> File {
     let made = Command::new("mkfifo").arg(path).status();
     assert!(made.expect("mkfifo starts").success());
     let opened = OpenOptions::new().read(true).write(true).open(path);

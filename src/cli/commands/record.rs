@@ -13,6 +13,7 @@ mod rotation;
 mod summary;
 mod threads;
 mod timing;
+mod told;
 mod unwinding;
 
 use std::path::Path;
@@ -26,7 +27,7 @@ use rperf_sys::Ended;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit};
 use crate::cli::files::DiskFiles;
-use crate::cli::live::{events, explain, said};
+use crate::cli::live::{control, events, explain, said};
 use crate::cli::options::flag;
 
 pub(super) use self::args::command;
@@ -42,7 +43,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         return Ok(Exit::Ok);
     }
     let mut said = said::Said::new(context, matches);
-    let recorded = rperf_session::record(&request, &Elf, &mut said);
+    let mut control = control::control(matches)?;
+    let recorded = rperf_session::record(&request, control.as_mut(), &Elf, &mut said);
     let recorded = recorded
         .map_err(|error| explain::explain(context, &events::names(&request.events), error))?;
     summary::print(context, &request, &recorded);

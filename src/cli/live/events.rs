@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use clap::ArgMatches;
 use rperf_events::tracepoint::Format;
-use rperf_events::{EventSpec, Filter, Group, ParseError, parse};
+use rperf_events::{Catalogue, EventSpec, Filter, Group, ParseError, parse};
 use rperf_sys::Tracefs;
 
 use crate::cli::context::Context;
@@ -49,6 +49,19 @@ pub(crate) fn events(
     let events = lists.into_iter().flat_map(|list| list.events);
     let events: Vec<EventSpec> = events.collect();
     Ok((!events.is_empty()).then_some(events))
+}
+
+/// The events of all lists of option `id`, none without it.
+pub(crate) fn listed(
+    matches: &ArgMatches,
+    id: &str,
+    catalogue: &Catalogue<'_>,
+) -> Result<Vec<EventSpec>, CliError> {
+    let mut events = Vec::new();
+    for text in matches.get_many::<String>(id).into_iter().flatten() {
+        events.extend(parse(text, catalogue).map_err(|error| unknown(&[error]))?);
+    }
+    Ok(events)
 }
 
 /// All events as one group.

@@ -124,10 +124,10 @@ pub struct Details {
     pub cpu: bool,
     /// The identifier even where samples of all events look alike (`--sample-identifier`).
     pub identifier: bool,
-    /// The period of each sample even where it is fixed (`-P`).
-    pub period: bool,
-    /// The time of each sample even where nothing else needs it (`-T`).
-    pub time: bool,
+    /// The period of each sample: even where it is fixed (`-P`), or nowhere (`--no-period`).
+    pub period: Option<bool>,
+    /// The time of each sample: even where nothing else needs it (`-T`), or nowhere (`--no-timestamp`).
+    pub time: Option<bool>,
     /// Flags of transactions (`--transaction`).
     pub transaction: bool,
     /// Counts of each task when it ends, not summed up with those of its parent (`-s`).
@@ -175,7 +175,7 @@ impl Details {
             (SampleType::CODE_PAGE_SIZE, self.code_page_size),
             (WEIGHT, self.weight),
             (SampleType::CPU, self.cpu),
-            (SampleType::PERIOD, self.period),
+            (SampleType::PERIOD, self.period == Some(true)),
             (SampleType::TRANSACTION, self.transaction),
             (SampleType::CGROUP, self.cgroups),
             (SampleType::BRANCH_STACK, !self.branches.is_empty()),
@@ -186,8 +186,14 @@ impl Details {
         }
         attr.branch_sample_type = self.branches;
         // One counter of one thread has its records in order: perf saves the time there.
-        if self.per_thread && !self.time {
-            attr.sample_type = attr.sample_type.with(SampleType::TIME, false);
+        let time = self.time.unwrap_or(!self.per_thread);
+        for (field, without) in [
+            (SampleType::TIME, !time),
+            (SampleType::PERIOD, self.period == Some(false)),
+        ] {
+            if without {
+                attr.sample_type = attr.sample_type.with(field, false);
+            }
         }
         if self.stat || self.running_time {
             attr.read_format |= ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;

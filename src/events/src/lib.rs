@@ -45,7 +45,7 @@ pub use nearest::{by_distance, nearest};
 pub use own::{Own, Rate};
 pub use parse::parse;
 pub use record_attr::{
-    DEFAULT_FREQUENCY, RecordEvent, RecordOptions, Sampling, Target, record_events,
+    DEFAULT_FREQUENCY, RecordEvent, RecordOptions, Sampling, Target, record_events, trigger_events,
 };
 pub use spec::{EventSpec, TracepointName, default_event, fallback_to_cpu_clock, user_only};
 pub use tool::Tool;

@@ -100,6 +100,33 @@ pub fn record_events(specs: &[EventSpec], options: &RecordOptions) -> Vec<Record
     events
 }
 
+/// Events that only tell that they happen (`--switch-output-event`): each wakes its reader, and none has a part in the
+/// recording.
+#[must_use]
+pub fn trigger_events(specs: &[EventSpec], target: Target) -> Vec<RecordEvent> {
+    let trigger = |spec: &EventSpec| {
+        let mut attr = spec.attr.clone();
+        attr.sample_type = SampleType::IP | SampleType::TID | SampleType::TIME;
+        attr.sample_period = attr.sample_period.max(1);
+        spec.own.apply(&mut attr);
+        attr.wakeup = 1;
+        for (flag, on) in [
+            (AttrFlags::DISABLED, true),
+            (AttrFlags::INHERIT, target != Target::Threads),
+            (AttrFlags::ENABLE_ON_EXEC, target == Target::Workload),
+        ] {
+            attr.flags = attr.flags.with(flag, on);
+        }
+        RecordEvent {
+            spec: spec.clone(),
+            attr,
+            tracking: false,
+            leader: None,
+        }
+    };
+    specs.iter().map(trigger).collect()
+}
+
 /// Neither guests nor hosts are left out, and one sample would come per count.
 fn side_band_dummy(side: Option<Side>) -> EventSpec {
     let mut attr = Attr {

@@ -61,6 +61,7 @@ struct Case {
 
 fn case(events: &'static str, words: &'static str, target: Target) -> Case {
     let has = |word: &str| words.split(' ').any(|given| given == word);
+    let either = |on, off| has(on).then_some(true).or(has(off).then_some(false));
     let number = |option: &str| {
         let mut given = words.split(' ').skip_while(|word| *word != option);
         given.nth(1).and_then(|text| text.parse().ok())
@@ -93,8 +94,8 @@ fn case(events: &'static str, words: &'static str, target: Target) -> Case {
                 weight: has("-W"),
                 cpu: has("--sample-cpu"),
                 identifier: has("--sample-identifier"),
-                period: has("-P"),
-                time: has("-T"),
+                period: either("-P", "--no-period"),
+                time: either("-T", "--no-timestamp"),
                 transaction: has("--transaction"),
                 stat: has("-s"),
                 running_time: has("--running-time"),
@@ -264,6 +265,9 @@ fn details() -> Vec<Case> {
         case("cs", "-a --sample-identifier -T", Cpus),
         case("cs", "-T -P", Workload),
         case("cs", "-P -c 100", Workload),
+        case("cs,cpu-clock", "--no-timestamp --no-period", Workload),
+        case("cs", "-a --no-timestamp", Cpus),
+        case("cs", "-p SLEEPER --no-period", Processes),
         case("cs", "-a -P -c 100", Cpus),
         case("cs", "-s", Workload),
         case("cs,cpu-clock", "-a --transaction -s", Cpus),

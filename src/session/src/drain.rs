@@ -1,12 +1,13 @@
 //! The loop: wait, hand what the rings hold to the file, until something ends it.
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd as _;
 
 use rperf_perfdata::{FeatureSet, WriteError};
 use rperf_ring::{Walker, drain};
-use rperf_sys::{FlightRing, Signals, Workload, poll};
+use rperf_sys::{FlightRing, Ready, Signals, Workload};
 use rperf_wire::Endian;
 
+use crate::control::Steered;
 use crate::lanes::News;
 use crate::layout::Near;
 use crate::medium::Medium;
@@ -18,7 +19,9 @@ use crate::schedule::Schedule;
 use crate::squeeze::Squeeze;
 use crate::synthesize::Records;
 use crate::tally::Tally;
-use crate::{Error, Happened, Watch};
+use crate::triggers::Triggers;
+use crate::waiting::Waiting;
+use crate::{Control, Error, Happened, Watch};
 
 /// Where records go, and what is learnt on the way.
 pub(crate) struct Sink {
@@ -68,6 +71,7 @@ impl Sink {
     fn note(&mut self, records: &mut Records) -> Vec<u8> {
         let bytes = records.take();
         let tally = &mut self.tally;
+        tally.cut_maps += std::mem::take(&mut records.cut_maps);
         self.walker.walk((&bytes, &[]), |record| {
             tally.note(&record);
         });
@@ -270,6 +274,8 @@ pub(crate) enum Stopped {
     ReaderGone,
     /// The output has the size at which the recording was to end.
     SizeReached,
+    /// The end was ordered.
+    ByOrder,
 }
 
 /// What the loop waits for.
@@ -284,6 +290,10 @@ pub(crate) struct Waits<'a> {
     pub(crate) max_size: Option<u64>,
     /// What the threads tell that empty the rings, if others do.
     pub(crate) news: Option<&'a News>,
+    /// Where orders come from.
+    pub(crate) control: Option<&'a mut Control>,
+    /// What turns to the next file when it happens.
+    pub(crate) triggers: Triggers<'a>,
 }
 
 /// Drains until something ends the recording; returns what, and how often it woke up.
@@ -293,26 +303,25 @@ pub(crate) fn run(
     (rings, sink, turns): (&mut Rings, &mut Sink, &mut Turns<'_>),
     watch: &mut dyn Watch,
 ) -> Result<(Stopped, u64), Error> {
-    let mut watched = match waits.news {
+    let mut counters = match waits.news {
         Some(_) => Vec::new(),
         None => watched(events),
     };
+    let mut triggers = watched(waits.triggers.events);
     let mut woken = 0;
     loop {
-        // There are no threads where a pipe is written.
-        let reader = sink.medium.reader();
-        let news = waits.news.map(News::as_fd);
-        let fds: Vec<BorrowedFd<'_>> = std::iter::once(waits.signals.as_fd())
-            .chain(reader.or(news))
-            .chain(watched.iter().map(|placed| placed.counter.as_fd()))
-            .collect();
-        let first = 1 + usize::from(reader.or(news).is_some());
+        let mut waiting = Waiting::default();
+        waiting.add([waits.signals.as_fd()]);
+        let reader = waiting.add(sink.medium.reader());
+        let news = waiting.add(waits.news.map(News::as_fd));
+        let orders = waiting.add(waits.control.as_ref().and_then(|control| control.as_fd()));
+        let happened = waiting.counters(&triggers);
+        let rings_of = waiting.counters(&counters);
         let timeout = sooner(waits.schedule.timeout(), turns.timeout());
-        let timeout = sooner(timeout, rings.timeout());
-        let ready = poll(&fds, timeout).map_err(Error::system("wait for the rings"))?;
+        let states = waiting.wait(sooner(timeout, rings.timeout()))?;
         woken += 1;
         waits.schedule.keep(events, watch)?;
-        if reader.is_some() && ready.get(1).is_some_and(|state| state.closed) {
+        if states.is_closed(&reader) {
             return Ok((Stopped::ReaderGone, woken));
         }
         rings.pass(sink).map_err(write_error)?;
@@ -324,13 +333,19 @@ pub(crate) fn run(
         if let Some(stopped) = waits.stopped(turns)? {
             return Ok((stopped, woken));
         }
-        if news.is_some() && ready.get(1).is_some_and(|state| state.readable) {
+        if states.is_readable(&news) {
             return Ok((Stopped::TasksEnded, woken));
         }
+        if let Some(ready) = states.of(&orders).first()
+            && waits.obey(*ready, (events, turns), watch)?
+        {
+            return Ok((Stopped::ByOrder, woken));
+        }
+        turns.asked |= states.is_readable(&happened) && waits.triggers.take();
         turns.keep(rings, sink, watch)?;
-        let mut states = ready.iter().skip(first);
-        watched.retain(|_| !states.next().is_some_and(|state| state.closed));
-        if watched.is_empty() && waits.until_tasks_end && news.is_none() {
+        states.drop_ended(&happened, &mut triggers);
+        states.drop_ended(&rings_of, &mut counters);
+        if counters.is_empty() && waits.until_tasks_end && waits.news.is_none() {
             return Ok((Stopped::TasksEnded, woken));
         }
     }
@@ -346,7 +361,35 @@ pub(crate) fn watched(events: &[OpenEvent]) -> Vec<&Placed> {
         .collect()
 }
 
+/// The events as orders see them. That of the side-band, which all need, is not stopped with the others.
+fn steered(events: &[OpenEvent]) -> Vec<Steered<'_>> {
+    fn steered(OpenEvent { event, counters }: &OpenEvent) -> Steered<'_> {
+        Steered {
+            spec: &event.spec,
+            attr: &event.attr,
+            leads: event.leader.is_none() && !(event.tracking && event.spec.is_dummy()),
+            counters: counters.iter().map(|placed| &placed.counter).collect(),
+        }
+    }
+    events.iter().map(steered).collect()
+}
+
 impl Waits<'_> {
+    /// Carries out the orders that came; whether to end was one of them.
+    fn obey(
+        &mut self,
+        ready: Ready,
+        (events, turns): (&[OpenEvent], &mut Turns<'_>),
+        watch: &mut dyn Watch,
+    ) -> Result<bool, Error> {
+        let Some(control) = &mut self.control else {
+            return Ok(false);
+        };
+        let asked = control.obey(ready, || steered(events), watch)?;
+        turns.asked |= asked.snapshot;
+        Ok(asked.stop)
+    }
+
     fn stopped(&mut self, turns: &mut Turns<'_>) -> Result<Option<Stopped>, Error> {
         while let Some(signal) = self.signals.next().map_err(Error::system("read signals"))? {
             if signal == libc::SIGUSR2 {

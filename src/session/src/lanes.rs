@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread::{self, Builder, ScopedJoinHandle};
 
 use rperf_perfdata::PartWriter;
-use rperf_sys::{Bound, CpuList, poll};
+use rperf_sys::{Bound, CpuList};
 use rperf_wire::SampleType;
 
 use crate::Error;
@@ -19,6 +19,7 @@ use crate::layout::Share;
 use crate::medium::Medium;
 use crate::open::{OpenEvent, Placed};
 use crate::tally::Tally;
+use crate::waiting::Waiting;
 
 /// What one thread empties.
 pub(crate) struct Lane {
@@ -83,11 +84,10 @@ impl Lane {
         let mut woken = 0;
         let mut written = 0;
         loop {
-            let counters = watched.iter().map(|placed| placed.counter.as_fd());
-            let fds: Vec<BorrowedFd<'_>> = std::iter::once(shared.over.as_fd())
-                .chain(counters)
-                .collect();
-            let ready = poll(&fds, -1).map_err(Error::system("wait for the rings"))?;
+            let mut waiting = Waiting::default();
+            let over = waiting.add([shared.over.as_fd()]);
+            let counters = waiting.counters(&watched);
+            let states = waiting.wait(-1)?;
             woken += 1;
             for Part { rings, sink, .. } in &mut self.parts {
                 rings.pass(sink).map_err(write_error)?;
@@ -95,12 +95,11 @@ impl Lane {
             let bytes = self.parts.iter().map(|part| part.sink.bytes()).sum();
             shared.add(bytes - written);
             written = bytes;
-            if ready.first().is_some_and(|state| state.closed) {
+            if states.is_closed(&over) {
                 break;
             }
             let had_any = !watched.is_empty();
-            let mut states = ready.iter().skip(1);
-            watched.retain(|_| !states.next().is_some_and(|state| state.closed));
+            states.drop_ended(&counters, &mut watched);
             if had_any && watched.is_empty() {
                 shared.tasks_ended();
             }

@@ -41,6 +41,8 @@ mod synthesize;
 mod tally;
 mod tasks;
 mod tracing_data;
+mod triggers;
+mod waiting;
 
 pub use cache::{Cache, Cached, NewObject};
 pub use control::{Control, Listing};

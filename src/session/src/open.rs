@@ -11,7 +11,7 @@ use rperf_wire::{Attr, AttrFlags, EventType, ReadFormat};
 
 use crate::blame::refused_part;
 use crate::tasks::Places;
-use crate::{Error, Happened, Watch};
+use crate::{Error, Happened, Request, Watch};
 
 /// An event that is open at all its places.
 #[derive(Debug)]
@@ -61,7 +61,46 @@ pub(crate) struct Opener<'a> {
     pub(crate) left_out: (bool, AttrFlags),
 }
 
+impl<'a> Opener<'a> {
+    /// One for a recording.
+    pub(crate) fn new(
+        request: &Request,
+        places: &'a mut Places,
+        (sysctl, cgroups): (&'a Sysctl, &'a [Option<Cgroup>]),
+    ) -> Self {
+        Self {
+            places,
+            options: RecordOptions {
+                target: request.target.kind(),
+                sampling: request.sampling,
+                call_graph: request.call_graph,
+                raw_samples: request.raw_samples,
+                details: request.details,
+            },
+            max_stack: request.max_stack,
+            sysctl,
+            ring_tasks: Vec::new(),
+            cgroups,
+            left_out: (false, AttrFlags::default()),
+        }
+    }
+}
+
 impl Opener<'_> {
+    /// Opens events none of which is tried in another form.
+    pub(crate) fn open_as_they_are(
+        &mut self,
+        events: Vec<RecordEvent>,
+        watch: &mut dyn Watch,
+    ) -> Result<Vec<OpenEvent>, Error> {
+        let mut open = Vec::new();
+        for event in events {
+            let opened = self.open_everywhere(event, (None, None), watch);
+            open.push(opened.map_err(|refused| self.error(*refused))?);
+        }
+        Ok(open)
+    }
+
     /// Opens every event of `specs` (and the side-band event that the target needs) at every place.
     pub(crate) fn open(
         &mut self,

@@ -4,11 +4,10 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use rperf_events::RecordOptions;
 use rperf_perfdata::EventDesc;
 use rperf_perfdata::feature::TracingDataBuilder;
 use rperf_sys::{Cgroup, CgroupFolder, Proc, Sysctl, raise_open_files};
-use rperf_wire::{AttrFlags, SampleType};
+use rperf_wire::SampleType;
 
 use crate::drain::Rings;
 use crate::kernel::Kernel;
@@ -68,23 +67,8 @@ fn open(
 ) -> Result<(Vec<OpenEvent>, Rings), Error> {
     raise_open_files().map_err(Error::system("raise the limit of open files"))?;
     let sysctl = Sysctl::new(&request.proc);
-    let options = RecordOptions {
-        target: request.target.kind(),
-        sampling: request.sampling,
-        call_graph: request.call_graph,
-        raw_samples: request.raw_samples,
-        details: request.details,
-    };
     let cgroups = open_cgroups(request)?;
-    let mut opener = Opener {
-        cgroups: &cgroups,
-        places,
-        options,
-        max_stack: request.max_stack,
-        sysctl: &sysctl,
-        ring_tasks: Vec::new(),
-        left_out: (false, AttrFlags::default()),
-    };
+    let mut opener = Opener::new(request, places, (&sysctl, &cgroups));
     let events = opener.open(request.events.clone(), watch)?;
     set_filters(&events)?;
     let pages = request.ring_pages.unwrap_or_else(|| default_pages(&sysctl));

@@ -11,10 +11,11 @@ use crate::finish::{Closing, close};
 use crate::lanes::{Lane, Limits, lanes, with_lanes};
 use crate::layout::{Near, shares as shares_of};
 use crate::medium::Medium;
-use crate::open::for_each_counter;
+use crate::open::{OpenEvent, for_each_counter};
 use crate::opened::Opened;
 use crate::output::Replacement;
 use crate::rewriting::Beside;
+use crate::rings::Ring;
 use crate::rotate::{Turns, stamp};
 use crate::schedule::Schedule;
 use crate::start::Start;
@@ -22,7 +23,8 @@ use crate::summary::Summary;
 use crate::synthesize::{self, Records};
 use crate::tally::Tally;
 use crate::tasks::Places;
-use crate::{BuildIds, Error, Happened, Request, Target, Turn, Watch};
+use crate::triggers::{Triggers, open_triggers, start_triggers};
+use crate::{BuildIds, Control, Error, Happened, Request, Target, Turn, Watch};
 
 /// Records as `request` says, until the workload or the observed tasks end or a signal comes.
 ///
@@ -33,6 +35,7 @@ use crate::{BuildIds, Error, Happened, Request, Target, Turn, Watch};
 /// [`Error`]; of those only [`Error::Write`] leaves a file behind.
 pub fn record(
     request: &Request,
+    mut control: Option<&mut Control>,
     ids: &dyn BuildIds,
     watch: &mut dyn Watch,
 ) -> Result<Summary, Error> {
@@ -56,7 +59,7 @@ pub fn record(
     };
     let urgent = urgency(request)?;
     let outcome = match live.begin(request) {
-        Ok(()) => live.observe(request, &signals, ids, watch),
+        Ok(()) => live.observe(request, (&signals, control.take()), ids, watch),
         Err(error) if is_reader_gone(request, &error) => Err(error),
         Err(error) => return Err(at(request)(error)),
     };
@@ -84,7 +87,8 @@ pub fn record(
     summary.signal = match stopped {
         Stopped::BySignal(signal) => Some(signal),
         Stopped::ReaderGone => Some(libc::SIGPIPE),
-        Stopped::WorkloadEnded | Stopped::TasksEnded | Stopped::SizeReached => None,
+        Stopped::WorkloadEnded | Stopped::TasksEnded => None,
+        Stopped::SizeReached | Stopped::ByOrder => None,
     };
     summary.ring_bytes = live.rings.size();
     summary.lost_by_cpu = live.rings.lost_by_cpu();
@@ -98,6 +102,9 @@ struct Live {
     rings: Rings,
     /// What threads empty, if they do.
     lanes: Vec<Lane>,
+    /// What turns to the next file, and its rings.
+    triggers: Vec<OpenEvent>,
+    trigger_rings: Vec<Ring>,
     workload: Option<Workload>,
     /// `None` for a pipe.
     replacement: Option<Replacement>,
@@ -130,6 +137,7 @@ impl Live {
         let shares = shares.transpose()?;
         let near = Near::new(request.affinity, &places.cpus, &sysfs)?;
         let (opened, mut rings) = Opened::new(request, places, near, watch)?;
+        let (triggers, trigger_rings) = open_triggers(request, &opened.places, watch)?;
         let closing = Closing {
             request,
             ids,
@@ -146,6 +154,8 @@ impl Live {
             records: Records::new(SampleIdLayout::new(first).size()),
             earlier: Summary::default(),
             rings,
+            triggers,
+            trigger_rings,
             workload,
             replacement: place.replacement,
         })
@@ -166,6 +176,7 @@ impl Live {
             start.synthesize(records);
             self.rings.records(records, sink).map_err(write_error)?;
         }
+        start_triggers(request, &self.triggers)?;
         let at_once = request.switches.is_none();
         if request.target != Target::Workload && at_once {
             for_each_counter(&self.opened.events, "enable", rperf_sys::Counter::enable)?;
@@ -187,7 +198,7 @@ impl Live {
     fn observe(
         &mut self,
         request: &Request,
-        signals: &Signals,
+        (signals, control): (&Signals, Option<&mut Control>),
         ids: &dyn BuildIds,
         watch: &mut dyn Watch,
     ) -> Result<(Stopped, u64), Error> {
@@ -209,6 +220,10 @@ impl Live {
                 .map(|size| size.saturating_sub(self.sink.bytes())),
         };
         let workload = self.workload.as_mut();
+        let triggers = Triggers {
+            events: &self.triggers,
+            rings: &mut self.trigger_rings,
+        };
         let output = (&mut self.rings, &mut self.sink, &mut turns);
         let outcome = with_lanes(&mut self.lanes, (&self.opened.events, limits), |news| {
             let mut waits = Waits {
@@ -218,6 +233,8 @@ impl Live {
                 schedule: Schedule::new(request.switches.as_deref().unwrap_or_default()),
                 max_size: request.max_size,
                 news,
+                control,
+                triggers,
             };
             let stopped = run(&mut waits, &self.opened.events, output, watch)?;
             for_each_counter(&self.opened.events, "disable", rperf_sys::Counter::disable)?;

@@ -99,15 +99,14 @@ pub enum Affinity {
 }
 
 /// What is told of what was there before the recording (`--synth`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum Synthesized {
-    /// Nothing.
-    Nothing,
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Synthesized {
     /// Processes and threads with their names.
-    Tasks,
+    pub tasks: bool,
     /// Their mappings too.
-    #[default]
-    All,
+    pub mappings: bool,
+    /// Cgroups, where they are recorded ([`Details::cgroups`]).
+    pub cgroups: bool,
 }
 
 /// A recording to be made.
@@ -143,6 +142,8 @@ pub struct Request {
     pub stamped: bool,
     /// Whether and when the output goes on in another file.
     pub rotation: Option<Rotation>,
+    /// Events that are not recorded, but go on in the next file when they happen (`--switch-output-event`).
+    pub turn_at: Vec<EventSpec>,
     /// The threads that empty the rings, where the output is a directory; else the calling one does.
     pub threads: Option<Threads>,
     /// Where the calling thread empties them.
@@ -160,6 +161,8 @@ pub struct Request {
     pub max_size: Option<u64>,
     /// What is told of what was there before.
     pub synthesized: Synthesized,
+    /// How long the mappings of one process may take to be read (`--proc-map-timeout`).
+    pub maps_within: Duration,
     /// Whether that is told at the end of each file (`--tail-synthesize`).
     pub tail_synthesize: bool,
     /// Whether the header lists build-ids.

@@ -28,7 +28,7 @@ pub(crate) struct Turns<'a> {
     pub(crate) earlier: Summary,
     /// Files that were written, oldest first.
     pub(crate) written: VecDeque<PathBuf>,
-    /// SIGUSR2 came.
+    /// SIGUSR2 came, an order, or an event that turns.
     pub(crate) asked: bool,
 }
 
@@ -66,7 +66,8 @@ impl Turns<'_> {
     fn is_due(&mut self, bytes: u64) -> bool {
         match self.rotation.map(|rotation| rotation.turn) {
             None => false,
-            Some(Turn::Signal) => std::mem::take(&mut self.asked),
+            Some(_) if std::mem::take(&mut self.asked) => true,
+            Some(Turn::Signal) => false,
             Some(Turn::Size(size)) => bytes >= size,
             Some(Turn::Time(every)) => self.began.elapsed() >= every,
         }

@@ -33,7 +33,7 @@ impl Start<'_> {
         synthesize::event_updates(to, events, request.stream.is_some());
         synthesize::thread_map(to, &opened.places);
         synthesize::cpu_map(to, &opened.places);
-        if request.details.cgroups && request.synthesized == Synthesized::All {
+        if request.details.cgroups && request.synthesized.cgroups {
             self.cgroups(to);
         }
         let Some(told) = self.told() else { return };
@@ -62,14 +62,17 @@ impl Start<'_> {
     /// What is told of tasks; nothing where the user wants nothing.
     fn told(&self) -> Option<Told> {
         let has_data = |event: &OpenEvent| event.event.attr.flags.contains(AttrFlags::MMAP_DATA);
-        let mapped = match self.request.synthesized {
-            Synthesized::Nothing => return None,
-            Synthesized::Tasks => Mapped::Nothing,
-            Synthesized::All if self.opened.events.iter().any(has_data) => Mapped::Data,
-            Synthesized::All => Mapped::Code,
+        let Synthesized {
+            tasks, mappings, ..
+        } = self.request.synthesized;
+        let mapped = match mappings {
+            false => Mapped::Nothing,
+            true if self.opened.events.iter().any(has_data) => Mapped::Data,
+            true => Mapped::Code,
         };
-        Some(Told {
+        tasks.then_some(Told {
             mapped,
+            within: self.request.maps_within,
             namespaces: self.request.details.namespaces,
         })
     }

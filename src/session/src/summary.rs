@@ -29,6 +29,10 @@ pub struct Summary {
     pub bytes: u64,
     /// Bytes of ring data before and after they were compressed (`-z`), in the last file.
     pub compressed: Option<(u64, u64)>,
+    /// Processes whose mappings were not all told, as reading them took too long ([`Request::maps_within`]).
+    ///
+    /// [`Request::maps_within`]: crate::Request::maps_within
+    pub cut_maps: u64,
     /// How the workload ended; `None` without one, and when the recording ended first.
     pub ended: Option<Ended>,
     /// The signal that ended the recording: SIGPIPE when the reader of a pipe has gone.
@@ -46,5 +50,6 @@ impl Summary {
         self.records += other.records;
         self.lost_chunks += other.lost_chunks;
         Missed::merge(&mut self.throttled, other.throttled.iter().cloned());
+        self.cut_maps += other.cut_maps;
     }
 }

@@ -32,8 +32,10 @@ pub(crate) struct Tally {
     pub(crate) times: Option<(u64, u64)>,
     /// Files mapped for execution, each with a process that had it.
     pub(crate) mapped: HashMap<MappedName, u32>,
-    /// Bytes from a sample's first to its time.
-    time_offset: usize,
+    /// Processes whose mappings took too long to be read.
+    pub(crate) cut_maps: u64,
+    /// Bytes from a sample's first to its time, if it has one.
+    time_offset: Option<usize>,
 }
 
 impl Tally {
@@ -45,8 +47,9 @@ impl Tally {
             .iter()
             .filter(|field| sample_type.contains(**field))
             .count();
+        let has_time = sample_type.contains(SampleType::TIME);
         Self {
-            time_offset: fields * 8,
+            time_offset: has_time.then_some(fields * 8),
             ..Self::default()
         }
     }
@@ -74,6 +77,7 @@ impl Tally {
         for (id, times) in other.throttled {
             *self.throttled.entry(id).or_default() += times;
         }
+        self.cut_maps += other.cut_maps;
         self.times = match (self.times, other.times) {
             (Some((first, last)), Some(theirs)) => Some((first.min(theirs.0), last.max(theirs.1))),
             (own, theirs) => own.or(theirs),
@@ -83,9 +87,8 @@ impl Tally {
 
     fn sample(&mut self, body: &[u8]) {
         self.samples += 1;
-        let word = body
-            .get(self.time_offset..self.time_offset + 8)
-            .unwrap_or_default();
+        let word = self.time_offset.and_then(|at| body.get(at..at + 8));
+        let word = word.unwrap_or_default();
         if let Some(time) = U64s::new(word, Endian::NATIVE).get(0) {
             let (first, last) = self.times.unwrap_or((time, time));
             self.times = Some((first.min(time), last.max(time)));

@@ -1,11 +1,15 @@
 //! `/proc`: tasks, their names and mappings, the machine's processors and memory.
 
 use std::ffi::OsStr;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Bytes that are read of a process's mappings at once: no more than the kernel gives.
+const MAPS_PAGE: usize = 4096;
 
 /// A proc file system at a root of the caller's choice.
 #[derive(Debug, Clone)]
@@ -114,13 +118,27 @@ impl Proc {
         fs::metadata(self.path(pid.to_string())).map(|metadata| metadata.uid())
     }
 
-    /// The text of `/proc/PID/maps`; [`map_entries`] reads it.
+    /// The text of `/proc/PID/maps` as far as it can be read in this time, in whole lines, and whether that is all;
+    /// [`map_entries`] reads it. The kernel makes the text while it is read, a page at a time, and may have to wait for
+    /// the process.
     ///
     /// # Errors
     /// What opening and reading the file report; `EACCES` for other users' processes.
-    pub fn maps(&self, pid: u32) -> io::Result<Vec<u8>> {
+    pub fn maps(&self, pid: u32, limit: Duration) -> io::Result<(Vec<u8>, bool)> {
         // By way of the thread, as the leader may have ended before its process.
-        fs::read(self.path(format!("{pid}/task/{pid}/maps")))
+        let mut file = File::open(self.path(format!("{pid}/task/{pid}/maps")))?;
+        let began = Instant::now();
+        let (mut text, mut page) = (Vec::new(), [0; MAPS_PAGE]);
+        while began.elapsed() < limit {
+            let size = file.read(&mut page)?;
+            text.extend_from_slice(page.get(..size).unwrap_or_default());
+            if size == 0 {
+                return Ok((text, true));
+            }
+        }
+        let end = text.iter().rposition(|byte| *byte == b'\n');
+        text.truncate(end.map_or(0, |end| end + 1));
+        Ok((text, false))
     }
 
     /// Kilobytes of memory (`MemTotal`).
@@ -266,7 +284,9 @@ mod tests {
         assert!(proc.threads(pid).unwrap().contains(&pid));
         let status = proc.status(pid, pid).unwrap();
         assert_eq!((status.tgid, status.is_kernel), (pid, false));
-        assert!(map_entries(&proc.maps(pid).unwrap()).any(|entry| entry.permissions[2] == b'x'));
+        let (maps, whole) = proc.maps(pid, Duration::from_secs(60)).unwrap();
+        assert!(whole && map_entries(&maps).any(|entry| entry.permissions[2] == b'x'));
+        assert_eq!(proc.maps(pid, Duration::ZERO).unwrap(), (Vec::new(), false));
         assert!(proc.total_memory().unwrap() > 0);
         assert_eq!(
             proc.threads(u32::MAX).unwrap_err().kind(),

@@ -9,6 +9,8 @@ pub struct Misc(pub u16);
 impl Misc {
     /// MMAP: the mapping holds data, not code (`PERF_RECORD_MISC_MMAP_DATA`).
     pub const MMAP_DATA: Self = Self(1 << 13);
+    /// The recorder gave up reading the mappings of the process here (`PROC_MAP_PARSE_TIMEOUT`).
+    pub const MAPS_CUT: Self = Self(1 << 12);
     /// COMM: the name changed by exec (`PERF_RECORD_MISC_COMM_EXEC`).
     pub const COMM_EXEC: Self = Self(1 << 13);
     /// FORK: made by perf from /proc, the child shares nothing (`PERF_RECORD_MISC_FORK_EXEC`).

@@ -6,7 +6,7 @@ use clap::{Arg, ArgMatches, Command};
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::live::workload;
+use crate::cli::live::{control, workload};
 use crate::cli::options::{
     attached, counter, flag, list, not_yet, number, number_list, short_switch, switch, value,
 };
@@ -193,7 +193,9 @@ fn kinds() -> Vec<Arg> {
     vec![
         not_yet("snapshot", "").short('S'),
         not_yet("aux-sample", ""),
-        not_yet("proc-map-timeout", ""),
+        value("proc-map-timeout", "ms")
+            .value_parser(number)
+            .help("read the mappings of each process that runs before for no longer than this (default: 500)"),
         switch("namespaces").help("record the namespaces of tasks"),
         switch("all-cgroups").help("record the cgroup of each sample, and what cgroups there are"),
         switch("switch-events").help("record context switches"),
@@ -204,7 +206,7 @@ fn kinds() -> Vec<Arg> {
         switch("user-callchains").help("leave the kernel's frames out of call graphs"),
         not_yet("clang-path", ""),
         not_yet("clang-opt", ""),
-        not_yet("vmlinux", ""),
+        not_yet("vmlinux", "the kernel's file is for reading: 'report -k FILE'"),
         switch("buildid-all")
             .help("record the build-ids of all that is mapped, which is done anyway"),
         switch("buildid-mmap").help("have the kernel put build-ids into the records of mappings"),
@@ -219,7 +221,8 @@ fn output() -> Vec<Arg> {
             .help("record the times of the first and the last sample, which is done anyway"),
         attached("switch-output", "when")
             .help("go on in a new file at SIGUSR2 (signal, the default), at a size (5M) or after a time (10s, 5m, 1h)"),
-        not_yet("switch-output-event", ""),
+        list("switch-output-event", "event")
+            .help("go on in a new file when one of these events happens, which are not recorded themselves"),
         value("switch-max-files", "n")
             .value_parser(number)
             .help("keep the last n files of --switch-output"),
@@ -234,10 +237,10 @@ fn output() -> Vec<Arg> {
         value("num-thread-synthesize", "n")
             .value_parser(number)
             .help("taken as it is meant: one thread tells what ran before, in less time than starting others takes"),
-        not_yet("control", ""),
+        control::option(),
         value("synth", "what")
-            .help("tell of what ran before: no, task (names), mmap or all (default)"),
-        not_yet("debuginfod", ""),
+            .help("tell of what ran before: no, all (default), or some of task (names), mmap, cgroup"),
+        not_yet("debuginfod", "objects are fetched when a recording is read: 'report --debuginfod'"),
         attached("threads", "layout")
             .help("empty the rings in several threads, into a directory with a file for each ring")
             .long_help(THREADS),

@@ -10,11 +10,6 @@ use crate::cli::options::flag;
 /// What the switches ask for.
 pub(super) fn details(matches: &ArgMatches) -> Result<Details, CliError> {
     let on = |id| flag(matches, id) == Some(true);
-    for id in ["timestamp", "period"] {
-        if flag(matches, id) == Some(false) {
-            return Err(CliError::usage(format!("--no-{id} is not supported yet")));
-        }
-    }
     let side = match (on("all-user"), on("all-kernel")) {
         (true, true) => {
             return Err(CliError::usage(
@@ -38,8 +33,8 @@ pub(super) fn details(matches: &ArgMatches) -> Result<Details, CliError> {
         weight: on("weight"),
         cpu: on("sample-cpu"),
         identifier: on("sample-identifier"),
-        period: on("period"),
-        time: on("timestamp"),
+        period: flag(matches, "period"),
+        time: flag(matches, "timestamp"),
         transaction: on("transaction"),
         stat: on("stat"),
         running_time: on("running-time"),

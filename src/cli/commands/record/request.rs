@@ -2,12 +2,12 @@
 
 use clap::ArgMatches;
 use rperf_events::{EventSpec, default_event, on_all_cores};
-use rperf_session::{Request, Synthesized, Target, may_profile_kernel};
+use rperf_session::{Request, Target, may_profile_kernel};
 use rperf_sys::{Program, Sysctl};
 
 use super::call_graph::Chains;
 use super::details::details;
-use super::{output, rate, ring_size, rotation, threads, timing};
+use super::{output, rate, ring_size, rotation, threads, timing, told};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::live::{PROC, cgroups, events, explain, target, workload};
@@ -79,13 +79,15 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, 
         compress: compress(matches)?,
         stamped: flag(matches, "timestamp-filename") == Some(true),
         rotation,
+        turn_at: events::listed(matches, "switch-output-event", &pmus.catalogue(&machine))?,
         threads,
         affinity: threads::affinity(matches)?,
         flush_from: ring_size::flush(matches)?,
         cgroups,
         real_time: real_time(matches)?,
         max_size: timing::max_size(matches)?,
-        synthesized: synthesized(matches)?,
+        synthesized: told::synthesized(matches)?,
+        maps_within: told::maps_within(matches),
         tail_synthesize: flag(matches, "tail-synthesize") == Some(true),
         proc: PROC.into(),
         sysfs: pmus.sysfs.root().to_owned(),
@@ -130,17 +132,6 @@ fn real_time(matches: &ArgMatches) -> Result<Option<i32>, CliError> {
         .filter(|priority| (1..=99).contains(priority));
     let wrong = || CliError::usage(format!("-r: {priority} is no real-time priority: 1 to 99"));
     fits.map(Some).ok_or_else(wrong)
-}
-
-fn synthesized(matches: &ArgMatches) -> Result<Synthesized, CliError> {
-    let word = matches.get_one::<String>("synth").map(String::as_str);
-    match word {
-        None | Some("all" | "mmap") => Ok(Synthesized::All),
-        Some("task") => Ok(Synthesized::Tasks),
-        Some("no") => Ok(Synthesized::Nothing),
-        Some(word) => Err(CliError::usage(format!("Invalid synth option: {word}"))
-            .hint("choose from no, task, mmap, all")),
-    }
 }
 
 /// The words of the command line, the program with its path.

@@ -17,7 +17,9 @@ pub(super) fn rotation(
     let keep = keep
         .and_then(|keep| usize::try_from(*keep).ok())
         .filter(|keep| *keep > 0);
-    let Some(word) = matches.get_one::<String>("switch-output") else {
+    let word = matches.get_one::<String>("switch-output");
+    let at_event = matches.contains_id("switch-output-event");
+    let Some(word) = word.map(String::as_str).or(at_event.then_some("signal")) else {
         return Ok(None);
     };
     if is_stream {

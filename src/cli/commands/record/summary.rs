@@ -13,6 +13,13 @@ pub(super) fn print(context: &Context, request: &Request, recorded: &Summary) {
         recorded.woken
     ));
     losses::print(context, request, recorded);
+    if recorded.cut_maps > 0 {
+        context.warn(format_args!(
+            "the mappings of {} processes took longer than {} ms to be read and were left out in part; --proc-map-timeout gives more time",
+            recorded.cut_maps,
+            request.maps_within.as_millis()
+        ));
+    }
     if let Some(failure) = &recorded.cache_failure {
         context.warn(format_args!("failed to keep {failure}"));
     }

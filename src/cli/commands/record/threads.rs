@@ -8,7 +8,7 @@ use crate::cli::error::CliError;
 use crate::cli::options::flag;
 
 /// Options that one thread and one file are needed for.
-const ALONE: [(&str, &str); 4] = [
+const ALONE: [(&str, &str); 5] = [
     ("per-thread", "rings of threads are on no CPU"),
     (
         "overwrite",
@@ -16,6 +16,10 @@ const ALONE: [(&str, &str); 4] = [
     ),
     ("affinity", "the masks of the threads say where they run"),
     ("switch-output", "a directory does not go on in another"),
+    (
+        "switch-output-event",
+        "a directory does not go on in another",
+    ),
 ];
 
 /// The threads; `None` for one that writes one file.

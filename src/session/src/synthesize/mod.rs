@@ -22,14 +22,16 @@ pub(crate) struct Records {
     bytes: Vec<u8>,
     /// Size of the zero trailer behind records of kernel kinds, in bytes.
     trailer: usize,
+    /// Processes whose mappings took too long to be read.
+    pub(crate) cut_maps: u64,
 }
 
 impl Records {
     /// Records with a trailer of this many zero bytes.
     pub(crate) fn new(trailer: usize) -> Self {
         Self {
-            bytes: Vec::new(),
             trailer,
+            ..Self::default()
         }
     }
 

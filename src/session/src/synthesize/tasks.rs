@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
+use std::time::Duration;
 
 use rperf_sys::{MapEntry, Proc, map_entries};
 use rperf_wire::{Comm, Misc, Mmap, Mmap2, MmapId, Namespace, Namespaces, Record, Task};
@@ -34,6 +35,8 @@ pub(crate) enum Mapped {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Told {
     pub(crate) mapped: Mapped,
+    /// How long those of one process may take to be read.
+    pub(crate) within: Duration,
     /// Which namespaces it is in.
     pub(crate) namespaces: bool,
 }
@@ -67,7 +70,7 @@ pub(crate) fn all_tasks(to: &mut Records, proc: &Proc, told: Told) -> std::io::R
             }
             comm(to, status.tgid, tid, &status.name);
             if tid == pid && !status.is_kernel {
-                mappings(to, proc, pid, told.mapped);
+                mappings(to, proc, pid, told);
             }
         }
     }
@@ -104,7 +107,7 @@ fn one_task(to: &mut Records, proc: &Proc, (pid, tid): (u32, u32), told: Told) {
     }
     comm(to, pid, tid, &status.name);
     if pid == tid {
-        mappings(to, proc, pid, told.mapped);
+        mappings(to, proc, pid, told);
     }
 }
 
@@ -135,20 +138,30 @@ fn comm(to: &mut Records, pid: u32, tid: u32, name: &[u8]) {
     );
 }
 
-/// MMAP2 of a process's mappings; none when its maps can't be read.
-fn mappings(to: &mut Records, proc: &Proc, pid: u32, mapped: Mapped) {
-    if mapped == Mapped::Nothing {
+/// MMAP2 of a process's mappings; none when its maps can't be read. Where that takes too long, the last says that more
+/// are missing.
+fn mappings(to: &mut Records, proc: &Proc, pid: u32, told: Told) {
+    if told.mapped == Mapped::Nothing {
         return;
     }
-    let text = proc.maps(pid).unwrap_or_default();
-    for entry in map_entries(&text) {
-        let misc = match (entry.permissions, mapped) {
-            ([_, _, b'x', _], _) => USER,
-            ([b'r', ..], Mapped::Data) => Misc(USER.0 | Misc::MMAP_DATA.0),
-            _ => continue,
+    let (text, whole) = proc.maps(pid, told.within).unwrap_or((Vec::new(), true));
+    let wanted = |entry: &MapEntry<'_>| match (entry.permissions, told.mapped) {
+        ([_, _, b'x', _], _) => Some(USER),
+        ([b'r', ..], Mapped::Data) => Some(Misc(USER.0 | Misc::MMAP_DATA.0)),
+        _ => None,
+    };
+    let entries = map_entries(&text).filter_map(|entry| Some((wanted(&entry)?, entry)));
+    let mut entries = entries.peekable();
+    while let Some((misc, entry)) = entries.next() {
+        let cut = !whole && entries.peek().is_none();
+        let misc = if cut {
+            Misc(misc.0 | Misc::MAPS_CUT.0)
+        } else {
+            misc
         };
         to.kernel(&Record::Mmap2(mmap2(pid, &entry)), misc);
     }
+    to.cut_maps += u64::from(!whole);
 }
 
 fn mmap2<'a>(pid: u32, entry: &MapEntry<'a>) -> Mmap2<'a> {
@@ -214,6 +227,7 @@ mod tests {
     fn told(mapped: Mapped) -> Told {
         Told {
             mapped,
+            within: Duration::from_secs(60),
             namespaces: false,
         }
     }
@@ -301,6 +315,19 @@ mod tests {
             .collect();
         let data = Misc(USER.0 | Misc::MMAP_DATA.0);
         assert_eq!(mapped, [(0x1000, USER), (0x3000, data), (0x5000, USER)]);
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn mappings_that_take_too_long_are_counted() {
+        let (proc, root) = fake_proc();
+        let mut records = Records::new(0);
+        let told = Told {
+            within: Duration::ZERO,
+            ..told(Mapped::Code)
+        };
+        some_tasks(&mut records, &proc, &[7], told);
+        assert_eq!((decoded(&records.take()).len(), records.cut_maps), (1, 1));
         fs::remove_dir_all(root).unwrap();
     }
 
