@@ -44,6 +44,7 @@ mod script;
 mod stat;
 mod stat_control;
 mod stat_kept;
+mod stat_metrics;
 mod symbols;
 mod tracepoints;
 

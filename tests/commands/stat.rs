@@ -214,8 +214,10 @@ fn contradictions_are_said_before_anything_runs() {
         (&["-A", "--per-core", "-a", "true"], "give one of"),
         (&["--per-thread", "true"], "-p -t -a"),
         (&["-D", "x", "true"], "no delay"),
-        (&["--all-user", "--all-kernel", "true"], "nothing to count"),
-        (&["record", "true"], "not built"),
+        (
+            &["--all-user", "--all-kernel", "true"],
+            "cannot be used with all-user",
+        ),
     ] {
         let outcome = stat(words);
         assert_eq!(outcome.status, 129, "{words:?} {outcome:?}");
@@ -248,46 +250,4 @@ fn thousands_of_counters_are_opened() {
         "{}",
         outcome.stderr
     );
-}
-
-/// Metrics of a made-up processor, over events that every machine counts.
-const METRICS: &str = r#"[
-    {"MetricName": "minor_share", "MetricExpr": "minor\\-faults / page\\-faults", "MetricGroup": "Mine"},
-    {"MetricName": "percent", "MetricExpr": "minor\\-faults / page\\-faults", "MetricGroup": "Mine", "ScaleUnit": "100%"},
-    {"MetricName": "long", "MetricExpr": "duration_time > 0.01"}
-]"#;
-
-#[test]
-fn metrics_are_computed_from_their_events() {
-    let scratch = Scratch::new();
-    fs::create_dir(scratch.path().join("x")).expect("created");
-    let map = "Family-model,Version,Filename,EventType\nTest-1-.*,v1,x,core\n";
-    fs::write(scratch.path().join("mapfile.csv"), map).expect("written");
-    fs::write(scratch.path().join("x/metrics.json"), METRICS).expect("written");
-    let stat = |words: &[&str]| {
-        let words = [&["stat"], words].concat();
-        let run = rperf_in(&scratch, &words).env("PERF_CPUID", "Test-1-2-3");
-        run.env("RPERF_EVENTS", scratch.path())
-            .finish()
-            .expect("rperf starts")
-    };
-    let outcome = stat(&["-x,", "-M", "Mine", "true"]);
-    let lines: Vec<&str> = outcome.stderr.lines().collect();
-    let [minor, more, faults] = lines[..] else {
-        panic!("both metrics share two events: {}", outcome.stderr)
-    };
-    assert!(minor.ends_with(",100.00,1.00,minor_share"), "{minor}");
-    assert!(more.ends_with(",100.0,%  percent"), "{more}");
-    assert!(faults.contains(",,page-faults,"), "{faults}");
-    let long = stat(&["-j", "-M", "long", "sleep", "0.02"]);
-    assert!(
-        long.stderr.contains("\"metric-value\" : 1.000000"),
-        "{}",
-        long.stderr
-    );
-    let apart = stat(&["-vv", "--metric-no-group", "-M", "minor_share", "true"]);
-    assert!(!apart.stderr.contains("GROUP"), "{}", apart.stderr);
-    let unknown = stat(&["-M", "minor_shore", "echo", "ran"]);
-    assert_eq!((unknown.status, unknown.stdout.as_str()), (234, ""));
-    assert!(unknown.stderr.contains("minor_share"), "{}", unknown.stderr);
 }

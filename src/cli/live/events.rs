@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use clap::ArgMatches;
 use rperf_events::tracepoint::Format;
-use rperf_events::{Catalogue, EventSpec, Filter, Group, ParseError, parse};
+use rperf_events::{Catalogue, EventSpec, Filter, Group, ParseError, Side, parse};
 use rperf_sys::Tracefs;
 
 use crate::cli::context::Context;
@@ -62,6 +62,19 @@ pub(crate) fn listed(
         events.extend(parse(text, catalogue).map_err(|error| unknown(&[error]))?);
     }
     Ok(events)
+}
+
+/// What `--all-user` and `--all-kernel` ask for.
+pub(crate) fn side(matches: &ArgMatches) -> Result<Option<Side>, CliError> {
+    let on = |id| flag(matches, id) == Some(true);
+    match (on("all-user"), on("all-kernel")) {
+        (true, true) => Err(CliError::usage(
+            " Error: option `all-kernel' cannot be used with all-user",
+        )),
+        (true, false) => Ok(Some(Side::User)),
+        (false, true) => Ok(Some(Side::Kernel)),
+        (false, false) => Ok(None),
+    }
 }
 
 /// All events as one group.

@@ -3,6 +3,7 @@
 mod csv;
 mod footer;
 mod json;
+mod metrics;
 mod number;
 mod text;
 
@@ -13,6 +14,7 @@ use std::time::Duration;
 use rperf_count::{Aggregation, Row, Table, Unit};
 
 pub use footer::{Footer, Times, write_footer, write_started, write_title};
+pub use metrics::write_metrics;
 pub use text::write_heading;
 
 /// How counts are written.

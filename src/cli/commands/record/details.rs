@@ -1,29 +1,20 @@
 //! The switches that change all events alike.
 
 use clap::ArgMatches;
-use rperf_events::{Details, Side};
+use rperf_events::Details;
 
 use super::{masks, timing};
 use crate::cli::error::CliError;
+use crate::cli::live::events;
 use crate::cli::options::flag;
 
 /// What the switches ask for.
 pub(super) fn details(matches: &ArgMatches) -> Result<Details, CliError> {
     let on = |id| flag(matches, id) == Some(true);
-    let side = match (on("all-user"), on("all-kernel")) {
-        (true, true) => {
-            return Err(CliError::usage(
-                "option `all-kernel' cannot be used with all-user",
-            ));
-        }
-        (true, false) => Some(Side::User),
-        (false, true) => Some(Side::Kernel),
-        (false, false) => None,
-    };
     Ok(Details {
         user_callchains: on("user-callchains"),
         kernel_callchains: on("kernel-callchains"),
-        side,
+        side: events::side(matches)?,
         no_inherit: on("no-inherit"),
         no_samples: on("no-samples"),
         data: on("data"),

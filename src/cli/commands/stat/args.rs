@@ -182,11 +182,15 @@ fn course() -> Vec<Arg> {
             .short('D')
             .allow_hyphen_values(true)
             .help("begin n milliseconds after the start, or not at all (-1)"),
-        not_yet("metric-only", ""),
+        switch("metric-only")
+            .help("show what follows from the counts alone, a line for each part of the machine"),
         switch("metric-no-group").help("count the events of metrics one by one"),
         switch("metric-no-merge").help("count the events of each metric anew"),
-        not_yet("topdown", ""),
-        not_yet("td-level", ""),
+        switch("topdown")
+            .help("compute where the slots of the pipeline went: the metrics TopdownL1"),
+        value("td-level", "n")
+            .value_parser(number)
+            .help("with --topdown: the level of detail, from 1 on"),
         not_yet("smi-cost", ""),
         list("metrics", "metric")
             .short('M')

@@ -2,11 +2,11 @@
 
 use clap::ArgMatches;
 use rperf_count::{Event, Role};
-use rperf_events::{Catalogue, EventSpec, Side, parse};
+use rperf_events::{Catalogue, EventSpec, parse};
 use rperf_session::{CountEvent, Target};
 use rperf_sys::{CpuList, Sysfs};
 
-use super::metrics::Metrics;
+use super::metrics::{self, Metrics};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::live::{cgroups, events};
@@ -18,6 +18,8 @@ use crate::cli::tracefs::MachineTracepoints;
 const SOFTWARE: &str = "context-switches,cpu-migrations,page-faults";
 /// Each where the processor has it.
 const STALLED: [&str; 2] = ["stalled-cycles-frontend", "stalled-cycles-backend"];
+/// The PMU of the cores that only machines with two kinds of them have.
+const SECOND_KIND: &str = "cpu_atom";
 const HARDWARE: &str = "instructions,branches,branch-misses";
 /// What each `-d` adds.
 const DETAILED: [&str; 3] = [
@@ -73,20 +75,25 @@ pub(super) fn shown(
     if flag(matches, "null") == Some(true) {
         return Ok(Default::default());
     }
-    let asked = ["event", "filter", "metrics"]
+    let asked = ["event", "filter"]
         .into_iter()
-        .any(|id| matches.contains_id(id));
-    let (mut shown, metrics) = match asked {
+        .any(|id| matches.contains_id(id))
+        || metrics::are_asked(matches);
+    let (specs, metrics) = match asked {
         true => asked_for(matches, context, pmus)?,
-        false => (default_events(matches, target, pmus)?, Metrics::default()),
+        false => {
+            let usual = default_events(matches, context, target, pmus)?;
+            (usual, Metrics::default())
+        }
     };
+    let mut shown = on_pmus(specs, pmus, flag(matches, "no-merge") != Some(true));
     if flag(matches, "group") == Some(true) {
         let specs = shown.iter().map(|shown| shown.event.spec.clone()).collect();
         for (shown, spec) in shown.iter_mut().zip(events::grouped(specs)) {
             shown.event.spec = spec;
         }
     }
-    if let Some(side) = side(matches)? {
+    if let Some(side) = events::side(matches)? {
         for shown in &mut shown {
             shown.event.spec = side.of(shown.event.spec.clone());
         }
@@ -94,32 +101,23 @@ pub(super) fn shown(
     Ok((in_cgroups(matches, target, shown)?, metrics))
 }
 
-/// Of `--all-user` and `--all-kernel`.
-fn side(matches: &ArgMatches) -> Result<Option<Side>, CliError> {
-    let on = |id| flag(matches, id) == Some(true);
-    match (on("all-user"), on("all-kernel")) {
-        (true, true) => Err(CliError::usage(
-            "--all-user and --all-kernel leave nothing to count: give one of them",
-        )),
-        (true, false) => Ok(Some(Side::User)),
-        (false, true) => Ok(Some(Side::Kernel)),
-        (false, false) => Ok(None),
-    }
-}
-
 fn asked_for(
     matches: &ArgMatches,
     context: &Context,
     pmus: &MachinePmus,
-) -> Result<(Vec<Shown>, Metrics), CliError> {
+) -> Result<(Vec<EventSpec>, Metrics), CliError> {
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let mut specs = events::events(matches, context, pmus, &machine)?.unwrap_or_default();
     let mut metrics = Metrics::default();
-    if matches.contains_id("metrics") {
+    if metrics::are_asked(matches) {
         let catalogue = pmus.catalogue(&machine);
         metrics = Metrics::plan(matches, pmus, &catalogue, &mut specs)?;
     }
-    let merge = flag(matches, "no-merge") != Some(true);
+    Ok((specs, metrics))
+}
+
+/// Events on the CPUs of their PMUs; with `merge` one row has what several of one kind count.
+fn on_pmus(specs: Vec<EventSpec>, pmus: &MachinePmus, merge: bool) -> Vec<Shown> {
     let mut shown: Vec<Shown> = Vec::with_capacity(specs.len());
     for spec in specs {
         let mut one = Shown::new(spec);
@@ -130,7 +128,7 @@ fn asked_for(
         }
         shown.push(one);
     }
-    Ok((shown, metrics))
+    shown
 }
 
 /// Whether one word stands for both, on different PMUs.
@@ -147,9 +145,10 @@ fn cpus_of(pmu: &str, sysfs: &Sysfs) -> Option<CpuList> {
 
 fn default_events(
     matches: &ArgMatches,
+    context: &Context,
     target: &Target,
     pmus: &MachinePmus,
-) -> Result<Vec<Shown>, CliError> {
+) -> Result<Vec<EventSpec>, CliError> {
     let clock = match target {
         Target::Cpus(_) => "cpu-clock",
         _ => "task-clock",
@@ -167,8 +166,16 @@ fn default_events(
         names.push(',');
         names.push_str(more);
     }
-    let specs = parse(&names, &Catalogue::default())?;
-    Ok(specs.into_iter().map(Shown::new).collect())
+    // Each kind of cores counts for itself where there are two; otherwise every kernel knows these names.
+    let tracepoints;
+    let catalogue = match pmus.sysfs.pmu_file(SECOND_KIND, "", "type") {
+        Some(_) => {
+            tracepoints = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
+            pmus.catalogue(&tracepoints)
+        }
+        None => Catalogue::default(),
+    };
+    Ok(parse(&names, &catalogue)?)
 }
 
 /// Every event in the cgroup that `-G` gives it, or all of them in each of `--for-each-cgroup`.

@@ -8,7 +8,7 @@ use clap::ArgMatches;
 use regex::Regex;
 use rperf_count::{Form, Metric, Row, State, Table, Unit};
 use rperf_events::metric::{Counts, Known, MetricError, Plan};
-use rperf_events::vendor::Grouping;
+use rperf_events::vendor::{Grouping, Tables};
 use rperf_events::{Catalogue, EventSpec, Group, parse};
 use rperf_sys::CpuState;
 
@@ -19,6 +19,10 @@ use crate::cli::pmus::MachinePmus;
 
 /// perf's exit status for metrics that nobody knows.
 const UNKNOWN: u8 = 234;
+/// That for metrics that the processor does not have.
+const FAILED: u8 = 255;
+/// Levels of detail of the top-down method that any vendor has.
+const LEVELS: u64 = 6;
 /// Formulas take times in seconds.
 const SECONDS: f64 = 1e-9;
 
@@ -46,9 +50,11 @@ impl Metrics {
     ) -> Result<Self, CliError> {
         let mut metrics = Self::default();
         let machine = Machine { pmus, catalogue };
+        let tables = pmus.tables.get();
         let given = matches.get_many::<String>("metrics").into_iter().flatten();
-        for word in given.flat_map(|list| list.split(',')) {
-            let plans = Plan::all(word.trim(), pmus.tables.get(), &machine).map_err(refused)?;
+        let given = given.flat_map(|list| list.split(',')).map(str::to_owned);
+        for word in given.chain(topdown(matches, tables)?) {
+            let plans = Plan::all(word.trim(), tables, &machine).map_err(refused)?;
             for plan in plans {
                 let events = metrics.events(matches, &plan, catalogue, specs)?;
                 metrics.planned.push(Planned { plan, events });
@@ -186,6 +192,34 @@ impl Counts for InUnit<'_> {
     fn sources(&self, name: &str) -> Option<u32> {
         u32::try_from(self.indices(name)?.len()).ok()
     }
+}
+
+/// Whether metrics are asked for.
+pub(super) fn are_asked(matches: &ArgMatches) -> bool {
+    matches.contains_id("metrics") || flag(matches, "topdown") == Some(true)
+}
+
+/// The group of metrics that `--topdown` stands for. Vendors call them so, level by level.
+fn topdown(matches: &ArgMatches, tables: &Tables) -> Result<Option<String>, CliError> {
+    if flag(matches, "topdown") != Some(true) {
+        return Ok(None);
+    }
+    let group = |level: u64| format!("TopdownL{level}");
+    let mut levels = (1..=LEVELS).rev();
+    let deepest = levels.find(|level| !tables.metrics_for(&group(*level)).is_empty());
+    let Some(deepest) = deepest else {
+        let message = "Topdown requested but the topdown metric groups aren't present.\n\
+                       (See perf list the metric groups have names like TopdownL1)";
+        return Err(CliError::message(FAILED, message)
+            .hint("tables of the processor's vendor have them: docs/compatibility.md, Recording"));
+    };
+    let level = matches.get_one::<u64>("td-level").copied();
+    let level = level.filter(|level| *level > 0).unwrap_or(1);
+    if level > deepest {
+        let message = format!("Invalid top-down metrics level. The max level is {deepest}.");
+        return Err(CliError::message(FAILED, message));
+    }
+    Ok(Some(group(level)))
 }
 
 fn refused(error: MetricError) -> CliError {

@@ -28,6 +28,15 @@ pub(super) fn check(matches: &ArgMatches) -> Result<(), CliError> {
     {
         return usage("--table is only supported with -r");
     }
+    if on("metric-only") && given("repeat") {
+        return usage("--metric-only is not supported with -r");
+    }
+    if on("metric-only") && on("per-thread") {
+        return usage("--metric-only is not supported with --per-thread");
+    }
+    if given("td-level") && !on("topdown") {
+        return usage("--td-level is the level of --topdown, which is not asked for");
+    }
     if given("field-separator") && on("json-output") {
         return usage("-x and -j are two formats: give one of them");
     }

@@ -1,5 +1,6 @@
 //! Tables put together: title, rows, times.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
@@ -9,7 +10,8 @@ use rperf_count::{Aggregation, Row, Sheet, State, Table};
 use rperf_session::Target;
 use rperf_sys::thousands_separator;
 use rperf_view::stat::{
-    Footer, Format, Prefix, Style, Times, write_footer, write_heading, write_table, write_title,
+    Footer, Format, Prefix, Style, Times, write_footer, write_heading, write_metrics, write_table,
+    write_title,
 };
 
 use super::plan::Plan;
@@ -43,6 +45,8 @@ pub(super) struct Look {
     name_summary: bool,
     clear: bool,
     runs_table: bool,
+    /// The names of metrics that were shown last, where these are shown alone.
+    metrics: Option<RefCell<Vec<String>>>,
 }
 
 impl Look {
@@ -68,6 +72,7 @@ impl Look {
             name_summary: flag(matches, "no-csv-summary") != Some(true),
             clear: flag(matches, "interval-clear") == Some(true),
             runs_table: flag(matches, "table") == Some(true),
+            metrics: is_metrics_alone(matches).then(RefCell::default),
         }
     }
 
@@ -97,10 +102,13 @@ impl Look {
         if self.clear {
             out.extend(CLEAR.as_bytes());
         }
-        if !self.is_for_programs() && (self.clear || number.is_multiple_of(HEADING_EVERY)) {
-            write_heading(&mut out, subject.by)?;
+        let anew = !self.is_for_programs() && (self.clear || number.is_multiple_of(HEADING_EVERY));
+        match &self.metrics {
+            Some(shown) if anew => shown.borrow_mut().clear(),
+            None if anew => write_heading(&mut out, subject.by)?,
+            _ => {}
         }
-        write_table(&mut out, table, &self.style(subject, Prefix::Time(time)))?;
+        self.rows(&mut out, table, &self.style(subject, Prefix::Time(time)))?;
         Ok(out)
     }
 
@@ -119,11 +127,11 @@ impl Look {
         };
         let style = self.style(subject, prefix);
         if self.is_for_programs() {
-            write_table(&mut out, table, &style)?;
+            self.rows(&mut out, table, &style)?;
             return Ok(out);
         }
         write_title(&mut out, subject.title, table.runs)?;
-        write_table(&mut out, table, &style)?;
+        self.rows(&mut out, table, &style)?;
         let footer = Footer {
             times,
             below_rows: !table.rows.is_empty(),
@@ -131,6 +139,14 @@ impl Look {
         };
         write_footer(&mut out, &footer)?;
         Ok(out)
+    }
+
+    /// All rows, or what follows from them.
+    fn rows(&self, out: &mut Vec<u8>, table: &Table, style: &Style<'_>) -> io::Result<()> {
+        match &self.metrics {
+            Some(shown) => write_metrics(out, table, style, &mut shown.borrow_mut()),
+            None => write_table(out, table, style),
+        }
     }
 
     fn style<'a>(&'a self, subject: Subject<'a>, prefix: Prefix) -> Style<'a> {
@@ -141,6 +157,12 @@ impl Look {
             prefix,
         }
     }
+}
+
+/// `--metric-only`, which `--topdown` implies.
+fn is_metrics_alone(matches: &ArgMatches) -> bool {
+    let on = |id| flag(matches, id);
+    on("metric-only").unwrap_or(on("topdown") == Some(true))
 }
 
 /// The table of everything that was counted.

@@ -10,17 +10,7 @@ use super::{Line, Prefix, seconds};
 /// Writes one row, and one with empty fields for each further metric: \[time,\] \[unit, \[CPUs,\]\] value, unit of measure,
 /// event, \[cgroup,\] \[deviation,\] nanoseconds running, percent running, metric, its unit.
 pub(super) fn write_row(out: &mut dyn Write, line: &Line<'_>, separator: &str) -> io::Result<()> {
-    let mut first = Vec::new();
-    match line.style.prefix {
-        Prefix::None => {}
-        Prefix::Time(time) => first.push(seconds(time)),
-        Prefix::Summary => first.push(format!("{:>16}", "summary")),
-    }
-    let unit = line.unit();
-    if !unit.is_empty() {
-        first.push(unit);
-    }
-    first.extend(line.merged().map(|merged| merged.to_string()));
+    let first = first(line);
     let count = count(line);
     let metrics = &line.row.metrics;
     for index in 0..metrics.len().max(1) {
@@ -39,6 +29,22 @@ pub(super) fn write_row(out: &mut dyn Write, line: &Line<'_>, separator: &str) -
         writeln!(out, "{}", fields.join(separator))?;
     }
     Ok(())
+}
+
+/// The fields that say when and of what a row is.
+pub(super) fn first(line: &Line<'_>) -> Vec<String> {
+    let mut first = Vec::new();
+    match line.style.prefix {
+        Prefix::None => {}
+        Prefix::Time(time) => first.push(seconds(time)),
+        Prefix::Summary => first.push(format!("{:>16}", "summary")),
+    }
+    let unit = line.unit();
+    if !unit.is_empty() {
+        first.push(unit);
+    }
+    first.extend(line.merged().map(|merged| merged.to_string()));
+    first
 }
 
 /// The fields of the count itself.

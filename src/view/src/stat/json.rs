@@ -5,10 +5,44 @@ use std::io::{self, Write};
 
 use rperf_count::{Metric, State, Unit};
 
+use super::number::bare;
 use super::{Line, Prefix};
 
 /// Writes one row, and an object of its own for each further metric.
 pub(super) fn write_row(out: &mut dyn Write, line: &Line<'_>) -> io::Result<()> {
+    let first = first(line);
+    let mut object = first.clone();
+    count(&mut object, line);
+    let mut metrics = line.row.metrics.iter();
+    if let Some(one) = metrics.next() {
+        metric(&mut object, one);
+    }
+    writeln!(out, "{{{}}}", object.text)?;
+    for further in metrics {
+        let mut object = first.clone();
+        metric(&mut object, further);
+        writeln!(out, "{{{}}}", object.text)?;
+    }
+    Ok(())
+}
+
+/// The metrics of one unit, those that there are, as newer releases of perf have them.
+pub(super) fn write_metrics<'m>(
+    out: &mut dyn Write,
+    line: &Line<'_>,
+    metrics: impl Iterator<Item = (&'m String, Option<&'m Metric>)>,
+) -> io::Result<()> {
+    let mut object = first(line);
+    for (name, metric) in metrics {
+        if let Some(metric) = metric {
+            object.text(name, &bare(metric));
+        }
+    }
+    writeln!(out, "{{{}}}", object.text)
+}
+
+/// When and of what a row is.
+fn first(line: &Line<'_>) -> Object {
     let mut first = Object::default();
     if let Prefix::Time(time) = line.style.prefix {
         let seconds = format!("{}.{:09}", time.as_secs(), time.subsec_nanos());
@@ -31,19 +65,7 @@ pub(super) fn write_row(out: &mut dyn Write, line: &Line<'_>) -> io::Result<()> 
     if let Some(merged) = line.merged() {
         first.plain("aggregate-number", merged.to_string());
     }
-    let mut object = first.clone();
-    count(&mut object, line);
-    let mut metrics = line.row.metrics.iter();
-    if let Some(one) = metrics.next() {
-        metric(&mut object, one);
-    }
-    writeln!(out, "{{{}}}", object.text)?;
-    for further in metrics {
-        let mut object = first.clone();
-        metric(&mut object, further);
-        writeln!(out, "{{{}}}", object.text)?;
-    }
-    Ok(())
+    first
 }
 
 fn count(object: &mut Object, line: &Line<'_>) {

@@ -80,7 +80,7 @@ pub(super) fn write_row(
 }
 
 /// Time and unit of a row.
-fn before(line: &Line<'_>) -> String {
+pub(super) fn before(line: &Line<'_>) -> String {
     let time = match line.style.prefix {
         Prefix::Time(time) => format!("{} ", seconds(time)),
         Prefix::None | Prefix::Summary => String::new(),

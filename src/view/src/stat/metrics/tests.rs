@@ -1,0 +1,127 @@
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rperf_count::{Cell, Counts, CpuPlace, Grouping, Sheet};
+use rperf_wire::{Attr, EventType};
+
+use super::*;
+use crate::stat::Prefix;
+
+/// Cycles, instructions and branches that missed on two cores, on the second of which nothing missed.
+fn table() -> Table {
+    let event = |name: &str, config| {
+        let attr = Attr {
+            kind: EventType::HARDWARE,
+            config,
+            ..Attr::default()
+        };
+        Event::new(name, &attr)
+    };
+    let events = vec![
+        event("cycles", 0),
+        event("instructions", 1),
+        event("branches", 4),
+        event("branch-misses", 5),
+    ];
+    let place = |core| CpuPlace {
+        socket: 0,
+        die: 0,
+        core,
+        ..CpuPlace::default()
+    };
+    let grouping = Grouping {
+        by: Aggregation::Core,
+        topology: [(0, place(0)), (1, place(1))].into_iter().collect(),
+        unscaled: false,
+    };
+    let cell = |cpu, value, running| Cell {
+        cpu: Some(cpu),
+        thread: None,
+        counts: Counts {
+            value,
+            enabled: 10,
+            running,
+        },
+    };
+    let cells = |one, other| vec![cell(0, one, 10), cell(1, other, 10)];
+    let missed = vec![cell(0, 5, 10), cell(1, 0, 0)];
+    let readings = [cells(1000, 500), cells(2000, 250), cells(100, 100), missed];
+    let mut sheet = Sheet::new(events, &grouping);
+    sheet.add(Duration::from_millis(1), &readings);
+    sheet.table()
+}
+
+fn written(format: Format<'_>, prefix: Prefix, shown: &mut Vec<String>) -> Vec<String> {
+    let style = Style {
+        format,
+        by: Aggregation::Core,
+        threads: &BTreeMap::new(),
+        prefix,
+    };
+    let mut out = Vec::new();
+    write_metrics(&mut out, &table(), &style, shown).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    text.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn each_unit_has_a_line_and_each_metric_a_column() {
+    let mut shown = Vec::new();
+    let text = Format::Text { thousands: "," };
+    let lines = written(text, Prefix::None, &mut shown);
+    let name = "branch-misses of all branches";
+    assert_eq!(shown, ["insn per cycle", name]);
+    assert_eq!(
+        lines,
+        [
+            format!("{:21}{:>20} {name} ", "", "insn per cycle"),
+            format!("S0-D0-C0           1 {:>20} {:>29} ", "2.00", "5.00%"),
+            format!("S0-D0-C1           1 {:>20} {:29} ", "0.50", ""),
+        ]
+    );
+    assert_eq!(
+        written(text, Prefix::None, &mut shown),
+        lines[1..],
+        "named once"
+    );
+}
+
+#[test]
+fn times_stand_before_units() {
+    let time = Prefix::Time(Duration::from_millis(1500));
+    let lines = written(Format::Text { thousands: "" }, time, &mut Vec::new());
+    assert!(
+        lines[0].starts_with("#           time                      "),
+        "{lines:?}"
+    );
+    assert!(
+        lines[1].starts_with("     1.500000000 S0-D0-C0           1  "),
+        "{lines:?}"
+    );
+}
+
+#[test]
+fn csv_and_json_have_the_same() {
+    let csv = written(
+        Format::Csv { separator: "," },
+        Prefix::None,
+        &mut Vec::new(),
+    );
+    assert_eq!(
+        csv,
+        [
+            "core,cpus,insn per cycle,branch-misses of all branches,",
+            "S0-D0-C0,1,2.00,5.00,",
+            "S0-D0-C1,1,0.50,,",
+        ]
+    );
+    let time = Prefix::Time(Duration::from_millis(1500));
+    let json = written(Format::Json, time, &mut Vec::new());
+    assert_eq!(
+        json,
+        [
+            r#"{"interval" : 1.500000000, "core" : "S0-D0-C0", "aggregate-number" : 1, "insn per cycle" : "2.00", "branch-misses of all branches" : "5.00"}"#,
+            r#"{"interval" : 1.500000000, "core" : "S0-D0-C1", "aggregate-number" : 1, "insn per cycle" : "0.50"}"#,
+        ]
+    );
+}
