@@ -285,6 +285,8 @@ pub enum Happened<'a> {
         event: &'a str,
         /// Whether it was to be counted together with others, which may be what does not work.
         grouped: bool,
+        /// The part of its attr without which the kernel would take it, where a single one is to blame.
+        refused: Option<&'a str>,
     },
     /// A group does not fit on the counters; its events are counted one by one (`:W`).
     GroupBroken {

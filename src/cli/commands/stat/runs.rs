@@ -199,7 +199,15 @@ impl Watch for Watcher<'_> {
         match happened {
             Happened::NotSupported {
                 event,
+                refused: Some(part),
+                ..
+            } => self.context.warn(format_args!(
+                "the kernel refuses {event} because of its {part}"
+            )),
+            Happened::NotSupported {
+                event,
                 grouped: false,
+                ..
             } if self.verbose => {
                 self.context.warn(format_args!(
                     "\n{event} event is not supported by the kernel."
@@ -208,6 +216,7 @@ impl Watch for Watcher<'_> {
             Happened::NotSupported {
                 event,
                 grouped: true,
+                ..
             } => self.context.warn(format_args!(
                 "{event} can't be counted together with its group, which is counted without it"
             )),

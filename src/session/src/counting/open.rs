@@ -369,9 +369,11 @@ impl<C> OpenEvent<C> {
                 paranoid: opening.sysctl.perf_event_paranoid(),
             });
         }
+        let refused = refused_part(&self.attr, &cause, opening.on_cpus);
         watch.tell(Happened::NotSupported {
             event: &self.spec.name,
             grouped: self.leader.is_some(),
+            refused: refused.as_deref(),
         });
         self.supported = false;
         self.leader = None;

@@ -100,7 +100,7 @@ struct Heard(Vec<String>);
 impl Watch for Heard {
     fn tell(&mut self, happened: Happened<'_>) {
         match happened {
-            Happened::NotSupported { event, grouped } => {
+            Happened::NotSupported { event, grouped, .. } => {
                 self.0.push(format!("{event} grouped={grouped}"));
             }
             Happened::GroupBroken { leader } => self.0.push(format!("broken {leader}")),
