@@ -1,5 +1,6 @@
 //! `rperf script` over recordings made byte by byte; tests/differential.rs compares it with perf over real ones.
 
+mod built_in;
 mod json;
 mod rich;
 

@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
-use rperf_flame::{Flame, PALETTES, Palette, Stacks, Widths, svg, write_folded};
+use rperf_flame::{Flame, PALETTES, Palette, Stacks, Widths, svg, write_folded, write_json};
 
 use crate::cli::context::Context;
 use crate::cli::dispatch;
@@ -21,6 +21,7 @@ use self::stacks::{Given, Question};
 
 /// Where the picture goes where nothing else is said.
 const PICTURE: &str = "flamegraph.svg";
+const TREE: &str = "flamegraph.json";
 /// Narrowest frame, in pixels, where nothing else is said.
 const MIN_WIDTH: f64 = 0.1;
 /// Pixels that a picture may be wide.
@@ -54,7 +55,13 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         unit,
         ..looks.options.clone()
     };
-    let path = looks.output.as_deref().unwrap_or(Path::new(PICTURE));
+    let path = looks.output.as_deref();
+    if looks.json {
+        let path = path.unwrap_or(Path::new(TREE));
+        write_to(path, context, |out| write_json(&flame, out))?;
+        return Ok(recorded.unwrap_or(Exit::Ok));
+    }
+    let path = path.unwrap_or(Path::new(PICTURE));
     write_to(path, context, |out| svg::write(&flame, &options, out))?;
     if path != Path::new("-") {
         context.note(format_args!(
@@ -113,6 +120,7 @@ fn record(matches: &ArgMatches, context: &Context) -> Result<Option<Exit>, CliEr
 /// How the result looks.
 struct Looks {
     folded: bool,
+    json: bool,
     marks: bool,
     reverse: bool,
     widths: Widths,
@@ -141,6 +149,11 @@ impl Looks {
         {
             return Err(CliError::usage("--normalize and --widths are for --diff"));
         }
+        if text(matches, "format").is_some() && is_set("folded") {
+            return Err(CliError::usage(
+                "--format is of pictures and trees; --folded writes text",
+            ));
+        }
         if is_set("marks") && !is_set("folded") {
             return Err(CliError::usage(
                 "--marks is for --folded; pictures have --colors kind",
@@ -148,6 +161,7 @@ impl Looks {
         }
         Ok(Self {
             folded: is_set("folded"),
+            json: text(matches, "format").map_or(Ok(false), is_json)?,
             marks: is_set("marks"),
             reverse: is_set("reverse"),
             widths: text(matches, "widths").map_or(Ok(Widths::default()), widths)?,
@@ -168,6 +182,17 @@ impl Looks {
 
 fn text<'m>(matches: &'m ArgMatches, id: &str) -> Option<&'m str> {
     matches.get_one::<String>(id).map(String::as_str)
+}
+
+fn is_json(word: &str) -> Result<bool, CliError> {
+    match word {
+        "svg" => Ok(false),
+        "json" => Ok(true),
+        _ => Err(
+            CliError::usage(format!("--format takes svg or json, not '{word}'"))
+                .hint("a browser shows an SVG as it is"),
+        ),
+    }
 }
 
 fn widths(word: &str) -> Result<Widths, CliError> {

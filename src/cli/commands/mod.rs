@@ -149,7 +149,12 @@ pub(crate) const COMMANDS: &[Entry] = &[
     Entry {
         name: "script",
         summary: "Read perf.data and print every sample",
-        usage: &["[<options>]"],
+        usage: &[
+            "[<options>]",
+            "[<options>] report <script> [<options>]",
+            "[<options>] record <script> [<options>] <command>",
+            "[<options>] <script> <command>",
+        ],
         build: script::command,
         run: script::run,
     },

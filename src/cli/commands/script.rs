@@ -2,6 +2,7 @@
 
 mod apart;
 mod args;
+mod built_in;
 mod check;
 mod dump;
 mod object;
@@ -26,6 +27,7 @@ use crate::cli::files::DiskFiles;
 use crate::cli::filter::CPU_HINT;
 use crate::cli::findings::conclude;
 use crate::cli::input::{Input, Opened};
+use crate::cli::options::flag;
 use crate::cli::progress::Progress;
 use crate::cli::stacks::{copied, warn_of_cut};
 use crate::cli::symbols::replay;
@@ -38,7 +40,12 @@ use self::text::SampleText;
 
 /// Prints the samples.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
-    args::refuse_script(matches, context)?;
+    if flag(matches, "list") == Some(true) {
+        return built_in::list(context);
+    }
+    if let Some(exit) = built_in::run(matches, context)? {
+        return Ok(exit);
+    }
     let settings = Settings::new(selection(matches, context)?, matches, context)?;
     args::refuse_mixtures(matches, &settings)?;
     match Opened::open(matches, context)? {

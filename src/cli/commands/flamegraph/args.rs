@@ -46,6 +46,7 @@ fn files() -> Vec<Arg> {
         input::force(),
         switch("quiet").short('q').help("no notes and no warnings"),
         switch("folded").help("write folded text, a stack in each line, instead of a picture"),
+        value("format", "svg|json").help("a picture (the default), or its frames inside each other as JSON: n their name, l the kind of code, v what ends there, c the callees"),
         switch("marks").help("with --folded, names end in _[k] for the kernel, _[i] for inlined, _[j] for JIT code"),
         value("diff", "file").help("colour by the difference from this recording or folded text, the earlier of the two"),
         switch("normalize").help("with --diff, take both recordings for equally long"),

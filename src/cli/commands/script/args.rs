@@ -1,11 +1,12 @@
 //! The options of `script`, in perf's order; those still to come are refused by name.
 
+use std::ffi::OsString;
+
 use clap::{Arg, ArgMatches, Command};
 use rperf_view::script::Clock;
 
 use super::dump;
 use super::settings::Settings;
-use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::filter::args as choose;
 use crate::cli::options::{counter, list, not_yet, number, switch, value};
@@ -56,7 +57,9 @@ fn input_and_fields() -> Vec<Arg> {
         switch("Latency")
             .short('L')
             .help("print eight letters of names, and CPUs without brackets"),
-        not_yet("list", "there are no scripts to list").short('l'),
+        switch("list")
+            .short('l')
+            .help("list the scripts that are built in"),
         not_yet("list-dlfilters", ""),
         not_yet("script", "pipe the text into the script").short('s'),
         not_yet("gen-script", "write one that reads the text").short('g'),
@@ -159,28 +162,14 @@ fn rest() -> Vec<Arg> {
     ]
 }
 
-/// perf runs a script of that name; also the place of old spellings.
+/// The name of a script, with words of its own; also the place of old spellings.
 fn script() -> Arg {
-    Arg::new("script-word").num_args(0..).value_name("word")
-}
-
-/// Scripts are to come: says so in one line, and what was meant where it can be told.
-pub(super) fn refuse_script(matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
-    let Some(word) = matches.get_one::<String>("script-word") else {
-        return Ok(());
-    };
-    let error = CliError::usage(format!(
-        "{} script: running scripts ('{word}') is not supported yet",
-        context.program
-    ));
-    let fields = [
-        "comm", "tid", "pid", "time", "cpu", "event", "trace", "ip", "sym", "dso", "period",
-    ];
-    Err(if word.split(',').all(|part| fields.contains(&part)) {
-        error.hint(format!("-F {word} prints these fields; -f is --force"))
-    } else {
-        error.hint(format!("-i {word} reads a recording of that name"))
-    })
+    Arg::new("script-word")
+        .num_args(0..)
+        .value_name("word")
+        .trailing_var_arg(true)
+        .allow_hyphen_values(true)
+        .value_parser(clap::value_parser!(OsString))
 }
 
 /// Options that leave each other nothing to do.

@@ -1,0 +1,93 @@
+//! A flame graph as the JSON that d3-flame-graph draws, in the layout of `perf script report flamegraph -f json`.
+
+use std::io::{self, Write};
+
+use crate::kind::Kind;
+use crate::tree::{Flame, Frame};
+
+/// Writes the frames inside each other: `n` is the name, `l` the kind of code, `v` what ends there, `c` the callees.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write(flame: &Flame, out: &mut dyn Write) -> io::Result<()> {
+    let mut open = 0;
+    for (at, frame) in flame.frames.iter().enumerate() {
+        while open > frame.depth {
+            out.write_all(b"]}")?;
+            open -= 1;
+        }
+        let is_first = at
+            .checked_sub(1)
+            .and_then(|before| flame.frames.get(before))
+            .is_none_or(|before| before.depth < frame.depth);
+        if !is_first {
+            out.write_all(b", ")?;
+        }
+        let (name, kind) = flame.label(frame);
+        let kind = match kind {
+            _ if frame.depth == 0 => "root",
+            Kind::Kernel => "kernel",
+            Kind::Inlined => "inlined",
+            Kind::Jit => "jit",
+            Kind::User => "",
+        };
+        write!(
+            out,
+            r#"{{"n": {}, "l": "{kind}", "v": {}, "c": ["#,
+            serde_json::Value::from(name),
+            own(flame, at, frame),
+        )?;
+        open += 1;
+    }
+    for _ in 0..open {
+        out.write_all(b"]}")?;
+    }
+    out.write_all(b"\n")
+}
+
+/// The weight of the stacks that end in the frame at `at`.
+fn own(flame: &Flame, at: usize, frame: &Frame) -> u64 {
+    let below = flame.frames.iter().skip(at + 1);
+    let below = below.take_while(|other| other.depth > frame.depth);
+    let callees = below.filter(|other| other.depth == frame.depth + 1);
+    let callees: u64 = callees.map(|callee| callee.total).sum();
+    frame.total.saturating_sub(callees)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Stacks;
+
+    fn text(stacks: &[(&[(&str, Kind)], u64)]) -> String {
+        let mut all = Stacks::default();
+        for (frames, weight) in stacks {
+            let frames = frames.iter().map(|(name, kind)| all.label(name, *kind));
+            let frames: Vec<u32> = frames.collect();
+            all.add(&frames, *weight);
+        }
+        let mut out = Vec::new();
+        write(&Flame::new(&all, false), &mut out).expect("memory takes it");
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn frames_stand_inside_their_callers() {
+        let user = |name| (name, Kind::User);
+        let stacks: [(&[_], u64); 3] = [
+            (&[user("loop"), user("main"), user("\"leaf\"")], 17),
+            (&[user("loop"), user("main")], 2),
+            (&[user("loop"), ("read", Kind::Kernel)], 3),
+        ];
+        assert_eq!(
+            text(&stacks),
+            concat!(
+                r#"{"n": "all", "l": "root", "v": 0, "c": [{"n": "loop", "l": "", "v": 0, "c": ["#,
+                r#"{"n": "main", "l": "", "v": 2, "c": [{"n": "\"leaf\"", "l": "", "v": 17, "c": []}]}, "#,
+                r#"{"n": "read", "l": "kernel", "v": 3, "c": []}]}]}"#,
+                "\n"
+            )
+        );
+    }
+}

@@ -1,0 +1,99 @@
+//! The scripts of Linux perf that are built in; tests/commands/collapse.rs compares what they print with what perf's print.
+
+use rperf_testkit::Outcome;
+
+use crate::commands::outcome;
+use crate::tidy::root;
+
+/// A recording with callchains.
+fn recording() -> String {
+    let path = root().join("tests/fixtures/x86_64/cycles.data");
+    path.to_string_lossy().into_owned()
+}
+
+#[track_caller]
+fn printed(words: &[&str]) -> String {
+    let Outcome { status, stdout, .. } = outcome(words);
+    assert_eq!(status, 0, "{words:?}");
+    stdout
+}
+
+#[test]
+fn scripts_are_listed_as_perf_lists_them() {
+    let listed = printed(&["script", "-l"]);
+    assert!(listed.starts_with("List of available trace scripts:\n"));
+    let names = listed
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split_whitespace().next());
+    assert_eq!(names.collect::<Vec<_>>(), ["flamegraph", "stackcollapse"]);
+    let described = listed.lines().skip(1).map(|line| line.as_bytes()[38]);
+    assert!(described.into_iter().all(|byte| byte == b' '), "{listed}");
+}
+
+#[test]
+fn stacks_are_those_of_flame_graphs() {
+    let file = recording();
+    let folded = printed(&["flamegraph", "--folded", "-f", "-i", &file]);
+    assert!(folded.lines().count() > 5, "{folded}");
+    let before = ["script", "-f", "-i", &file, "report", "stackcollapse"];
+    assert_eq!(printed(&before), folded);
+    let behind = ["script", "report", "stackcollapse", "-f", "-i", &file];
+    assert_eq!(printed(&behind), folded);
+    let words = [&behind[..], &["--kernel", "--no-comm"]].concat();
+    let marked = printed(&words);
+    assert!(
+        marked.contains("_[k]") && !marked.contains("load;"),
+        "{marked}"
+    );
+}
+
+#[test]
+fn trees_hold_what_lines_hold() {
+    let file = recording();
+    let words = [
+        "script",
+        "-f",
+        "-i",
+        &file,
+        "report",
+        "flamegraph",
+        "-f",
+        "json",
+        "-o",
+        "-",
+    ];
+    let tree: serde_json::Value = serde_json::from_str(&printed(&words)).expect("JSON");
+    fn sum(tree: &serde_json::Value) -> u64 {
+        let callees = tree["c"].as_array().expect("callees");
+        tree["v"].as_u64().expect("a weight") + callees.iter().map(sum).sum::<u64>()
+    }
+    let folded = printed(&["flamegraph", "--folded", "-f", "-i", &file]);
+    let weights = folded.lines().filter_map(|line| line.rsplit_once(' '));
+    let all: u64 = weights
+        .map(|(_, weight)| weight.parse::<u64>().expect("a weight"))
+        .sum();
+    assert_eq!(sum(&tree), all);
+    assert_eq!((&tree["n"], &tree["l"]), (&"all".into(), &"root".into()));
+}
+
+#[test]
+fn other_scripts_are_refused_with_the_nearest() {
+    for (words, hint) in [
+        (&["report", "flamgraph"][..], "the nearest is 'flamegraph'"),
+        (
+            &["stackcollapse"],
+            "'rperf script report stackcollapse' reads a recording",
+        ),
+        (&["comm,ip"], "-F comm,ip prints these fields"),
+        (&["my.data"], "-i my.data reads a recording of that name"),
+    ] {
+        let refused = outcome(&[&["script"], words].concat());
+        assert_eq!(
+            (refused.status, refused.stdout.as_str()),
+            (129, ""),
+            "{words:?}"
+        );
+        assert!(refused.stderr.contains(hint), "{refused:?}");
+    }
+}
