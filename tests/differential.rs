@@ -8,6 +8,7 @@ pub(crate) mod disassembly;
 mod fixtures;
 mod inlines;
 mod matrix;
+mod names;
 mod piped;
 mod recordings;
 mod report;

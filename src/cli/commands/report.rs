@@ -114,10 +114,11 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     }
     drop(progress);
     context.paginate("report")?;
-    if flag(matches, "header") == Some(true) {
-        print_header(context, &input, &data, full)?;
-    } else if !settings.quiet {
-        write_banner(&mut context.stdout())?;
+    if !settings.quiet {
+        match flag(matches, "header") {
+            Some(true) => print_header(context, &input, &data, full)?,
+            _ => write_banner(&mut context.stdout())?,
+        }
     }
     let lost = diagnostics.lost_samples;
     print(context, &question, &counts.histograms, lost, &settings)?;

@@ -140,7 +140,9 @@ impl<'a, 'w> Sites<'a, 'w> {
     }
 
     fn line(&self, frame: &Frame, place: Option<SourceLine<'_>>) -> Line {
-        if let Some(place) = place {
+        // The vdso is in no file, even where a copy of it is known.
+        let in_file = |dso| !self.resolver.world().dso(dso).is_vdso();
+        if let Some(place) = place.filter(|_| frame.dso.is_none_or(in_file)) {
             let file = match self.full_paths {
                 true => place.path,
                 false => place.file_name(),
