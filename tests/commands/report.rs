@@ -107,6 +107,29 @@ fn the_text_of_every_kind_of_report() {
 }
 
 #[test]
+fn stretches_between_branches_are_shown_by_their_cycles() {
+    let scratch = Scratch::new();
+    let listing = "ffffffff81000000 T _text\nffffffff81000000 T _stext\nffffffff81400000 t spin\n\
+                   ffffffff81480000 t walk\nffffffff82200000 T _etext\n";
+    std::fs::write(scratch.path().join("kallsyms"), listing).expect("the folder takes a file");
+    let run = |file: &str| {
+        let file = root().join("tests/fixtures/x86_64").join(file);
+        let file = file.to_string_lossy();
+        let words = ["report", "--total-cycles", "-f", "--kallsyms", "kallsyms"];
+        let run = rperf(&[&words[..], &["-i", &*file]].concat()).within(scratch.path());
+        run.finish().expect("the binary starts")
+    };
+    let outcome = run("branches.data");
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    let path = root().join("tests/golden/report/total-cycles.txt");
+    assert_golden(&path, &outcome.stdout);
+    let refused = run("cycles.data");
+    let message = "--total-cycles was given, but the samples have no branches\n";
+    assert_eq!(refused.status, 255);
+    assert!(refused.stderr.starts_with(message), "{refused:?}");
+}
+
+#[test]
 fn details_tell_where_a_row_was_seen_first_and_where_its_name_is_from() {
     let words = ["-v", "-s", "dso,sym", "--no-children", "-g", "none"];
     let outcome = report(&recording(), &words);

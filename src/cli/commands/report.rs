@@ -16,16 +16,16 @@ use std::io::{self, Write};
 use std::num::NonZeroUsize;
 
 use clap::ArgMatches;
-use rperf_hist::{BranchCounts, Histogram, Naming, Select, Source};
+use rperf_hist::{BlockTable, Blocks, BranchCounts, Histogram, Naming, Select, Source};
 use rperf_perfdata::{Described, Finding, PerfData};
 use rperf_replay::{Replay, What};
-use rperf_resolve::StackSummary;
+use rperf_resolve::{Resolver, StackSummary};
 use rperf_view::dump::Dump;
 use rperf_view::report::{
     Event, EventStats, Stats, ThreadCounts, ThreadLayout, write_banner, write_branch_counts,
     write_event, write_lost, write_stats, write_tasks, write_threads, write_tip, write_values,
 };
-use rperf_wire::{Record, RecordKind};
+use rperf_wire::{BranchSampleType, Record, RecordKind};
 
 use crate::cli::context::Context;
 use crate::cli::diagnosis::diagnose;
@@ -121,7 +121,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         }
     }
     let lost = diagnostics.lost_samples;
-    print(context, &question, &counts.histograms, lost, &settings)?;
+    print(context, &question, &counts, lost, &settings)?;
     let threads = thread_layout.map(|layout| (threads::counts(&replay, &data), layout));
     print_rest(context, &counts, threads)?;
     warn_of_cut(context, &counts.stacks, copied(data.events()));
@@ -303,6 +303,8 @@ struct Question<'q> {
 /// What was counted.
 struct Counts {
     histograms: Vec<Histogram>,
+    /// By event the stretches of code between branches, where these are shown.
+    blocks: Vec<BlockTable>,
     branches: BranchCounts,
     stacks: StackSummary,
     /// What would spoil the truth of the report.
@@ -342,6 +344,10 @@ fn count(
     let (folded, stacks) = fold(replay, (&naming, &resolver), limit, select, threads)?;
     let branches = folded.branch_counts.clone();
     let histograms = naming.histograms(folded);
+    let blocks = match question.plan.shows_blocks {
+        true => blocks(replay, &resolver, question)?,
+        false => Vec::new(),
+    };
     tell_of_symbols(context, &resolver, question.plan.options.places);
     let hints = match question.hints {
         true => diagnose(replay, &resolver, question.select, threads)?,
@@ -349,10 +355,34 @@ fn count(
     };
     Ok(Counts {
         histograms,
+        blocks,
         branches,
         stacks,
         hints,
     })
+}
+
+/// By event, the stretches of code between branches.
+fn blocks(
+    replay: &Replay<'_>,
+    resolver: &Resolver<'_>,
+    question: &Question<'_>,
+) -> Result<Vec<BlockTable>, CliError> {
+    let events = replay.data().events();
+    let branches = events.iter().map(|event| event.attr.branch_sample_type);
+    let all = branches
+        .into_iter()
+        .any(|branches| branches.contains(BranchSampleType::ANY));
+    let select = question.select;
+    let folded = replay.fold(question.jobs, || Blocks::new(resolver, select, all))?;
+    let tables = folded.tables(events.len());
+    match tables.iter().all(|table| table.cycles == 0) {
+        true => Err(CliError::message(
+            255,
+            "--total-cycles was given, but the processor counted no cycles between branches",
+        )),
+        false => Ok(tables),
+    }
 }
 
 /// The socket of each processor, if the recording tells.
@@ -376,7 +406,7 @@ fn is_read(context: &Context, settings: &Settings) -> bool {
 fn print(
     context: &Context,
     question: &Question<'_>,
-    histograms: &[Histogram],
+    counts: &Counts,
     lost: u64,
     settings: &Settings,
 ) -> io::Result<()> {
@@ -387,7 +417,7 @@ fn print(
     if !settings.quiet {
         write_lost(out, lost)?;
     }
-    for (table, histogram) in question.tables.iter().zip(histograms) {
+    for (table, histogram) in question.tables.iter().zip(&counts.histograms) {
         if settings.skip_empty && is_empty(histogram) {
             continue;
         }
@@ -398,6 +428,10 @@ fn print(
             socket: question.socket,
             costs_by: question.plan.costs_by.as_deref(),
             histogram,
+            blocks: table
+                .events
+                .first()
+                .and_then(|event| counts.blocks.get(*event)),
         };
         write_event(out, event, &question.plan.layout, settings.quiet)?;
     }

@@ -10,6 +10,7 @@
 //! **Invariants.** The result does not depend on the number of threads: rows are ordered by weights, names, addresses
 //! and the earliest sample, never by numbers given out on the way. Strings appear in [`Histogram`] alone.
 
+mod blocks;
 mod branch_chain;
 mod branch_counts;
 mod chains;
@@ -48,6 +49,7 @@ mod trail;
 mod tree;
 mod values;
 
+pub use blocks::{Block, BlockTable, Blocks};
 pub use branch_counts::BranchCounts;
 pub use error::Error;
 pub use facts::has_weight_parts;

@@ -1,5 +1,6 @@
 //! `report --stdio`: tables of the hottest code with call graphs below their rows, in the layout of perf 6.1.
 
+mod blocks;
 mod graph;
 mod hierarchy;
 mod percent;

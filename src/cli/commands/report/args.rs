@@ -194,7 +194,9 @@ fn rest() -> Vec<Arg> {
         choose::switch_on(),
         choose::switch_off(),
         choose::show_switches(),
-        not_yet("total-cycles", ""),
+        switch("total-cycles").help(
+            "show the stretches of code between branches by their cycles, of a recording made with record -b",
+        ),
         switch("disable-order").help(
             "with -D: print records in the order of the file; reports are the same in any order",
         ),

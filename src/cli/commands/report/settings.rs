@@ -50,6 +50,8 @@ pub(super) struct Settings {
     graph: CallGraph,
     /// How the text is laid out.
     pub(super) layout: Layout,
+    /// `--total-cycles`.
+    total_cycles: bool,
     /// `--latency`.
     latency_first: bool,
     /// Whether groups of events share a table, if that was said.
@@ -131,6 +133,7 @@ impl Settings {
             jobs: jobs(matches, context)?,
             children,
             graph,
+            total_cycles: switch("total-cycles") == Some(true),
             latency_first: switch("latency") == Some(true),
             group: switch("group").or_else(|| context.config.flag("report.group")),
             max_stack: max_stack
@@ -160,6 +163,9 @@ impl Settings {
         parallelism: Option<Parallelism>,
     ) -> Result<Plan, CliError> {
         let shape = self.shape(recording)?;
+        if self.total_cycles && shape.counted != Counted::Branches {
+            return Err(no_branches("--total-cycles"));
+        }
         let usual = match self.graph.history {
             true => HISTORY_KEYS,
             false => usual_keys(shape.counted, recording, self.raw_trace),
@@ -214,6 +220,7 @@ impl Settings {
         };
         Ok(Plan {
             costs_by: self.mode.costs_by(shape.counted).map(str::to_owned),
+            shows_blocks: self.total_cycles,
             options,
             layout,
             values,
@@ -232,7 +239,7 @@ impl Settings {
         let history = self.graph.history && events.iter().any(has_branches);
         if self.graph.demanded && lacks_callchains && !history {
             return Err(match self.graph.history {
-                true => no_branches(),
+                true => no_branches("--branch-history"),
                 false => no_callchains("-g was given"),
             });
         }
@@ -324,6 +331,8 @@ pub(super) struct Plan {
     pub(super) layout: Layout,
     /// The sort keys, where costs of memory accesses are counted.
     pub(super) costs_by: Option<String>,
+    /// Whether stretches of code between branches are shown instead of rows.
+    pub(super) shows_blocks: bool,
     /// Columns that are left out because they have one value, and that value.
     pub(super) values: Vec<(&'static str, String)>,
 }
@@ -348,8 +357,8 @@ pub(super) fn has_branches(event: &EventDesc) -> bool {
     sample_type.contains(SampleType::BRANCH_STACK)
 }
 
-fn no_branches() -> CliError {
-    let message = "--branch-history was given, but the samples have no branches";
+fn no_branches(option: &str) -> CliError {
+    let message = format!("{option} was given, but the samples have no branches");
     CliError::message(255, message).hint("branches are recorded with 'record -b'")
 }
 

@@ -72,6 +72,7 @@ fn text(histogram: &Histogram, layout: Layout, quiet: bool) -> String {
         socket: None,
         costs_by: None,
         histogram,
+        blocks: None,
     };
     let layout = Layout {
         own_is_self: histogram.children,

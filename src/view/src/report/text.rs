@@ -2,8 +2,9 @@
 
 use std::io::{self, Write};
 
-use rperf_hist::{BranchCounts, Histogram};
+use rperf_hist::{BlockTable, BranchCounts, Histogram};
 
+use super::blocks;
 use super::percent::Rough;
 use super::table::{Layout, write_rows, write_titles};
 
@@ -22,6 +23,8 @@ pub struct Event<'a> {
     pub costs_by: Option<&'a str>,
     /// Its rows.
     pub histogram: &'a Histogram,
+    /// Stretches of code, where these are shown instead.
+    pub blocks: Option<&'a BlockTable>,
 }
 
 /// Writes the line that stands in the place of the file's header.
@@ -73,9 +76,14 @@ pub fn write_event(
             )?,
             None => writeln!(out, "# Event count (approx.): {}\n{socket}#", whole.period)?,
         }
-        write_titles(out, histogram, layout)?;
+        if event.blocks.is_none() {
+            write_titles(out, histogram, layout)?;
+        }
     }
-    write_rows(out, histogram, layout)?;
+    match event.blocks {
+        Some(table) => blocks::write(out, table, layout, quiet)?,
+        None => write_rows(out, histogram, layout)?,
+    }
     out.write_all(b"\n\n")
 }
 

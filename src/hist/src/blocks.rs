@@ -1,0 +1,287 @@
+//! Stretches of code between branches, with the cycles that the processor counted for them.
+//!
+//! A branch tells how many cycles have passed since the one before it, that is in the stretch from where that one went to
+//! where this one left. Where code comes to one end from several starts, the longest stretch stands for all of them, as in
+//! Linux perf.
+
+use std::cmp::Reverse;
+
+use rperf_replay::{Fold, Sample, World};
+use rperf_resolve::{Frame, Place, Resolver, SymbolId};
+use rperf_wire::BranchEntry;
+use rustc_hash::FxHashMap;
+
+use crate::facts::locate_anywhere;
+use crate::select::{Choice, Select};
+
+/// Where the cycles stand in the flags of a branch.
+const CYCLES_AT: u32 = 4;
+
+/// The stretches of all events.
+pub struct Blocks<'a, 'w> {
+    resolver: &'a Resolver<'w>,
+    select: Option<&'a dyn Select>,
+    /// Whether a branch is followed by the next one in time: not where only some kinds of them were recorded.
+    consecutive: bool,
+    events: Vec<EventBlocks>,
+}
+
+/// The stretches of one event.
+#[derive(Default)]
+struct EventBlocks {
+    /// By function and the address of the branch at the end.
+    blocks: FxHashMap<(SymbolId, u64), Stretch>,
+    cycles: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Stretch {
+    /// The branch at the end.
+    end: Frame,
+    /// The earliest address that it was come to from; `None` where that was never in the same function.
+    start: Option<u64>,
+    cycles: u64,
+    times: u64,
+}
+
+/// A stretch as it is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Block {
+    /// Cycles of all times that it ran.
+    pub cycles: u64,
+    /// Times that it ran, at least 1.
+    pub times: u64,
+    /// From where to where, in source lines or as `FUNCTION+OFFSET`.
+    pub range: [String; 2],
+    /// The object's short name.
+    pub object: String,
+}
+
+/// The stretches of one event, those with most cycles first.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BlockTable {
+    /// The stretches.
+    pub blocks: Vec<Block>,
+    /// Cycles of all branches, also of those in no known function.
+    pub cycles: u64,
+}
+
+impl BlockTable {
+    /// The sum of what each stretch takes on average.
+    #[must_use]
+    pub fn average(&self) -> u64 {
+        self.blocks.iter().map(Block::average).sum()
+    }
+}
+
+impl Block {
+    /// Cycles that it takes on average.
+    #[must_use]
+    pub fn average(&self) -> u64 {
+        self.cycles / self.times.max(1)
+    }
+}
+
+impl<'a, 'w> Blocks<'a, 'w> {
+    /// None yet, of the samples that `select` chooses, or of all. `consecutive` says whether all branches were recorded.
+    #[must_use]
+    pub fn new(
+        resolver: &'a Resolver<'w>,
+        select: Option<&'a dyn Select>,
+        consecutive: bool,
+    ) -> Self {
+        Self {
+            resolver,
+            select,
+            consecutive,
+            events: Vec::new(),
+        }
+    }
+
+    /// The stretches of each of so many events.
+    #[must_use]
+    pub fn tables(mut self, events: usize) -> Vec<BlockTable> {
+        self.events.resize_with(events, EventBlocks::default);
+        let tables = self.events.iter().map(|event| self.table(event));
+        tables.collect()
+    }
+
+    fn table(&self, event: &EventBlocks) -> BlockTable {
+        let mut stretches: Vec<_> = event.blocks.iter().collect();
+        stretches.sort_unstable_by_key(|((symbol, end), stretch)| {
+            let name = self.resolver.symbol_name(*symbol);
+            let cycles = Reverse(stretch.cycles);
+            (cycles, Reverse(name), stretch.start, *end, *symbol)
+        });
+        let shown = stretches.into_iter();
+        let shown = shown.map(|((symbol, _), stretch)| self.block(*symbol, stretch));
+        BlockTable {
+            blocks: shown.collect(),
+            cycles: event.cycles,
+        }
+    }
+
+    fn block(&self, symbol: SymbolId, stretch: &Stretch) -> Block {
+        let end = stretch.end;
+        let function = self.resolver.symbol(symbol);
+        let start = stretch.start.or(function.map(|function| function.start));
+        let start = start.unwrap_or(end.address);
+        let before = end.address.wrapping_sub(start);
+        let start = Frame {
+            address: start,
+            ip: end.ip.wrapping_sub(before),
+            ..end
+        };
+        let world = self.resolver.world();
+        Block {
+            cycles: stretch.cycles,
+            times: stretch.times,
+            range: [self.place(symbol, &start), self.place(symbol, &end)],
+            object: world.dso(symbol.dso).short_name.clone(),
+        }
+    }
+
+    /// The line of source, else the place in the function.
+    fn place(&self, symbol: SymbolId, frame: &Frame) -> String {
+        if let Some(line) = self.resolver.source_line(frame) {
+            return format!("{}:{}", line.file_name(), line.line);
+        }
+        let name = self.resolver.symbol_name(symbol);
+        let function = self.resolver.symbol(symbol);
+        let start = function.map_or(0, |function| function.start);
+        format!("{name}+{}", frame.address.wrapping_sub(start))
+    }
+
+    fn is_chosen(&self, world: &World, sample: &Sample<'_>) -> bool {
+        let choice = self.select.map(|select| select.sample(world, sample));
+        choice.is_none_or(|choice| choice == Choice::Counted)
+    }
+
+    /// Where a branch left, if that is in a function that counts.
+    fn end(&self, frame: Frame) -> Option<(SymbolId, Frame)> {
+        let choice = self
+            .select
+            .map(|select| select.place(self.resolver, &frame));
+        let counts = choice.is_none_or(|choice| choice == Choice::Counted);
+        Some((frame.symbol.filter(|_| counts)?, frame))
+    }
+}
+
+impl Fold for Blocks<'_, '_> {
+    fn sample(&mut self, world: &World, sample: &Sample<'_>) {
+        let Some(branches) = sample.wire.branch_stack else {
+            return;
+        };
+        let branches: Vec<BranchEntry> = branches.iter().collect();
+        // As in perf: a processor that counts none for the newest branch counts none at all.
+        let counts = branches.first().is_some_and(|newest| cycles(newest) > 0);
+        if !counts || !self.is_chosen(world, sample) {
+            return;
+        }
+        let at = Place {
+            machine: sample.machine(),
+            pid: sample.pid,
+            order: sample.order,
+        };
+        let event = sample.event.0 as usize;
+        if self.events.len() <= event {
+            self.events.resize_with(event + 1, EventBlocks::default);
+        }
+        let mut before: Option<Frame> = None;
+        for branch in branches.iter().rev() {
+            let target = before.replace(locate_anywhere(self.resolver, at, branch.to));
+            let cycles = cycles(branch);
+            let end = self.end(locate_anywhere(self.resolver, at, branch.from));
+            let Some(event) = self.events.get_mut(event) else {
+                continue;
+            };
+            event.cycles = event.cycles.saturating_add(cycles);
+            let Some((symbol, end)) = end.filter(|_| cycles > 0) else {
+                continue;
+            };
+            let start = target.filter(|target| {
+                let is_before = target.address < end.address;
+                self.consecutive && target.symbol == Some(symbol) && is_before
+            });
+            let stretch = Stretch {
+                end,
+                start: start.map(|start| start.address),
+                cycles,
+                times: 1,
+            };
+            event.add((symbol, end.address), stretch);
+        }
+    }
+
+    fn merge(&mut self, later: Self) {
+        let most = self.events.len().max(later.events.len());
+        self.events.resize_with(most, EventBlocks::default);
+        for (event, more) in self.events.iter_mut().zip(later.events) {
+            event.cycles = event.cycles.saturating_add(more.cycles);
+            for (key, stretch) in more.blocks {
+                event.add(key, stretch);
+            }
+        }
+    }
+}
+
+impl EventBlocks {
+    fn add(&mut self, key: (SymbolId, u64), more: Stretch) {
+        let known = self.blocks.get_mut(&key);
+        let Some(known) = known else {
+            self.blocks.insert(key, more);
+            return;
+        };
+        known.cycles = known.cycles.saturating_add(more.cycles);
+        known.times += more.times;
+        known.start = match (known.start, more.start) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+    }
+}
+
+/// Cycles since the branch before.
+fn cycles(branch: &BranchEntry) -> u64 {
+    u64::from((branch.flags >> CYCLES_AT) as u16)
+}
+
+#[cfg(test)]
+mod tests {
+    use rperf_replay::DsoId;
+    use rperf_resolve::Level;
+    use rperf_symbol::SymbolIndex;
+
+    use super::*;
+
+    #[test]
+    fn the_longest_stretch_stands_for_all_in_any_order() {
+        let dso = DsoId(0);
+        let index = SymbolIndex::new(1).expect("a small number");
+        let symbol = SymbolId { dso, index };
+        let end = Frame {
+            ip: 0x140,
+            mapping: None,
+            dso: Some(dso),
+            address: 0x140,
+            symbol: Some(symbol),
+            level: Level::User,
+        };
+        let stretch = |start, cycles| Stretch {
+            end,
+            start,
+            cycles,
+            times: 1,
+        };
+        let mut seen = [(Some(0x120), 3), (None, 50), (Some(0x110), 7)];
+        for _ in 0..seen.len() {
+            seen.rotate_left(1);
+            let mut event = EventBlocks::default();
+            for (start, cycles) in seen {
+                event.add((symbol, end.address), stretch(start, cycles));
+            }
+            let sum = event.blocks[&(symbol, end.address)];
+            assert_eq!((sum.start, sum.cycles, sum.times), (Some(0x110), 60, 3));
+        }
+    }
+}
