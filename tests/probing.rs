@@ -4,3 +4,4 @@ mod beside_perf;
 mod events;
 mod fired;
 mod programs;
+mod shown;

@@ -5,6 +5,7 @@ mod args;
 mod delete;
 mod list;
 mod problem;
+mod show;
 mod tables;
 mod target;
 
@@ -16,7 +17,7 @@ use clap::ArgMatches;
 use rperf_probe::{Event, base_name, find, group_of, parse};
 
 use self::args::Given;
-use self::problem::problem;
+use self::problem::{faulty, problem};
 use self::target::Binary;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit};
@@ -31,7 +32,13 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     let deleted: Vec<&String> = matches.get_many("del").unwrap_or_default().collect();
     let added = args::definitions(matches, "add")?;
     let shown = args::definitions(matches, "definition")?;
+    let line = matches.get_one::<String>("line");
+    let variables = args::definitions(matches, "vars")?;
+    let functions = matches.get_one::<String>("funcs");
     let modes = [
+        line.is_some(),
+        !variables.is_empty(),
+        functions.is_some(),
         list.is_some(),
         !deleted.is_empty() || !added.is_empty(),
         !shown.is_empty(),
@@ -41,9 +48,28 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         0 => return Err(args::nothing(context)),
         _ => {
             return Err(CliError::usage(
-                "--list, --definition, --add with --del: one of them at a time",
+                "--list, --definition, --line, --vars, --funcs, --add with --del: one of them at a time",
             ));
         }
+    }
+    for (name, with) in [
+        ("externs", "vars"),
+        ("range", "vars"),
+        ("filter", "vars or --funcs"),
+    ] {
+        let is_given = matches.contains_id(name);
+        if is_given && variables.is_empty() && (functions.is_none() || name != "filter") {
+            return Err(CliError::usage(format!("--{name} goes with --{with}")));
+        }
+    }
+    if functions.is_some() {
+        return show::list_functions(matches, context);
+    }
+    if let Some(line) = line {
+        return show::list_lines(line, matches, context);
+    }
+    if let Some(given) = variables.last() {
+        return show::list_variables(given, matches, context);
     }
     if let Some(pattern) = list {
         return list::run(pattern, matches, context);
@@ -83,10 +109,7 @@ struct Defined {
 /// Finds the places of a definition. The names of the events are those before they are made distinct.
 fn events(given: &Given, matches: &ArgMatches, context: &Context) -> Result<Defined, CliError> {
     let text = &given.definition;
-    let definition = parse(text).map_err(|fault| {
-        let pointed = fault.pointed(text);
-        CliError::usage(fault.message).detail(pointed)
-    })?;
+    let definition = parse(text).map_err(|fault| faulty(fault, text))?;
     let binary = Binary::open(&given.target, matches, context)?;
     let options = args::search_options(matches)?;
     let object = binary

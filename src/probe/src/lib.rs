@@ -11,9 +11,11 @@ mod dwarf;
 mod error;
 mod event;
 mod field;
+mod filter;
 mod object;
 mod register;
 mod search;
+mod show;
 
 pub use definition::{
     Argument, Definition, Fault, Member, Place, Point, SourcePlace, Value, parse,
@@ -22,5 +24,10 @@ pub use describe::{Described, describe};
 pub use error::Error;
 pub use event::{Event, Existing, ExistingPlace, base_name, distinct_name, group_of};
 pub use field::{Field, Read};
+pub use filter::NameFilter;
 pub use object::{Object, Sources};
 pub use search::{Found, Note, Options, Probe, find};
+pub use show::{
+    LineRange, Listed, Place as ShownPlace, ShownLine, Source, Variable, VariableOptions,
+    functions, lines, variables,
+};

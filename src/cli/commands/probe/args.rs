@@ -50,10 +50,21 @@ pub(in crate::cli::commands) fn command() -> Command {
                 .short('f')
                 .help("add events whose names exist, with numbers behind them"),
         )
-        .arg(not_yet("line", "'objdump -dl' shows which lines have code"))
-        .arg(not_yet("vars", ""))
-        .arg(not_yet("externs", ""))
-        .arg(not_yet("range", ""))
+        .arg(
+            value("line", "function or file[:first[-last]]")
+                .short('L')
+                .help("show source text with numbers at the lines that can be probed"),
+        )
+        .arg(
+            value("vars", "place")
+                .short('V')
+                .help("list the variables that can be recorded at a place"),
+        )
+        .arg(switch("externs").help("with --vars: list global variables too"))
+        .arg(
+            switch("range")
+                .help("with --vars: tell where each variable is, and list those that are elsewhere in the function"),
+        )
         .arg(not_yet(
             "vmlinux",
             "programs and libraries can be probed, with -x",
@@ -80,8 +91,15 @@ pub(in crate::cli::commands) fn command() -> Command {
                 .value_parser(number)
                 .help("the most places of one definition (128)"),
         )
-        .arg(not_yet("funcs", "'nm' lists functions"))
-        .arg(not_yet("filter", ""))
+        .arg(
+            optional("funcs", "pattern", "")
+                .short('F')
+                .help("list the functions that can be probed, those of this pattern"),
+        )
+        .arg(
+            value("filter", "condition")
+                .help("with --vars and --funcs: list names that match, patterns joined by &, | and ! ('!__k* & *')"),
+        )
         .arg(
             list("exec", "program or library")
                 .short('x')
@@ -150,6 +168,12 @@ pub(super) fn definitions(matches: &ArgMatches, option: &str) -> Result<Vec<Give
         })
     });
     given.collect()
+}
+
+/// The object that `-x` names, for what is no definition.
+pub(super) fn target(matches: &ArgMatches) -> Result<PathBuf, CliError> {
+    let mut objects = matches.get_many::<String>("exec").unwrap_or_default();
+    objects.next_back().map(PathBuf::from).ok_or_else(no_target)
 }
 
 fn no_target() -> CliError {

@@ -1,6 +1,6 @@
 //! What is said of places that are not found, and of those that are.
 
-use rperf_probe::{Error, Note};
+use rperf_probe::{Error, Fault, Note};
 
 use super::NOT_FOUND;
 use crate::cli::error::CliError;
@@ -11,6 +11,12 @@ pub(super) fn problem(error: &Error, doing: &str) -> CliError {
     let told = told.detail(format!("  Error: Failed to {doing}."));
     let hints = error.hints();
     hints.into_iter().fold(told, CliError::hint)
+}
+
+/// A mistake in `text`, which is shown with a mark.
+pub(super) fn faulty(fault: Fault, text: &str) -> CliError {
+    let pointed = fault.pointed(text);
+    CliError::usage(fault.message).detail(pointed)
 }
 
 /// What is worth knowing of places that are found.

@@ -11,6 +11,7 @@ pub use argument::{Argument, Member, Value};
 pub use fault::Fault;
 pub use point::{Place, Point, SourcePlace};
 
+pub(crate) use point::number;
 use words::{Word, split};
 
 /// A probe as it was asked for.

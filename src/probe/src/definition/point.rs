@@ -306,7 +306,7 @@ impl Suffixes {
 }
 
 /// A number as in C: decimal, hexadecimal, octal.
-pub(super) fn number(text: &str) -> Option<u64> {
+pub(crate) fn number(text: &str) -> Option<u64> {
     if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         return u64::from_str_radix(digits, 16).ok();
     }

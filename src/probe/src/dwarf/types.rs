@@ -189,4 +189,39 @@ impl<'w, 'u> Die<'w, 'u> {
             bits: Some((width, low, size)),
         })
     }
+
+    /// The name of this variable's type in C: `struct item*`, `long int`.
+    pub(crate) fn type_name(&self) -> String {
+        match self.type_of() {
+            Some(found) => found.spelled(MAX_LAYERS),
+            None => "void".to_owned(),
+        }
+    }
+
+    fn spelled(&self, layers: usize) -> String {
+        let below = || match (self.type_of(), layers.checked_sub(1)) {
+            (Some(found), Some(layers)) => found.spelled(layers),
+            _ => "void".to_owned(),
+        };
+        match self.tag() {
+            gimli::DW_TAG_pointer_type | gimli::DW_TAG_array_type => below() + "*",
+            gimli::DW_TAG_reference_type => below() + "&",
+            gimli::DW_TAG_rvalue_reference_type => below() + "&&",
+            gimli::DW_TAG_subroutine_type => "(function_type)".to_owned(),
+            gimli::DW_TAG_const_type
+            | gimli::DW_TAG_volatile_type
+            | gimli::DW_TAG_restrict_type
+            | gimli::DW_TAG_atomic_type => below(),
+            tag => {
+                let word = match tag {
+                    gimli::DW_TAG_structure_type => "struct ",
+                    gimli::DW_TAG_union_type => "union ",
+                    gimli::DW_TAG_enumeration_type => "enum ",
+                    _ => "",
+                };
+                let name = self.name().unwrap_or_else(|| "(unknown_type)".to_owned());
+                format!("{word}{name}")
+            }
+        }
+    }
 }

@@ -19,6 +19,10 @@ use crate::object::Object;
 use argument::Slot;
 use unit::UnitSearch;
 
+pub(crate) use source::{SourceText, is_path_end};
+pub(crate) use unit::{Spot, is_wanted, line_places};
+pub(crate) use variables::{globals, visible};
+
 /// What bounds a search.
 #[derive(Debug, Clone)]
 pub struct Options {

@@ -1,0 +1,149 @@
+//! Which names are listed: patterns joined by `&`, `|`, `!` and parentheses.
+
+use rperf_events::matches_pattern;
+
+use crate::definition::Fault;
+
+/// The deepest nesting of parentheses.
+const MAX_DEPTH: usize = 64;
+
+/// A condition on names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NameFilter(Node);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Node {
+    Pattern(String),
+    Not(Box<Node>),
+    And(Box<Node>, Box<Node>),
+    Or(Box<Node>, Box<Node>),
+}
+
+impl NameFilter {
+    /// Reads a condition such as `!__k* & *`. `|` binds less than `&`.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, and where.
+    pub fn parse(text: &str) -> Result<Self, Fault> {
+        let mut reader = Reader { text, at: 0 };
+        let node = reader.alternatives(0)?;
+        match reader.peek() {
+            None => Ok(Self(node)),
+            Some(_) => Err(Fault::new(reader.at, "'&' or '|' is expected here")),
+        }
+    }
+
+    /// Whether a name is listed.
+    #[must_use]
+    pub fn matches(&self, name: &str) -> bool {
+        self.0.matches(name)
+    }
+}
+
+impl Node {
+    fn matches(&self, name: &str) -> bool {
+        match self {
+            Self::Pattern(pattern) => matches_pattern(pattern, name),
+            Self::Not(inner) => !inner.matches(name),
+            Self::And(first, second) => first.matches(name) && second.matches(name),
+            Self::Or(first, second) => first.matches(name) || second.matches(name),
+        }
+    }
+}
+
+struct Reader<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+impl Reader<'_> {
+    /// The next character that is no blank.
+    fn peek(&mut self) -> Option<char> {
+        let rest = self.text.get(self.at..)?;
+        let bare = rest.trim_start();
+        self.at += rest.len() - bare.len();
+        bare.chars().next()
+    }
+
+    fn take(&mut self, wanted: char) -> bool {
+        let is_next = self.peek() == Some(wanted);
+        if is_next {
+            self.at += wanted.len_utf8();
+        }
+        is_next
+    }
+
+    fn alternatives(&mut self, depth: usize) -> Result<Node, Fault> {
+        let mut node = self.all(depth)?;
+        while self.take('|') {
+            node = Node::Or(Box::new(node), Box::new(self.all(depth)?));
+        }
+        Ok(node)
+    }
+
+    fn all(&mut self, depth: usize) -> Result<Node, Fault> {
+        let mut node = self.one(depth)?;
+        while self.take('&') {
+            node = Node::And(Box::new(node), Box::new(self.one(depth)?));
+        }
+        Ok(node)
+    }
+
+    fn one(&mut self, depth: usize) -> Result<Node, Fault> {
+        if depth > MAX_DEPTH {
+            return Err(Fault::new(self.at, "this is nested too deeply"));
+        }
+        if self.take('!') {
+            return Ok(Node::Not(Box::new(self.one(depth + 1)?)));
+        }
+        if self.take('(') {
+            let node = self.alternatives(depth + 1)?;
+            return match self.take(')') {
+                true => Ok(node),
+                false => Err(Fault::new(self.at, "')' is missing")),
+            };
+        }
+        self.peek();
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let ends = |c: char| c.is_whitespace() || matches!(c, '&' | '|' | '!' | '(' | ')');
+        let pattern = rest.split(ends).next().unwrap_or_default();
+        if pattern.is_empty() {
+            return Err(Fault::new(self.at, "a pattern is missing"));
+        }
+        self.at += pattern.len();
+        Ok(Node::Pattern(pattern.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn conditions() {
+        for (filter, name, expected) in [
+            ("m*", "main", true),
+            ("m* & !main", "main", false),
+            ("a|b&c", "a", true),
+            ("(a|b)&c*", "a", false),
+            ("!__k* & *", "main", true),
+            ("!__k*&*", "__ksym", false),
+        ] {
+            let filter = NameFilter::parse(filter).unwrap();
+            assert_eq!(filter.matches(name), expected, "{filter:?} {name}");
+        }
+        for wrong in ["", "a b", "(a", "a|", "&a", "a)"] {
+            assert!(NameFilter::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_does_harm(text in "[a*!&|() é]{0,40}") {
+            let _either = NameFilter::parse(&text).map(|filter| filter.matches("a"));
+        }
+    }
+}

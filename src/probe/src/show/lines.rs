@@ -1,0 +1,284 @@
+//! Source text with the lines that can be probed.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use crate::definition::{Fault, number};
+use crate::dwarf::{Die, Functions, World};
+use crate::error::Error;
+use crate::object::{Object, nearest};
+use crate::search::{Options, SourceText, is_path_end, is_wanted, line_places};
+
+/// How many lines are shown behind the end of a function.
+const BEHIND: u32 = 3;
+
+/// Lines to show: `FUNC[@SRC][:FIRST[-LAST|+COUNT]]`, `SRC[:FIRST[-LAST|+COUNT]]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LineRange {
+    function: Option<String>,
+    file: Option<String>,
+    first: Option<u32>,
+    last: Option<u32>,
+}
+
+/// A line of source text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownLine {
+    /// Its number where it can be probed: counted from the function's first, or in the file.
+    pub number: Option<u32>,
+    /// Its text.
+    pub text: String,
+}
+
+/// The lines that were asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// The function, unless a file was asked for.
+    pub function: Option<String>,
+    /// The path of the file.
+    pub file: String,
+    /// The number of the first line, as [`ShownLine::number`] counts.
+    pub first: u32,
+    /// The lines.
+    pub lines: Vec<ShownLine>,
+}
+
+impl LineRange {
+    /// Reads a range.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, and where.
+    pub fn parse(text: &str) -> Result<Self, Fault> {
+        // Paths of C++ and Rust have colons of their own.
+        let colon = text.rfind(':').filter(|at| !text[..*at].ends_with(':'));
+        let (name, range) = match colon {
+            Some(at) => (&text[..at], text.get(at + 1..).unwrap_or_default()),
+            None => (text, ""),
+        };
+        let (name, file) = match name.split_once('@') {
+            Some((name, file)) => (name, Some(file.to_owned())),
+            None => (name, None),
+        };
+        if name.is_empty() {
+            return Err(Fault::new(0, "there is no function or file"));
+        }
+        let at = text.len() - range.len();
+        let line = |text: &str| {
+            let line = number(text).and_then(|line| u32::try_from(line).ok());
+            line.ok_or_else(|| Fault::new(at, format!("'{text}' is not the number of a line")))
+        };
+        let (first, last) = match range {
+            "" => (None, None),
+            range => match range.split_once(['-', '+']) {
+                Some((first, end)) => {
+                    let (first, end) = (line(first)?, line(end)?);
+                    let is_count = range.contains('+');
+                    let last = if is_count {
+                        first.saturating_add(end).saturating_sub(1)
+                    } else {
+                        end
+                    };
+                    (Some(first), Some(last))
+                }
+                None => (Some(line(range)?), None),
+            },
+        };
+        if last.is_some_and(|last| Some(last) < first) {
+            return Err(Fault::new(at, "the last line is before the first"));
+        }
+        let is_file = file.is_none() && name.contains('.') && !name.contains("::");
+        Ok(match is_file {
+            true => Self {
+                function: None,
+                file: Some(name.to_owned()),
+                first,
+                last,
+            },
+            false => Self {
+                function: Some(name.to_owned()),
+                file,
+                first,
+                last,
+            },
+        })
+    }
+}
+
+/// What was found of a function or a file.
+struct Place {
+    function: Option<String>,
+    file: String,
+    /// The line that numbers count from, 0 for a file.
+    base: u32,
+    first: u32,
+    last: u32,
+    probed: BTreeSet<u32>,
+}
+
+/// The source text of a range, with the lines that have code of their own.
+///
+/// # Errors
+///
+/// There is no such function or file, no debug information, or no source text.
+pub fn lines(object: &Object<'_>, range: &LineRange, options: &Options) -> Result<Source, Error> {
+    let info = object.sources.info.ok_or_else(|| Error::NoDebugInfo {
+        path: object.sources.path.to_owned(),
+    })?;
+    let mut found: Option<Place> = None;
+    info.for_each_unit(object.sources.files, &mut |unit| {
+        let world = World::new(unit);
+        let place = in_unit(&world, range);
+        let is_function = range.function.is_some();
+        match (&mut found, place) {
+            // Lines of one file may be in several units.
+            (Some(found), Some(place)) if found.file == place.file => {
+                found.probed.extend(place.probed);
+            }
+            (None, place) => found = place,
+            _ => {}
+        }
+        match found.is_some() && is_function {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    });
+    let mut place = found.ok_or_else(|| {
+        let names: Vec<String> = object.functions().map(|function| function.name).collect();
+        let name = range.function.as_deref().or(range.file.as_deref());
+        let name = name.unwrap_or_default();
+        Error::NoPoint {
+            point: name.to_owned(),
+            nearest: nearest(name, &names),
+        }
+    })?;
+    let text = SourceText::read(object, options, &place.file)?;
+    let count = u32::try_from(text.lines().count()).unwrap_or(u32::MAX);
+    place.last = place.last.min(count);
+    let shown = (1..).zip(text.lines());
+    let shown = shown.filter(|(line, _)| (place.first..=place.last).contains(line));
+    let lines = shown.map(|(line, text)| ShownLine {
+        number: place
+            .probed
+            .contains(&line)
+            .then(|| line.wrapping_sub(place.base)),
+        text: String::from_utf8_lossy(text).into_owned(),
+    });
+    Ok(Source {
+        lines: lines.collect(),
+        function: place.function,
+        file: place.file,
+        first: place.first.wrapping_sub(place.base),
+    })
+}
+
+fn in_unit(world: &World<'_>, range: &LineRange) -> Option<Place> {
+    let is_there = |path: &str| match &range.file {
+        Some(file) => is_path_end(path, file),
+        None => true,
+    };
+    let path = world.lines().files().find(|path| is_there(path))?;
+    let functions = Functions::read(world);
+    let Some(name) = &range.function else {
+        let places = line_places(world, &functions, &|other| other == path);
+        return Some(Place {
+            function: None,
+            file: path.to_owned(),
+            base: 0,
+            first: range.first.unwrap_or(1).max(1),
+            last: range.last.unwrap_or(u32::MAX),
+            probed: representatives(world, &functions, path, &places),
+        });
+    };
+    let named = functions.named(&|other| is_wanted(name, other));
+    let function = named.into_iter().find(|function| {
+        let declared = function.declared_file();
+        declared.is_some_and(|path| is_there(&path))
+    })?;
+    let file = function.declared_file()?;
+    let base = function.declared_line()?;
+    let places = line_places(world, &functions, &|other| other == file);
+    let probed = representatives(world, &functions, &file, &places);
+    let inside = places.iter().filter(|(line, address)| {
+        let mut copies = copies(world, &function).into_iter();
+        *line >= base && copies.any(|copy| copy.covers(*address))
+    });
+    let end = inside.map(|(line, _)| *line).max().unwrap_or(base);
+    Some(Place {
+        function: Some(name.clone()),
+        base,
+        first: base.saturating_add(range.first.unwrap_or(0)),
+        last: match range.last {
+            Some(last) => base.saturating_add(last),
+            None => end.saturating_add(BEHIND),
+        },
+        probed: probed
+            .into_iter()
+            .filter(|line| (base..=end).contains(line))
+            .collect(),
+        file,
+    })
+}
+
+/// A function with code of its own, or its inlined copies.
+fn copies<'w, 'u>(world: &'w World<'u>, function: &Die<'w, 'u>) -> Vec<Die<'w, 'u>> {
+    match function.entry_address() {
+        Some(_) => vec![function.clone()],
+        None => crate::dwarf::Instances::of(world, function),
+    }
+}
+
+/// The lines that stand for at least one of their addresses: a probe at them goes where they say.
+fn representatives(
+    world: &World<'_>,
+    functions: &Functions<'_, '_>,
+    file: &str,
+    places: &[(u32, u64)],
+) -> BTreeSet<u32> {
+    let entries: BTreeSet<(u64, Option<u32>)> = functions
+        .with_code()
+        .filter_map(|function| Some((function.entry_address()?, function.declared_line())))
+        .collect();
+    let stands = |line: u32, address: u64| {
+        let mut at = entries.range((address, None)..=(address, Some(u32::MAX)));
+        match at.next() {
+            Some((_, declared)) => *declared == Some(line),
+            None => world
+                .lines()
+                .at(address)
+                .is_none_or(|row| row.line == line || world.lines().file(row.file) != Some(file)),
+        }
+    };
+    let standing = places
+        .iter()
+        .filter(|(line, address)| stands(*line, *address));
+    standing.map(|(line, _)| *line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges() {
+        let parse = |text: &str| LineRange::parse(text).unwrap();
+        let range = parse("f:10+20");
+        assert_eq!((range.first, range.last), (Some(10), Some(29)));
+        assert_eq!(range.function.as_deref(), Some("f"));
+        let range = parse("a.c:3-5");
+        assert_eq!(
+            (range.file.as_deref(), range.first, range.last),
+            (Some("a.c"), Some(3), Some(5))
+        );
+        let range = parse("f@a.c");
+        assert_eq!(
+            (range.function.as_deref(), range.file.as_deref()),
+            (Some("f"), Some("a.c"))
+        );
+        assert_eq!(parse("a::b").function.as_deref(), Some("a::b"));
+        assert_eq!(parse("a::b:2").first, Some(2));
+        for wrong in ["", ":3", "f:x", "f:5-3"] {
+            assert!(LineRange::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

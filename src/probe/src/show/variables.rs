@@ -1,0 +1,167 @@
+//! The variables that exist at the places of a definition.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use crate::definition::{Definition, Point};
+use crate::dwarf::{Die, Located, World, locate, stretches};
+use crate::error::Error;
+use crate::filter::NameFilter;
+use crate::object::Object;
+use crate::search::{Options, Spot, globals, visible};
+
+/// Which variables are listed, and how.
+#[derive(Debug, Clone, Default)]
+pub struct VariableOptions {
+    /// Global variables too.
+    pub externs: bool,
+    /// Those that are not at the place but elsewhere in the function too, and where all are.
+    pub ranges: bool,
+    /// Those with such names.
+    pub filter: Option<NameFilter>,
+}
+
+/// One place with its variables, sorted as they are shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// The place.
+    pub place: Place,
+    /// Its variables.
+    pub variables: Vec<Variable>,
+}
+
+/// A place in a function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The function.
+    pub function: String,
+    /// Bytes behind its entry.
+    pub offset: u64,
+}
+
+/// A variable.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Variable {
+    /// Its type in C.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// It stands outside of functions.
+    pub is_external: bool,
+    /// Where it is, in bytes behind the entry of the function, where ranges were asked for.
+    pub ranges: Vec<(u64, u64)>,
+}
+
+/// The variables at every place that `definition` stands for.
+///
+/// # Errors
+///
+/// As of [`find`](crate::find).
+pub fn variables(
+    object: &Object<'_>,
+    definition: &Definition,
+    options: &Options,
+    wanted: &VariableOptions,
+) -> Result<Vec<Listed>, Error> {
+    let info = object.sources.info.ok_or_else(|| Error::NoDebugInfo {
+        path: object.sources.path.to_owned(),
+    })?;
+    // Where a function returns, its variables are those of its entry.
+    let mut definition = definition.clone();
+    definition.arguments.clear();
+    if let Point::Function { place, .. } = &mut definition.point
+        && *place == crate::definition::Place::Return
+    {
+        *place = crate::definition::Place::Offset(0);
+    }
+    let found = crate::search::find(object, &definition, options)?;
+    let mut listed = Vec::new();
+    for probe in found.probes {
+        let Some(address) = object.address_of(probe.file_offset) else {
+            continue;
+        };
+        info.for_units_at(object.sources.files, address, &mut |unit| {
+            let world = World::new(unit);
+            match Spot::around(&world, address, &probe.name) {
+                Some(spot) => {
+                    listed.push(at(object, &world, &spot, wanted));
+                    ControlFlow::Break(())
+                }
+                None => ControlFlow::Continue(()),
+            }
+        });
+    }
+    Ok(listed)
+}
+
+fn at<'w, 'u>(
+    object: &Object<'_>,
+    world: &'w World<'u>,
+    spot: &Spot<'w, 'u>,
+    wanted: &VariableOptions,
+) -> Listed {
+    let entry = spot.function.entry_address().unwrap_or(spot.address);
+    let located = Located {
+        function: &spot.function,
+        frames: &object.frames,
+        address: spot.address,
+    };
+    let mut found = BTreeSet::new();
+    let mut add = |die: &Die<'w, 'u>, is_external: bool| {
+        let Some(name) = die.name() else {
+            return;
+        };
+        let is_wanted = wanted
+            .filter
+            .as_ref()
+            .is_none_or(|filter| filter.matches(&name));
+        let is_here = is_external || locate(die, located).is_ok();
+        let ranges = match wanted.ranges {
+            true => relative(die, spot, entry, is_external),
+            false => Vec::new(),
+        };
+        if is_wanted && (is_here || !ranges.is_empty()) {
+            found.insert(Variable {
+                kind: die.type_name(),
+                name,
+                is_external,
+                ranges,
+            });
+        }
+    };
+    for die in visible(&spot.scope, spot.address) {
+        add(&die, false);
+    }
+    if wanted.externs {
+        for die in globals(world) {
+            add(&die, true);
+        }
+    }
+    Listed {
+        place: Place {
+            function: spot.function.name().unwrap_or_default(),
+            offset: spot.address.wrapping_sub(entry),
+        },
+        variables: found.into_iter().collect(),
+    }
+}
+
+/// Where a variable is, behind the entry of its function.
+fn relative(
+    die: &Die<'_, '_>,
+    spot: &Spot<'_, '_>,
+    entry: u64,
+    is_external: bool,
+) -> Vec<(u64, u64)> {
+    if is_external {
+        return Vec::new();
+    }
+    let everywhere = || spot.function.ranges();
+    let places = stretches(die).unwrap_or_else(everywhere);
+    let inside = places
+        .into_iter()
+        .filter(|(start, _)| spot.function.covers(*start));
+    inside
+        .map(|(start, end)| (start.wrapping_sub(entry), end.wrapping_sub(entry)))
+        .collect()
+}
