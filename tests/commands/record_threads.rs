@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
 use rperf_testkit::{Outcome, Scratch, skip};
 
@@ -35,6 +36,26 @@ fn online() -> usize {
     ranges.sum()
 }
 
+/// A file with the header and one for each ring, for their owner alone.
+fn assert_parts(folder: &Path) {
+    let mode = fs::metadata(folder).expect("a folder").permissions();
+    assert_eq!(mode.mode() & 0o777, 0o700);
+    let names = fs::read_dir(folder).expect("a folder").map(|entry| {
+        let entry = entry.expect("an entry");
+        assert_eq!(
+            entry.metadata().expect("a file").permissions().mode() & 0o777,
+            0o600
+        );
+        entry.file_name().to_string_lossy().into_owned()
+    });
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    let parts = (0..online()).map(|number| format!("data.{number}"));
+    let mut expected: Vec<String> = std::iter::once("data".to_owned()).chain(parts).collect();
+    expected.sort();
+    assert_eq!(names, expected);
+}
+
 #[test]
 fn each_ring_has_a_file_and_both_read_the_directory() {
     const NAME: &str = "record_threads::each_ring_has_a_file_and_both_read_the_directory";
@@ -48,22 +69,7 @@ fn each_ring_has_a_file_and_both_read_the_directory() {
     ] {
         let outcome = succeed(&scratch, options, &work);
         let folder = scratch.path().join("perf.data");
-        let mode = fs::metadata(&folder).expect("a folder").permissions();
-        assert_eq!(mode.mode() & 0o777, 0o700);
-        let names = fs::read_dir(&folder).expect("a folder").map(|entry| {
-            let entry = entry.expect("an entry");
-            assert_eq!(
-                entry.metadata().expect("a file").permissions().mode() & 0o777,
-                0o600
-            );
-            entry.file_name().to_string_lossy().into_owned()
-        });
-        let mut names: Vec<String> = names.collect();
-        names.sort();
-        let parts = (0..online()).map(|number| format!("data.{number}"));
-        let mut expected: Vec<String> = std::iter::once("data".to_owned()).chain(parts).collect();
-        expected.sort();
-        assert_eq!(names, expected);
+        assert_parts(&folder);
         let Some(samples) = lines(&scratch, &["script", "-F", "comm,tid,time"]) else {
             return skip(NAME, "there is no perf");
         };

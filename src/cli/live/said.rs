@@ -1,6 +1,8 @@
 //! What is said while events are opened: what it decided otherwise than asked, and with `-v` and `-vv`
 //! each attr and each call, in perf's layout.
 
+use std::io;
+
 use clap::ArgMatches;
 use rperf_session::{Happened, Listing, Watch};
 use rperf_view::evlist::frequency;
@@ -40,6 +42,67 @@ impl<'a> Said<'a> {
         }
         self.context.note(&rule);
     }
+
+    /// What orders brought, and what is said with `-v` and `-vv` alone.
+    fn detail(&self, happened: Happened<'_>) {
+        let context = self.context;
+        match happened {
+            Happened::EventSwitched { event, on } => {
+                let state = if on { "enabled" } else { "disabled" };
+                context.note(format_args!("Event {event} {state}"));
+            }
+            Happened::NoSuchEvent { event } => {
+                context.note(format_args!("failed: can't find '{event}' event"));
+            }
+            Happened::Listed {
+                name,
+                attr,
+                listing,
+            } => context.note(listed(name, attr, listing)),
+            Happened::NotUnderstood { order } => context.warn(format_args!(
+                "'{order}' is no order: enable, disable, evlist [-v|-g|-F], snapshot, stop, ping"
+            )),
+            Happened::LeftOut { field } if self.verbosity > 0 => {
+                context.note(format_args!("this kernel does not know {field}: left out"));
+            }
+            Happened::LessPrecise { level } if self.verbosity > 1 => {
+                context.note(format_args!("decreasing precise_ip by one ({level})"));
+            }
+            Happened::Opening { attr } if self.verbosity > 1 => self.attr(attr),
+            Happened::Opened {
+                observed,
+                flags,
+                group,
+                outcome,
+            } if self.verbosity > 1 => {
+                let group = group.unwrap_or(-1);
+                self.call(
+                    &format!(
+                        "sys_perf_event_open: pid {}  cpu {}  group_fd {group}  flags {flags:#x}",
+                        observed.pid, observed.cpu
+                    ),
+                    outcome,
+                );
+            }
+            Happened::Mapped { bytes } if self.verbosity > 0 => {
+                context.note(format_args!("mmap size {bytes}B"));
+            }
+            _ => {}
+        }
+    }
+
+    /// A call that opens an event.
+    fn call(&self, call: &str, outcome: Result<i32, &io::Error>) {
+        match outcome {
+            Ok(fd) => self.context.note(format_args!("{call} = {fd}")),
+            Err(error) => {
+                self.context.note(call);
+                let number = error.raw_os_error().map_or(0, |number| -number);
+                let failed = format_args!("sys_perf_event_open failed, error {number}");
+                self.context.note(failed);
+            }
+        }
+    }
 }
 
 impl Watch for Said<'_> {
@@ -66,27 +129,9 @@ impl Watch for Said<'_> {
             Happened::KernelAddressesHidden => {
                 context.warn("kernel addresses are hidden (/proc/sys/kernel/kptr_restrict): kernel samples have no names");
             }
-            Happened::LeftOut { field } if self.verbosity > 0 => {
-                context.note(format_args!("this kernel does not know {field}: left out"));
-            }
-            Happened::LessPrecise { level } if self.verbosity > 1 => {
-                context.note(format_args!("decreasing precise_ip by one ({level})"));
-            }
-            Happened::Opening { attr } if self.verbosity > 1 => self.attr(attr),
             Happened::Switched { on } => {
                 context.note(if on { "Events enabled" } else { "Events disabled" });
             }
-            Happened::EventSwitched { event, on } => {
-                let state = if on { "enabled" } else { "disabled" };
-                context.note(format_args!("Event {event} {state}"));
-            }
-            Happened::NoSuchEvent { event } => {
-                context.note(format_args!("failed: can't find '{event}' event"));
-            }
-            Happened::Listed { name, attr, listing } => context.note(listed(name, attr, listing)),
-            Happened::NotUnderstood { order } => context.warn(format_args!(
-                "'{order}' is no order: enable, disable, evlist [-v|-g|-F], snapshot, stop, ping"
-            )),
             Happened::SizeReached { bytes } => context.note(format_args!(
                 "[ {} record: perf size limit reached ({} KB), stopping session ]",
                 context.program,
@@ -100,24 +145,7 @@ impl Watch for Said<'_> {
             Happened::GroupBroken { leader } => context.warn(format_args!(
                 "the group of {leader} does not fit on the counters: its events are sampled one by one"
             )),
-            Happened::Opened { observed, flags, group, outcome } if self.verbosity > 1 => {
-                let call = format!(
-                    "sys_perf_event_open: pid {}  cpu {}  group_fd {}  flags {flags:#x}",
-                    observed.pid, observed.cpu, group.unwrap_or(-1)
-                );
-                match outcome {
-                    Ok(fd) => context.note(format_args!("{call} = {fd}")),
-                    Err(error) => {
-                        context.note(call);
-                        let number = error.raw_os_error().map_or(0, |number| -number);
-                        context.note(format_args!("sys_perf_event_open failed, error {number}"));
-                    }
-                }
-            }
-            Happened::Mapped { bytes } if self.verbosity > 0 => {
-                context.note(format_args!("mmap size {bytes}B"));
-            }
-            _ => {}
+            other => self.detail(other),
         }
     }
 }

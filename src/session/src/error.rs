@@ -5,6 +5,29 @@ use std::path::{Path, PathBuf};
 
 use rperf_sys::CpuList;
 
+/// An event that the kernel refused, with what explains it.
+#[derive(Debug, thiserror::Error)]
+#[error("failed to open event {event}")]
+pub struct NotOpened {
+    /// Name of the event.
+    pub event: String,
+    /// The kernel's answer.
+    #[source]
+    pub cause: io::Error,
+    /// Whether whole CPUs are observed; decides what the answer means.
+    pub on_cpus: bool,
+    /// Whether the event leaves the kernel out.
+    pub user_only: bool,
+    /// Whether it is a tracepoint, whose samples tell about the kernel's inside.
+    pub tracepoint: bool,
+    /// Whether samples were to hold branches.
+    pub branches: bool,
+    /// The part of the attr without which the kernel would take it, where a single one is to blame.
+    pub refused: Option<String>,
+    /// `perf_event_paranoid`, if it could be read.
+    pub paranoid: Option<i64>,
+}
+
 /// Why a recording can't begin or go on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -45,26 +68,8 @@ pub enum Error {
         cause: io::Error,
     },
     /// The kernel refused an event.
-    #[error("failed to open event {event}")]
-    Open {
-        /// Name of the event.
-        event: String,
-        /// The kernel's answer.
-        #[source]
-        cause: io::Error,
-        /// Whether whole CPUs are observed; decides what the answer means.
-        on_cpus: bool,
-        /// Whether the event leaves the kernel out.
-        user_only: bool,
-        /// Whether it is a tracepoint, whose samples tell about the kernel's inside.
-        tracepoint: bool,
-        /// Whether samples were to hold branches.
-        branches: bool,
-        /// The part of the attr without which the kernel would take it, where a single one is to blame.
-        refused: Option<String>,
-        /// `perf_event_paranoid`, if it could be read.
-        paranoid: Option<i64>,
-    },
+    #[error(transparent)]
+    Open(#[from] Box<NotOpened>),
     /// A request to an open event failed.
     #[error("failed to {what} event {event}")]
     Control {

@@ -49,7 +49,7 @@ pub use control::{Control, Listing};
 pub use counting::{
     CountEvent, CountRequest, CountWatch, Counted, Interval, Keep, Readings, Start, count,
 };
-pub use error::Error;
+pub use error::{Error, NotOpened};
 pub use losses::{Missed, Sampled};
 pub use open::may_profile_kernel;
 pub use recording::record;

@@ -11,7 +11,7 @@ use rperf_wire::{Attr, AttrFlags, EventType, ReadFormat};
 
 use crate::blame::refused_part;
 use crate::tasks::Places;
-use crate::{Error, Happened, Request, Watch};
+use crate::{Error, Happened, NotOpened, Request, Watch};
 
 /// An event that is open at all its places.
 #[derive(Debug)]
@@ -32,6 +32,18 @@ pub(crate) struct Placed {
     pub(crate) cpu: i32,
     pub(crate) tid: i32,
     pub(crate) id: u64,
+}
+
+impl Placed {
+    fn new(counter: Counter, ring: usize, observed: Observed) -> io::Result<Self> {
+        Ok(Self {
+            id: counter.id()?,
+            counter,
+            ring,
+            cpu: observed.cpu,
+            tid: observed.pid,
+        })
+    }
 }
 
 /// Parts of an attr that older kernels refuse, newest first, in the order in which they are given up.
@@ -216,18 +228,11 @@ impl Opener<'_> {
                 });
                 match opened {
                     Ok(counter) => {
-                        let id = counter.id()?;
                         let ring = match *cpu {
                             -1 => ring_of_task(&mut self.ring_tasks, *tid),
                             _ => cpu_index,
                         };
-                        counters.push(Placed {
-                            counter,
-                            ring,
-                            cpu: *cpu,
-                            tid: *tid,
-                            id,
-                        });
+                        counters.push(Placed::new(counter, ring, observed)?);
                     }
                     // One of several threads ended since it was listed.
                     Err(error)
@@ -294,7 +299,7 @@ impl Opener<'_> {
     fn error(&self, refused: Refused) -> Error {
         let flags = refused.event.attr.flags;
         let on_cpus = self.options.target == rperf_events::Target::Cpus;
-        Error::Open {
+        Error::from(Box::new(NotOpened {
             refused: refused_part(&refused.event.attr, &refused.cause, on_cpus),
             user_only: flags.contains(AttrFlags::EXCLUDE_KERNEL),
             tracepoint: refused.event.spec.tracepoint.is_some(),
@@ -303,7 +308,7 @@ impl Opener<'_> {
             cause: refused.cause,
             on_cpus,
             paranoid: self.sysctl.perf_event_paranoid(),
-        }
+        }))
     }
 }
 

@@ -62,15 +62,16 @@ Or masks CPUS/RUNS_ON separated by colons, a thread each: 0,2-4/2-4:1,5-7/5-7. N
 pub(in crate::cli::commands) fn command() -> Command {
     let command = Command::new("record").long_about(ABOUT);
     command
-        .args(targets_and_rate())
+        .args(events_and_targets())
+        .args(rate_and_rings())
         .args(samples())
         .args(kinds())
         .args(output())
         .arg(workload::words())
 }
 
-/// Events, targets, rate, buffers, call graphs.
-fn targets_and_rate() -> Vec<Arg> {
+/// Events and targets.
+fn events_and_targets() -> Vec<Arg> {
     vec![
         list("event", "event")
             .short('e')
@@ -104,6 +105,12 @@ fn targets_and_rate() -> Vec<Arg> {
             .short('C')
             .value_parser(number_list)
             .help("record what runs on these CPUs (a list: 0,2,4-6)"),
+    ]
+}
+
+/// Rate, buffers, call graphs.
+fn rate_and_rings() -> Vec<Arg> {
+    vec![
         value("count", "n")
             .short('c')
             .value_parser(number)

@@ -9,13 +9,40 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::ArgMatches;
+use rperf_session::{Rotation, Threads};
 
+use super::{rotation, threads};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::input::DEFAULT;
 
 /// What `-o` calls the standard output.
 const STDOUT: &str = "-";
+
+/// The output of `record`.
+pub(super) struct Output {
+    /// Its name for messages.
+    pub(super) name: PathBuf,
+    /// The pipe, where it is one.
+    pub(super) stream: Option<Arc<File>>,
+    /// When it goes on in another file.
+    pub(super) rotation: Option<Rotation>,
+    /// The threads that write it, where it is a directory.
+    pub(super) threads: Option<Threads>,
+}
+
+impl Output {
+    pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
+        let stream = stream(matches, context, ("record", "script"))?;
+        let is_stream = stream.is_some();
+        Ok(Self {
+            name: name(matches, is_stream),
+            stream,
+            rotation: rotation::rotation(matches, is_stream)?,
+            threads: threads::threads(matches, is_stream)?,
+        })
+    }
+}
 
 /// The standard output, where the recording goes there: by `-o -`, and without `-o` where it is a pipe.
 /// `command` makes it, `reader` reads it.

@@ -1,5 +1,7 @@
 //! From options to the recording they describe.
 
+use std::path::PathBuf;
+
 use clap::ArgMatches;
 use rperf_events::{EventSpec, default_event, on_all_cores};
 use rperf_session::{Request, Target, may_profile_kernel};
@@ -7,7 +9,8 @@ use rperf_sys::{Program, Sysctl};
 
 use super::call_graph::Chains;
 use super::details::details;
-use super::{output, rate, ring_size, rotation, threads, timing, told};
+use super::output::Output;
+use super::{rate, ring_size, threads, timing, told};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::live::{PROC, cgroups, events, explain, target, workload};
@@ -26,32 +29,16 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, 
     let target = target::target(matches, context, "recording")?;
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let pmus = MachinePmus::find(context);
-    let events = match events::events(matches, context, &pmus, &machine)? {
-        Some(events) => events,
-        None => on_all_cores(usual_event(context, &target), &pmus.catalogue(&machine)),
-    };
-    if let Some(tool) = events.iter().find(|event| event.tool.is_some()) {
-        let message = format!(
-            "event {} is a time that 'stat' takes: it has no samples",
-            tool.name
-        );
-        return Err(CliError::usage(message));
-    }
-    let events = match flag(matches, "group") {
-        Some(true) => events::grouped(events),
-        _ => events,
-    };
+    let events = wanted(matches, context, &target, (&pmus, &machine))?;
     let events = match details.side {
         Some(side) => events.into_iter().map(|event| side.of(event)).collect(),
         None => events,
     };
     let cgroups = cgroups::cgroups(matches, &target, events.len())?;
+    let output = Output::new(matches, context)?;
     let workload = workload(matches, context, &events)?;
-    let stream = output::stream(matches, context, ("record", "script"))?;
-    let rotation = rotation::rotation(matches, stream.is_some())?;
-    let threads = threads::threads(matches, stream.is_some())?;
-    // What the workload prints would stand among the records.
-    let workload = match stream {
+    // What it prints would stand among the records.
+    let workload = match output.stream {
         Some(_) => workload.map(Program::onto_stderr),
         None => workload,
     };
@@ -66,21 +53,18 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, 
         details,
         max_stack: chains.max_stack,
         ring_pages,
-        output: output::name(matches, stream.is_some()),
-        stream,
+        output: output.name,
+        stream: output.stream,
         command_line: command_line(context),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        cache: match flag(matches, "no-buildid-cache") {
-            Some(true) => None,
-            _ => context.buildid_dir(),
-        },
+        cache: cache(matches, context),
         build_ids: flag(matches, "no-buildid") != Some(true),
         switches: timing::switches(matches)?,
         compress: compress(matches)?,
         stamped: flag(matches, "timestamp-filename") == Some(true),
-        rotation,
+        rotation: output.rotation,
         turn_at: events::listed(matches, "switch-output-event", &pmus.catalogue(&machine))?,
-        threads,
+        threads: output.threads,
         affinity: threads::affinity(matches)?,
         flush_from: ring_size::flush(matches)?,
         cgroups,
@@ -93,6 +77,38 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, 
         sysfs: pmus.sysfs.root().to_owned(),
         tracefs: machine.0,
     })
+}
+
+/// The events to be recorded: those that are named, or the usual one.
+fn wanted(
+    matches: &ArgMatches,
+    context: &Context,
+    target: &Target,
+    (pmus, machine): (&MachinePmus, &MachineTracepoints),
+) -> Result<Vec<EventSpec>, CliError> {
+    let events = match events::events(matches, context, pmus, machine)? {
+        Some(events) => events,
+        None => on_all_cores(usual_event(context, target), &pmus.catalogue(machine)),
+    };
+    if let Some(tool) = events.iter().find(|event| event.tool.is_some()) {
+        let message = format!(
+            "event {} is a time that 'stat' takes: it has no samples",
+            tool.name
+        );
+        return Err(CliError::usage(message));
+    }
+    Ok(match flag(matches, "group") {
+        Some(true) => events::grouped(events),
+        _ => events,
+    })
+}
+
+/// The build-id cache that is to be filled.
+fn cache(matches: &ArgMatches, context: &Context) -> Option<PathBuf> {
+    match flag(matches, "no-buildid-cache") {
+        Some(true) => None,
+        _ => context.buildid_dir(),
+    }
 }
 
 /// Of `-z`: perf's levels are 1 to 22, and 0 is none.

@@ -14,7 +14,7 @@ use crate::blame::refused_part;
 use crate::control::Steered;
 use crate::open::{break_group, is_denied};
 use crate::tasks::Places;
-use crate::{Error, Happened, Watch};
+use crate::{Error, Happened, NotOpened, Watch};
 
 /// An event at all its places.
 #[derive(Debug)]
@@ -358,7 +358,7 @@ impl<C> OpenEvent<C> {
         watch: &mut dyn Watch,
     ) -> Result<Self, Error> {
         if !is_unsupported(&cause) {
-            return Err(Error::Open {
+            return Err(Error::from(Box::new(NotOpened {
                 refused: refused_part(&self.attr, &cause, opening.on_cpus),
                 cause,
                 on_cpus: opening.on_cpus,
@@ -367,7 +367,7 @@ impl<C> OpenEvent<C> {
                 event: self.spec.name,
                 branches: false,
                 paranoid: opening.sysctl.perf_event_paranoid(),
-            });
+            })));
         }
         let refused = refused_part(&self.attr, &cause, opening.on_cpus);
         watch.tell(Happened::NotSupported {
