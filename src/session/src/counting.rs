@@ -2,6 +2,7 @@
 
 mod keep;
 mod kernel;
+mod near;
 mod open;
 mod request;
 mod run;

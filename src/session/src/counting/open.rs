@@ -9,6 +9,7 @@ use rperf_sys::{Cgroup, Counter, Observed, Reading, Sysctl};
 use rperf_wire::{Attr, AttrFlags};
 
 use super::kernel::{Kernel, Running, Where};
+use super::near::Near;
 use super::{CountEvent, Readings};
 use crate::blame::refused_part;
 use crate::control::Steered;
@@ -223,7 +224,9 @@ impl<K: Kernel> Opened<K> {
         }
         // CPU by CPU: what is divided by one another is read as nearly as possible at the same moment.
         let leaders: Vec<Vec<usize>> = self.leading().map(|leader| self.members(leader)).collect();
+        let mut near = Near::new(leaders.len());
         for place in 0..self.widest() {
+            near.go(self.cpu_at(place));
             for members in &leaders {
                 self.read_group(members, place, &mut readings.cells);
             }
@@ -277,15 +280,47 @@ impl<K: Kernel> Opened<K> {
         std::iter::once(leader).chain(members).collect()
     }
 
-    /// What starts and stops by itself, CPU by CPU: leaders, and what is in no group.
-    pub(super) fn leaders(&self) -> impl Iterator<Item = (&EventSpec, &K::Counter)> {
-        (0..self.widest()).flat_map(move |place| {
-            let events = self.events.iter().filter(|event| event.leader.is_none());
-            events.filter_map(move |event| {
-                let counter = event.counters.get(place)?.counter.as_ref()?;
-                Some((&event.spec, counter))
-            })
-        })
+    /// The CPU of a place, that of the first event that is there.
+    fn cpu_at(&self, place: usize) -> Option<u32> {
+        let mut events = self.events.iter();
+        events.find_map(|event| event.counters.get(place)?.cpu)
+    }
+
+    /// One request to everything that starts and stops by itself, CPU by CPU: leaders, and what is in no group.
+    pub(super) fn each(
+        &self,
+        what: &'static str,
+        act: impl Fn(&K::Counter) -> io::Result<()>,
+    ) -> Result<(), Error> {
+        let mut near = Near::new(self.leading().count());
+        for place in 0..self.widest() {
+            near.go(self.cpu_at(place));
+            for event in self.events.iter().filter(|event| event.leader.is_none()) {
+                let placed = event.counters.get(place);
+                let counter = placed.and_then(|placed| placed.counter.as_ref());
+                counter
+                    .map_or(Ok(()), &act)
+                    .map_err(|cause| Error::Control {
+                        what,
+                        event: event.spec.name.clone(),
+                        cause,
+                    })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes everything, CPU by CPU.
+    pub(super) fn close(mut self) {
+        let mut near = Near::new(self.events.len());
+        for place in 0..self.widest() {
+            near.go(self.cpu_at(place));
+            for event in &mut self.events {
+                if let Some(placed) = event.counters.get_mut(place) {
+                    placed.counter = None;
+                }
+            }
+        }
     }
 }
 

@@ -36,7 +36,7 @@ pub fn count(
     let kept = request.keep.as_ref();
     let kept = kept.map(|keep| Kept::begin(request, keep, (&opened, &places)));
     if request.start == Start::AtOnce && request.target != Target::Workload {
-        each(&opened, "enable", Counter::enable)?;
+        opened.each("enable", Counter::enable)?;
     }
     let mut run = Run {
         request,
@@ -69,7 +69,7 @@ pub fn count(
     };
     let signal = waiting.finish(woken)?;
     let elapsed = run.began.elapsed();
-    each(&opened, "disable", Counter::disable)?;
+    opened.each("disable", Counter::disable)?;
     let mut readings = opened.read();
     // Ended here because what it was the timer of had ended.
     let was_timer = woken == Woken::TasksEnded;
@@ -78,6 +78,7 @@ pub fn count(
     let usage = workload.as_ref().and_then(Workload::usage);
     readings.set_times(elapsed, usage);
     run.end(elapsed, &readings, watch)?;
+    opened.close();
     Ok(Counted {
         elapsed,
         readings,
@@ -150,22 +151,6 @@ fn ends_of(target: &Target) -> Option<Vec<TaskEnd>> {
     (!ends.is_empty()).then_some(ends)
 }
 
-/// One request to everything that starts and stops by itself.
-fn each(
-    opened: &Opened<Running>,
-    what: &'static str,
-    act: fn(&Counter) -> std::io::Result<()>,
-) -> Result<(), Error> {
-    for (spec, counter) in opened.leaders() {
-        act(counter).map_err(|cause| Error::Control {
-            what,
-            event: spec.name.clone(),
-            cause,
-        })?;
-    }
-    Ok(())
-}
-
 /// A count that runs.
 struct Run<'a> {
     request: &'a CountRequest,
@@ -196,7 +181,7 @@ impl<'a> Run<'a> {
             Woken::Time => {}
             woken => return Ok(Some(woken)),
         }
-        each(self.opened, "enable", Counter::enable)?;
+        self.opened.each("enable", Counter::enable)?;
         watch.tell(Happened::Switched { on: true });
         self.began = Instant::now();
         Ok(None)
