@@ -268,6 +268,28 @@ fn attrs_of_machines_with_two_kinds_of_cores_are_perfs() {
 }
 
 #[test]
+fn both_kinds_of_cores_are_counted_by_default() {
+    let scratch = Scratch::new();
+    let made = Made::new(scratch.path()).hybrid(scratch.path());
+    let outcome = made.run(rperf_in(&scratch, &["stat", "-x,", "true"]));
+    let names = outcome.stderr.lines().map(|line| line.split(',').nth(2));
+    let names: Vec<&str> = names.map(|name| name.unwrap_or_default()).collect();
+    let both = |name: &str| ["cpu_atom", "cpu_core"].map(|pmu| format!("{pmu}/{name}/"));
+    let hardware = ["cycles", "instructions", "branches", "branch-misses"];
+    let expected: Vec<String> = hardware.into_iter().flat_map(both).collect();
+    assert_eq!(
+        names.get(4..),
+        Some(
+            expected
+                .iter()
+                .map(String::as_str)
+                .collect::<Vec<_>>()
+                .as_slice()
+        )
+    );
+}
+
+#[test]
 fn events_that_tables_lack_are_pointed_at() {
     let scratch = Scratch::new();
     let made = Made::new(scratch.path());

@@ -182,6 +182,10 @@ fn a_process_is_counted_until_it_or_the_timer_ends() {
         "{}",
         by_thread.stderr
     );
+    let absent = stat(&["-e", "cs", "-C", "4000", "true"]);
+    assert_eq!(absent.status, 255);
+    let said = "CPU 4000 is not online: choose from 0";
+    assert!(absent.stderr.starts_with(said), "{}", absent.stderr);
     let gone = stat(&["-e", "cs", "-p", "4194303"]);
     assert_eq!(gone.status, 244);
     assert!(gone.stderr.contains("4194303"), "{}", gone.stderr);
