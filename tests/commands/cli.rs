@@ -221,7 +221,11 @@ fn unknown_commands_name_the_nearest() {
 
 #[test]
 fn commands_to_come_answer_in_one_line() {
+<<<<<<< HEAD
     for command in ["top", "annotate", "sched", "trace", "diff"] {
+=======
+    for command in ["top", "probe", "sched", "trace", "diff"] {
+>>>>>>> 4a90839 (annotate: instructions with their samples and source lines, without objdump)
         let answer = outcome(&[command, "-a", "--nosuch"]);
         assert_eq!(
             (answer.status, answer.stdout.as_str()),

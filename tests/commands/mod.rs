@@ -1,5 +1,6 @@
 //! The commands as a user runs them: the binary, its streams and its exit status.
 
+mod annotate;
 mod announced;
 mod archive;
 mod beside;

@@ -13,6 +13,7 @@ use super::{assert_none, files, root, shown};
 const MAY_USE: &[(&str, &[&str])] = &[
     ("count", &["wire"]),
     ("debuginfod", &["symbol", "sys"]),
+    ("disasm", &["hist", "insn", "replay", "resolve"]),
     ("events", &["wire"]),
     (
         "export",
@@ -42,7 +43,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("unwind", &["symbol", "wire"]),
     (
         "view",
-        &["count", "events", "hist", "lines", "perfdata", "wire"],
+        &[
+            "count", "disasm", "events", "hist", "lines", "perfdata", "wire",
+        ],
     ),
     ("wire", &[]),
 ];

@@ -1,5 +1,6 @@
 //! The commands. [`COMMANDS`] is the one table: dispatch, help, `--list-cmds` and the manual are made from it.
 
+mod annotate;
 mod archive;
 mod buildid_cache;
 mod buildid_list;
@@ -40,6 +41,13 @@ pub(crate) struct Entry {
 
 /// Every command, in the order the help lists them.
 pub(crate) const COMMANDS: &[Entry] = &[
+    Entry {
+        name: "annotate",
+        summary: "Show the instructions that samples fell on, with their source",
+        usage: &["[<options>] [<symbol>]"],
+        build: annotate::command,
+        run: annotate::run,
+    },
     Entry {
         name: "archive",
         summary: "Pack the objects that a recording needs, to be read elsewhere",

@@ -48,6 +48,21 @@ impl Resolver<'_> {
         }
     }
 
+    /// The address of `frame` as the object's own tables give it, and tools that print its code: for files that were mapped
+    /// that of the segment; elsewhere [`Frame::address`].
+    #[must_use]
+    pub fn object_address(&self, frame: &Frame) -> u64 {
+        if self.made_at(frame).is_some() {
+            return frame.address;
+        }
+        match self.code_of(frame) {
+            Some(CodeOf::File(file)) => {
+                rperf_symbol::segment_address(file, frame.address).unwrap_or(frame.address)
+            }
+            _ => frame.address,
+        }
+    }
+
     fn as_it_was<'r>(&self, order: Order, address: u64, code: &'r [u8]) -> Cow<'r, [u8]> {
         let then = self.world().code_at(order, address, code);
         then.map_or(Cow::Borrowed(code), Cow::Owned)

@@ -1,5 +1,6 @@
 //! rperf-view.
 
+pub mod annotate;
 pub mod dump;
 pub mod evlist;
 mod groups;

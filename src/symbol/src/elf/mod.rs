@@ -50,6 +50,19 @@ pub(crate) struct Image<'a> {
     pub(crate) notes: Vec<&'a [u8]>,
 }
 
+/// The address that the program headers of an ELF file give to what lies at `offset` in it; `None` where no segment holds it, and of
+/// what is no ELF file.
+#[must_use]
+pub fn segment_address(file: &[u8], offset: u64) -> Option<u64> {
+    let image = Image::parse(file).ok()?;
+    let holds = |segment: &&Segment| {
+        let behind = offset.checked_sub(segment.offset);
+        behind.is_some_and(|bytes| bytes < segment.memory_size)
+    };
+    let segment = image.segments.iter().find(holds)?;
+    Some((offset - segment.offset).wrapping_add(segment.address))
+}
+
 impl<'a> Image<'a> {
     /// Reads the headers. The reason is given as text, for a [`Finding`](crate::Finding).
     pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, String> {

@@ -1,0 +1,95 @@
+//! The options of `annotate`.
+
+use clap::{Arg, Command};
+
+use crate::cli::filter::args as choose;
+use crate::cli::input;
+use crate::cli::jobs;
+use crate::cli::options::{counter, not_yet, switch, value};
+use crate::cli::symbol_options::args as names;
+
+const ABOUT: &str = "\
+'annotate' shows the instructions of the functions that samples fell on, the source between them, and before each \
+instruction its share of the function's samples. It needs no objdump: code is read and printed by itself, in objdump's words. \
+The word after the options, or -s, names one function; without one all are shown, those with most samples first.
+
+Without precise sampling the instruction that a sample names is often the one behind that which took the time.";
+
+/// The options.
+pub(in crate::cli::commands) fn command() -> Command {
+    Command::new("annotate")
+        .long_about(ABOUT)
+        .args(files())
+        .args(choose::all())
+        .args(looks())
+        .args(rest())
+        .arg(Arg::new("word").num_args(0..).value_name("symbol"))
+}
+
+fn files() -> Vec<Arg> {
+    vec![
+        input::option(),
+        input::force(),
+        value("symbol", "symbol")
+            .short('s')
+            .help("only the function of this name"),
+        counter("verbose")
+            .short('v')
+            .help("say what was found out about symbols"),
+        switch("quiet").short('q').help("no notes and no warnings"),
+    ]
+}
+
+fn looks() -> Vec<Arg> {
+    vec![
+        switch("show-nr-samples")
+            .short('n')
+            .help("show numbers of samples instead of shares"),
+        switch("show-total-period").help("show numbers of events instead of shares"),
+        value("percent-type", "type").help(
+            "what shares are of: local-period (the default), local-hits, global-period, global-hits",
+        ),
+        value("percent-limit", "percent")
+            .help("only functions with at least this share of the event"),
+        switch("source").help("show source lines between the instructions (the default)"),
+        switch("asm-raw").help("show the bytes of instructions"),
+        value("disassembler-style", "att|intel")
+            .short('M')
+            .help("how operands of x86 are written (default: att)"),
+        switch("print-line")
+            .short('l')
+            .help("begin with the source lines that have most, and name those of instructions"),
+        switch("full-paths")
+            .short('P')
+            .help("with -l, name source files with their whole path"),
+        value("prefix", "directory").help("look for source files with absolute paths below this one"),
+        value("prefix-strip", "n")
+            .value_parser(crate::cli::options::number)
+            .help("leave out this many directories of their paths first"),
+        switch("stdio").help("print text; it is the only output there is yet"),
+        not_yet("stdio2", "use --stdio"),
+        not_yet("tui", "use --stdio"),
+        not_yet("gtk", "use --stdio"),
+        not_yet("stdio-color", ""),
+        not_yet("group", "each event is shown apart"),
+        not_yet("objdump", "code is read without it"),
+        not_yet("skip-missing", ""),
+        not_yet("data-type", ""),
+        not_yet("itrace", ""),
+        not_yet("dump-raw-trace", "'report -D' prints records").short('D'),
+        not_yet("modules", "module symbols are read anyway").short('m'),
+    ]
+}
+
+fn rest() -> Vec<Arg> {
+    vec![
+        names::vmlinux(),
+        names::ignore_vmlinux(),
+        names::kallsyms(),
+        names::symfs(),
+        names::demangle(),
+        names::demangle_kernel(),
+        crate::cli::debuginfod::option(),
+        jobs::option(),
+    ]
+}

@@ -1,0 +1,191 @@
+//! The instructions of one function.
+
+use std::fmt::Write as _;
+
+use rperf_insn::{Isa, Printed, Printer, Syntax};
+use rperf_replay::Order;
+use rperf_resolve::{Call, Frame, Resolver};
+
+use crate::{Function, Hit};
+
+/// The most bytes of code that are shown of one function.
+const MOST: u64 = 16 << 20;
+
+/// Why there is nothing to list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoCode {
+    /// No file at hand has the code.
+    Missing,
+    /// The code is of an architecture that cannot be read.
+    Foreign,
+    /// The symbol covers no bytes.
+    Empty,
+}
+
+/// Where the code of an instruction is in the source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Site {
+    /// The innermost function, as the source has it.
+    pub function: String,
+    /// Whether it was inlined into the one that is listed.
+    pub is_inlined: bool,
+    /// The file's path, as far as the compiler told, and the line from 1.
+    pub line: Option<(String, u32)>,
+}
+
+/// One instruction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// Its address in the object.
+    pub address: u64,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// What it reads as, places with their names.
+    pub text: String,
+    /// What fell on it.
+    pub hit: Hit,
+    /// Its place in the source.
+    pub site: Option<Site>,
+}
+
+/// A function's instructions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listing {
+    /// The address of the first in the object.
+    pub start: u64,
+    /// All of them.
+    pub lines: Vec<Line>,
+}
+
+impl Listing {
+    /// Lists `function` with its samples; with `sources` each instruction has its place in the source.
+    ///
+    /// # Errors
+    ///
+    /// Why nothing can be listed.
+    pub fn new(
+        resolver: &Resolver<'_>,
+        function: &Function,
+        syntax: Syntax,
+        sources: bool,
+    ) -> Result<Self, NoCode> {
+        let symbol = resolver.symbol(function.symbol).ok_or(NoCode::Empty)?;
+        let size = symbol.end.saturating_sub(symbol.start).min(MOST);
+        let first = moved(
+            &function.frame,
+            symbol.start.wrapping_sub(function.frame.address),
+        );
+        let size = usize::try_from(size).map_err(|_| NoCode::Empty)?;
+        if size == 0 {
+            return Err(NoCode::Empty);
+        }
+        let code = resolver.code(&first, Order::MAX, size);
+        let code = code.ok_or(NoCode::Missing)?;
+        let isa = Isa::of_elf(code.file).ok_or(NoCode::Foreign)?;
+        let walk = Walk {
+            resolver,
+            first,
+            start: resolver.object_address(&first),
+            sources,
+        };
+        let mut lines = walk.lines(&code.bytes, Printer::new(isa, syntax));
+        share_out(&mut lines, function, symbol.start, walk.start);
+        Ok(Self {
+            start: walk.start,
+            lines,
+        })
+    }
+}
+
+/// The frame `bytes` further on.
+fn moved(frame: &Frame, bytes: u64) -> Frame {
+    Frame {
+        ip: frame.ip.wrapping_add(bytes),
+        address: frame.address.wrapping_add(bytes),
+        ..*frame
+    }
+}
+
+/// Gives each instruction what fell on its bytes.
+fn share_out(lines: &mut [Line], function: &Function, symbol_start: u64, start: u64) {
+    for (address, hit) in &function.hits {
+        let shown = address.wrapping_sub(symbol_start).wrapping_add(start);
+        let behind = lines.partition_point(|line| line.address <= shown);
+        if let Some(line) = behind.checked_sub(1).and_then(|index| lines.get_mut(index)) {
+            line.hit.add(*hit);
+        }
+    }
+}
+
+/// A way through the code of one function.
+struct Walk<'a, 'w> {
+    resolver: &'a Resolver<'w>,
+    first: Frame,
+    start: u64,
+    sources: bool,
+}
+
+impl Walk<'_, '_> {
+    fn lines(&self, code: &[u8], mut printer: Printer) -> Vec<Line> {
+        let (mut lines, mut rest, mut calls) = (Vec::new(), code, Vec::new());
+        loop {
+            let done = (code.len() - rest.len()) as u64;
+            let address = self.start.wrapping_add(done);
+            let mut text = String::new();
+            let Some(printed) = printer.print(address, rest, &mut text) else {
+                return lines;
+            };
+            self.name(&printed, &mut text);
+            let (bytes, behind) = rest.split_at(printed.len.min(rest.len()));
+            let site = self.sources.then(|| self.site(done, &mut calls)).flatten();
+            lines.push(Line {
+                address,
+                bytes: bytes.to_vec(),
+                text,
+                hit: Hit::default(),
+                site,
+            });
+            rest = behind;
+        }
+    }
+
+    /// Appends the names of the places that an instruction names or means.
+    fn name(&self, printed: &Printed, text: &mut String) {
+        if let Some(name) = printed.target.and_then(|place| self.symbol_at(place)) {
+            text.push_str(&name);
+        }
+        if let Some(place) = printed.refers {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "        # {place:x}");
+            text.push_str(&self.symbol_at(place).unwrap_or_default());
+        }
+    }
+
+    /// The symbol at an address of the object, and how far into it that is.
+    fn symbol_at(&self, place: u64) -> Option<String> {
+        let frame = moved(&self.first, place.wrapping_sub(self.start));
+        let frame = self
+            .resolver
+            .in_mapping(frame.mapping?, frame.ip, frame.level);
+        let symbol = frame.symbol?;
+        let bytes = frame.address - self.resolver.symbol(symbol)?.start;
+        let name = self.resolver.symbol_name(symbol);
+        Some(match bytes {
+            0 => format!(" <{name}>"),
+            bytes => format!(" <{name}+0x{bytes:x}>"),
+        })
+    }
+
+    fn site<'c>(&'c self, bytes: u64, calls: &mut Vec<Call<'c>>) -> Option<Site> {
+        calls.clear();
+        self.resolver.expand(&moved(&self.first, bytes), calls);
+        let innermost = calls.first()?;
+        let symbol = innermost.frame.symbol?;
+        let line = innermost.place.filter(|place| place.line > 0);
+        Some(Site {
+            function: self.resolver.symbol_name(symbol).to_owned(),
+            is_inlined: self.resolver.is_inlined(symbol),
+            line: line.map(|place| (place.path.to_owned(), place.line)),
+        })
+    }
+}

@@ -1,0 +1,159 @@
+//! `rperf annotate`: instructions and shares beside perf, and the source between them.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::beside::{BOTH, Beside, Tool};
+use crate::tidy::root;
+
+/// The program whose functions are shown.
+fn source() -> PathBuf {
+    root().join("tests/workloads/stacks.c")
+}
+
+/// The program compiled and recorded; the name of the recording.
+fn recorded(test: &str) -> Option<(Beside, String)> {
+    let beside = Beside::find(test)?;
+    let program = beside.path().join("stacks");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O1", "-g", "-pthread", "-o"]).arg(&program);
+    let built = compiler.arg(source()).status().expect("a C compiler");
+    assert!(built.success());
+    let program = program.to_str().expect("a printable path");
+    let words = ["-e", "cpu-clock:u", "-F", "2500", "--", program, "300"];
+    let file = beside.record(Tool::Rperf, "stacks", &words)?;
+    Some((beside, file))
+}
+
+/// Titles and instructions, without the names of places: perf's objdump knows others in stripped objects.
+fn instructions(text: &str) -> Vec<String> {
+    let lines = text.lines().filter(|line| {
+        let before = line.split(" :").next().unwrap_or_default().trim();
+        let counts =
+            !before.is_empty() && before.bytes().all(|byte| b".0123456789".contains(&byte));
+        counts || line.contains("Disassembly of") && line.contains("samples")
+    });
+    let plain = |line: &str| match line.split_once(" <") {
+        Some((before, name)) => {
+            let behind = name.split_once('>').map_or("", |(_, behind)| behind);
+            format!("{before}{behind}")
+        }
+        None => line.to_owned(),
+    };
+    lines.map(|line| plain(line)).collect()
+}
+
+/// The same with functions in an order of their own: of equal shares perf shows any first.
+fn functions(text: &str) -> Vec<Vec<String>> {
+    let lines = instructions(text);
+    let mut functions: Vec<Vec<String>> = lines
+        .chunk_by(|_, line| !line.contains("Disassembly of"))
+        .map(<[String]>::to_vec)
+        .collect();
+    functions.sort();
+    functions
+}
+
+#[test]
+fn instructions_and_shares_are_those_of_perf() {
+    let test = "commands::annotate::instructions_and_shares_are_those_of_perf";
+    let Some((beside, file)) = recorded(test) else {
+        return;
+    };
+    for words in [
+        &["--no-source"][..],
+        &["--no-source", "-n"],
+        &["--no-source", "--show-total-period"],
+        &["--no-source", "--asm-raw", "-s", "burn_deep"],
+        &["--no-source", "-M", "intel", "burn_deep"],
+        &["--no-source", "--percent-type", "local-hits", "burn_deep"],
+        &["--no-source", "--percent-type", "global-period"],
+        &["-s", "burn_deep"],
+        &["-d", "stacks", "--no-source"],
+    ] {
+        let line = [&["annotate", "--stdio", "-i", &file], words].concat();
+        let [perf, ours] = BOTH.map(|tool| beside.outcome(tool, &line));
+        assert_eq!(ours.status, 0, "{ours:?}");
+        let (perf, ours) = (functions(&perf.stdout), functions(&ours.stdout));
+        assert!(ours.iter().flatten().count() > 8, "{words:?}: {ours:?}");
+        assert_eq!(ours, perf, "{words:?}");
+    }
+}
+
+#[test]
+fn source_lines_are_where_they_say() {
+    let test = "commands::annotate::source_lines_are_where_they_say";
+    let Some((beside, file)) = recorded(test) else {
+        return;
+    };
+    let text = fs::read_to_string(source()).expect("the source");
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let moved = beside.path().join("moved");
+    fs::create_dir(&moved).expect("a folder");
+    fs::copy(source(), moved.join("stacks.c")).expect("a copy");
+    let depth = source().components().count() - 2;
+    let strip = depth.to_string();
+    let moved = moved.to_str().expect("a printable path");
+    for words in [&[][..], &["--prefix", moved, "--prefix-strip", &strip]] {
+        let line = [&["annotate", "-i", &file, "-l", "-d", "stacks"], words].concat();
+        let ours = beside.outcome(Tool::Rperf, &line);
+        assert_eq!(ours.status, 0, "{ours:?}");
+        let shown = ours.stdout.lines().filter_map(|line| {
+            let (number, text) = line.strip_prefix("         : ")?.split_once(' ')?;
+            Some((number.parse::<usize>().ok()?, text.trim()))
+        });
+        let shown: Vec<(usize, &str)> = shown.collect();
+        assert!(shown.len() > 1, "{}", ours.stdout);
+        for (number, text) in shown {
+            assert_eq!(lines[number - 1], text, "{number}");
+        }
+        let hot = ours
+            .stdout
+            .lines()
+            .filter(|line| line.contains(" // stacks.c:"));
+        assert!(hot.count() > 0, "{}", ours.stdout);
+        assert!(ours.stdout.contains("\nSorted summary for file "));
+    }
+}
+
+#[test]
+fn what_cannot_be_shown_is_said() {
+    let test = "commands::annotate::what_cannot_be_shown_is_said";
+    let Some((beside, file)) = recorded(test) else {
+        return;
+    };
+    let run = |words: &[&str]| {
+        let line = [&["annotate", "-i", &file], words].concat();
+        beside.outcome(Tool::Rperf, &line)
+    };
+    let unknown = run(&["burn_dep"]);
+    assert_eq!((unknown.status, unknown.stdout.as_str()), (1, ""));
+    assert!(
+        unknown.stderr.contains("no samples in 'burn_dep'"),
+        "{unknown:?}"
+    );
+    assert!(
+        unknown.stderr.contains("did you mean 'burn_deep'?"),
+        "{unknown:?}"
+    );
+    for (words, said) in [
+        (
+            &["-M", "masm"][..],
+            "-M masm: operands are written as att or intel",
+        ),
+        (&["--percent-type", "all"], "there is no type 'all'"),
+        (&["--percent-limit", "x"], "that is no share in percent"),
+        (&["-s", "burn_deep", "main"], "one function can be named"),
+    ] {
+        let refused = run(words);
+        assert_eq!(refused.status, 129, "{refused:?}");
+        assert!(refused.stderr.contains(said), "{refused:?}");
+    }
+    fs::remove_file(beside.path().join("stacks")).expect("the program");
+    fs::remove_dir_all(beside.path().join(".debug")).expect("the cache");
+    let gone = run(&["-d", "stacks"]);
+    assert_eq!((gone.status, gone.stdout.as_str()), (1, ""), "{gone:?}");
+    let said = "no sample fell on a function that is known by name";
+    assert!(gone.stderr.contains(said), "{gone:?}");
+}
