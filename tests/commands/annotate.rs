@@ -12,6 +12,9 @@ fn source() -> PathBuf {
     root().join("tests/workloads/stacks.c")
 }
 
+/// Functions in which the program spends its time, on a line each.
+const BURNING: &str = "burn_deep,burn_compare,burn_handler,burn_alloca,burn_realigned,burn_jump";
+
 /// The program compiled and recorded; the name of the recording.
 fn recorded(test: &str) -> Option<(Beside, String)> {
     let beside = Beside::find(test)?;
@@ -41,7 +44,7 @@ fn instructions(text: &str) -> Vec<String> {
         }
         None => line.to_owned(),
     };
-    lines.map(|line| plain(line)).collect()
+    lines.map(plain).collect()
 }
 
 /// The same with functions in an order of their own: of equal shares perf shows any first.
@@ -96,7 +99,7 @@ fn source_lines_are_where_they_say() {
     let strip = depth.to_string();
     let moved = moved.to_str().expect("a printable path");
     for words in [&[][..], &["--prefix", moved, "--prefix-strip", &strip]] {
-        let line = [&["annotate", "-i", &file, "-l", "-d", "stacks"], words].concat();
+        let line = [&["annotate", "-i", &file, "-l", "-S", BURNING], words].concat();
         let ours = beside.outcome(Tool::Rperf, &line);
         assert_eq!(ours.status, 0, "{ours:?}");
         let shown = ours.stdout.lines().filter_map(|line| {

@@ -221,11 +221,7 @@ fn unknown_commands_name_the_nearest() {
 
 #[test]
 fn commands_to_come_answer_in_one_line() {
-<<<<<<< HEAD
-    for command in ["top", "annotate", "sched", "trace", "diff"] {
-=======
-    for command in ["top", "probe", "sched", "trace", "diff"] {
->>>>>>> 4a90839 (annotate: instructions with their samples and source lines, without objdump)
+    for command in ["top", "sched", "trace", "diff"] {
         let answer = outcome(&[command, "-a", "--nosuch"]);
         assert_eq!(
             (answer.status, answer.stdout.as_str()),

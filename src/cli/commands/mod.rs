@@ -211,10 +211,6 @@ const PARTS: &[Entry] = &[
 
 /// Commands of Linux perf that are not built yet, each with what does the job meanwhile.
 const TO_COME: &[(&str, &str)] = &[
-    (
-        "annotate",
-        "'report -s symbol' shows the functions, objdump -dS their code",
-    ),
     ("bench", "Linux perf has it"),
     ("c2c", "Linux perf has it"),
     ("daemon", "run 'record' from a service"),

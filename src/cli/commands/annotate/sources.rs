@@ -31,7 +31,13 @@ impl Prefix {
 }
 
 /// The text of the files that a listing names.
-pub(super) struct Sources(BTreeMap<String, (PathBuf, OnceCell<Option<Vec<String>>>)>);
+pub(super) struct Sources(BTreeMap<String, SourceFile>);
+
+/// Where a file is, and its lines once they were asked for; `None` if it can't be read.
+struct SourceFile {
+    place: PathBuf,
+    lines: OnceCell<Option<Vec<String>>>,
+}
 
 impl Sources {
     /// Of one listing.
@@ -40,7 +46,8 @@ impl Sources {
         let paths = sites.filter_map(|site| site.line.as_ref());
         let files = paths.map(|(path, _)| {
             let place = prefix.place(Path::new(path));
-            (path.clone(), (place, OnceCell::new()))
+            let lines = OnceCell::new();
+            (path.clone(), SourceFile { place, lines })
         });
         Self(files.collect())
     }
@@ -48,14 +55,14 @@ impl Sources {
 
 impl SourceText for Sources {
     fn line(&self, path: &str, line: u32) -> Option<&str> {
-        let (place, text) = self.0.get(path)?;
-        let text = text.get_or_init(|| {
-            let bytes = fs::read(place).ok()?;
+        let file = self.0.get(path)?;
+        let lines = file.lines.get_or_init(|| {
+            let bytes = fs::read(&file.place).ok()?;
             let text = String::from_utf8_lossy(&bytes);
             Some(text.lines().map(str::to_owned).collect())
         });
         let index = usize::try_from(line).ok()?.checked_sub(1)?;
-        text.as_ref()?.get(index).map(String::as_str)
+        lines.as_ref()?.get(index).map(String::as_str)
     }
 }
 
