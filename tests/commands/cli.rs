@@ -195,7 +195,7 @@ fn lists_for_completion_are_one_line() {
         "{options}"
     );
     assert!(
-        !options.contains("--off-cpu"),
+        !options.contains("--clang-path"),
         "what is refused is not offered: {options}"
     );
 }

@@ -34,6 +34,7 @@ mod record;
 mod record_events;
 mod record_faults;
 mod record_groups;
+mod record_off_cpu;
 mod record_options;
 mod record_pipe;
 mod record_steered;

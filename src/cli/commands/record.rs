@@ -5,9 +5,11 @@ mod call_graph;
 mod details;
 mod losses;
 mod masks;
+mod off_cpu;
 pub(super) mod output;
 mod rate;
 pub(super) mod request;
+mod rewriting;
 mod ring_size;
 mod rotation;
 mod summary;
@@ -31,6 +33,7 @@ use crate::cli::live::{control, events, explain, said};
 use crate::cli::options::flag;
 
 pub(super) use self::args::command;
+use self::off_cpu::OffCpuTime;
 use self::unwinding::Unwinding;
 
 /// Records until the workload ends or the user stops it.
@@ -38,7 +41,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     args::check_old_spelling(matches, context)?;
     let mut request = request::build(matches, context)?;
     let unwinding = Unwinding::wanted(matches, context, &request)?;
-    request.rewriting = unwinding.clone().map(|unwinding| unwinding as _);
+    let off_cpu = OffCpuTime::wanted(matches, context, &mut request)?;
+    request.rewriting = rewriting::both(unwinding.clone(), off_cpu);
     if flag(matches, "dry-run") == Some(true) {
         return Ok(Exit::Ok);
     }

@@ -20,6 +20,7 @@ mod modifier;
 mod names;
 mod nearest;
 mod number;
+mod off_cpu;
 mod own;
 mod parse;
 mod pmu_event;
@@ -42,6 +43,7 @@ pub use glob::{is_pattern, matches as matches_pattern};
 pub use group::Group;
 pub use hybrid::on_all_cores;
 pub use nearest::{by_distance, nearest};
+pub use off_cpu::{OFF_CPU, describe_off_cpu, off_cpu_event};
 pub use own::{Own, Rate};
 pub use parse::parse;
 pub use record_attr::{

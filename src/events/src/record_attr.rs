@@ -4,7 +4,7 @@ use rperf_wire::{Attr, AttrFlags, EventType, ReadFormat, SampleType, event_name}
 
 use crate::details::{CallGraph, Details, Side};
 use crate::spec::DUMMY;
-use crate::{EventSpec, Group};
+use crate::{EventSpec, Group, off_cpu};
 
 /// Samples per second where nobody says otherwise.
 pub const DEFAULT_FREQUENCY: u64 = 4000;
@@ -163,6 +163,9 @@ fn record_attr(spec: &EventSpec, tracking: bool, options: &RecordOptions) -> Att
     let call_graph = spec.own.call_graph(options.call_graph);
     options.details.apply(call_graph, tracking, &mut attr);
     spec.own.apply(&mut attr);
+    if spec.is_off_cpu() {
+        off_cpu::settle(&mut attr);
+    }
     if options.details.overwrite && !tracking {
         attr.flags |= AttrFlags::WRITE_BACKWARD;
     }

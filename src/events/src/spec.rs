@@ -13,7 +13,7 @@ const CPU_CLOCK: u64 = 0;
 /// `PERF_COUNT_SW_DUMMY`.
 pub(crate) const DUMMY: u64 = 9;
 /// `PERF_COUNT_SW_BPF_OUTPUT`.
-const BPF_OUTPUT: u64 = 10;
+pub(crate) const BPF_OUTPUT: u64 = 10;
 
 /// One event of a `-e` list.
 #[derive(Debug, Clone, PartialEq)]

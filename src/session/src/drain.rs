@@ -29,6 +29,8 @@ pub(crate) struct Sink {
     pub(crate) tally: Tally,
     /// What compresses the rings' data, if they are to be (`-z`).
     pub(crate) squeeze: Option<Squeeze>,
+    /// Samples among the records that were rewritten, where they are: others than came out of the rings.
+    rewritten: Option<u64>,
     walker: Walker,
     /// Bytes in other files of the same recording.
     elsewhere: u64,
@@ -40,6 +42,7 @@ impl Sink {
             medium,
             tally,
             squeeze: compress.then(Squeeze::default),
+            rewritten: None,
             walker: Walker::default(),
             elsewhere: 0,
         }
@@ -61,6 +64,11 @@ impl Sink {
         part.medium.finish(&nothing).map(drop)
     }
 
+    /// Samples that were written.
+    pub(crate) fn samples(&self) -> u64 {
+        self.rewritten.unwrap_or(self.tally.samples)
+    }
+
     /// Writes records that were made here.
     pub(crate) fn records(&mut self, records: &mut Records) -> Result<(), WriteError> {
         let bytes = self.note(records);
@@ -78,8 +86,12 @@ impl Sink {
         bytes
     }
 
-    /// Writes a run of records that came out of rings.
+    /// Writes a run of records that came out of rings and were rewritten.
     pub(crate) fn write(&mut self, run: &[u8]) -> Result<(), WriteError> {
+        let samples = self.rewritten.get_or_insert_default();
+        self.walker.walk((run, &[]), |record| {
+            *samples += u64::from(record.kind == rperf_wire::RecordKind::SAMPLE);
+        });
         write_run(run, &mut self.squeeze, &mut self.medium)
     }
 }

@@ -73,10 +73,10 @@ pub(crate) fn finish_file(closing: &Closing<'_>, sink: Sink) -> Result<Summary, 
     }
     let compressed = sink.squeeze.as_ref();
     let compressed = compressed.map(|squeeze| (squeeze.original, squeeze.compressed));
-    let bytes = sink.bytes();
+    let (bytes, samples) = (sink.bytes(), sink.samples());
     let features_lost = sink.medium.finish(&set).map_err(write_error)?;
     Ok(Summary {
-        samples: sink.tally.samples,
+        samples,
         records: sink.tally.records,
         lost_chunks: sink.tally.lost_chunks,
         throttled: throttled(&closing.opened.events, &sink.tally.throttled),

@@ -40,6 +40,8 @@ pub trait Rewriter: Send {
     /// Appends `records`, all of rounds before the last one that was noted, as they are to be written; with `haste` only what
     /// takes no longer than copying them.
     fn rewrite(&mut self, records: &[u8], haste: bool, to: &mut Vec<u8>);
+    /// Appends what was held back when all that was noted is rewritten: the end of a file, which another may follow.
+    fn end(&mut self, _to: &mut Vec<u8>) {}
 }
 
 /// Bytes that may be under way between the rings and the file, unless a single pass over the rings brings more. Then the rings
@@ -64,7 +66,8 @@ enum Job {
 enum Done {
     /// A round as it is to be written, and an empty buffer.
     Round(Vec<u8>, Vec<u8>),
-    End,
+    /// All of them; with what was held back.
+    End(Vec<u8>),
 }
 
 /// The other thread, seen from the draining one.
@@ -170,8 +173,9 @@ impl Beside {
 
     /// Writes a round; false for the end.
     fn write(&mut self, done: Done, sink: &mut Sink) -> Result<bool, WriteError> {
-        let Done::Round(mut records, spare) = done else {
-            return Ok(false);
+        let (mut records, spare) = match done {
+            Done::Round(records, spare) => (records, spare),
+            Done::End(rest) => return sink.write(&rest).map(|()| false),
         };
         self.rounds -= 1;
         self.held.fetch_sub(records.len(), Ordering::AcqRel);
@@ -219,7 +223,9 @@ impl Work {
                 Job::End => {
                     self.rewriter.note_end();
                     self.rewrite_up_to(0);
-                    let _ = self.finished.send(Done::End);
+                    let mut rest = Vec::new();
+                    self.rewriter.end(&mut rest);
+                    let _ = self.finished.send(Done::End(rest));
                 }
             }
         }

@@ -251,7 +251,7 @@ fn output() -> Vec<Arg> {
         attached("threads", "layout")
             .help("empty the rings in several threads, into a directory with a file for each ring")
             .long_help(THREADS),
-        not_yet("off-cpu", ""),
+        switch("off-cpu").help("record how long tasks were off their CPUs, with the callchains of what they waited in"),
     ]
 }
 
