@@ -36,6 +36,7 @@ pub(crate) fn stack_options(recording: Described<'_>, limit: Option<usize>) -> S
             .to_string(),
         endian: recording.endian,
         limit,
+        outermost: false,
     }
 }
 
@@ -55,7 +56,10 @@ pub(crate) fn fold(
     select: Option<&dyn Select>,
     jobs: NonZeroUsize,
 ) -> Result<(Folded, StackSummary), rperf_replay::Error> {
-    let options = stack_options(replay.data().described(), limit);
+    let options = StackOptions {
+        outermost: naming.begins_with_callers(),
+        ..stack_options(replay.data().described(), limit)
+    };
     let stacks = UserStacks::new(resolver, options);
     let samples = replay.fold(jobs, || stacks.fold(naming.samples(select)))?;
     Ok((samples.into_inner().finish(jobs), stacks.summary()))

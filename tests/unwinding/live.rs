@@ -38,6 +38,7 @@ fn unwinder(file: &PerfData<'_>, jobs: usize) -> LiveStacks {
             machine: std::env::consts::ARCH.to_owned(),
             endian: Endian::NATIVE,
             limit: Some(127),
+            outermost: false,
         },
         jobs,
     };

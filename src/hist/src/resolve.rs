@@ -15,7 +15,7 @@ use crate::keys::{Subject, Thread};
 use crate::named::NamedStacks;
 use crate::namer::{Namer, Pools};
 use crate::names::Names;
-use crate::options::Options;
+use crate::options::{Direction, Options};
 use crate::payloads::{PayloadId, PayloadText, Payloads, Texts};
 use crate::rows::{self, Event};
 use crate::select::Select;
@@ -79,6 +79,12 @@ impl<'r, 'w> Naming<'r, 'w> {
             facts: Pool::default(),
             values: values::Pool::default(),
         }
+    }
+
+    /// Whether call graphs begin with the outermost caller.
+    #[must_use]
+    pub fn begins_with_callers(&self) -> bool {
+        self.options.order == Direction::Caller
     }
 
     /// A worker's samples: those that `select` chooses, or all.

@@ -77,6 +77,22 @@ pub(crate) fn bytes_within(chain: U64s<'_>, max_stack: usize) -> Option<usize> {
     Some(chain.as_bytes().len())
 }
 
+/// Appends the bytes of `chain` without all but the outermost `max_stack` frames; nothing of a corrupted chain.
+pub(crate) fn write_outermost(chain: U64s<'_>, max_stack: usize, out: &mut Vec<u8>) {
+    let entries = || chain.iter().map(Entry::of);
+    if entries().any(|entry| entry == Entry::Bogus) {
+        return;
+    }
+    let frames = entries().filter(|entry| *entry == Entry::Address).count();
+    let mut dropped = frames.saturating_sub(max_stack);
+    for (entry, bytes) in entries().zip(chain.as_bytes().chunks_exact(8)) {
+        match entry {
+            Entry::Address if dropped > 0 => dropped -= 1,
+            _ => out.extend_from_slice(bytes),
+        }
+    }
+}
+
 /// Entries of a part.
 const PART: usize = 8;
 
@@ -190,6 +206,21 @@ mod tests {
                 (CpuMode::Kernel, kernel_address)
             ])
         );
+    }
+
+    #[test]
+    fn the_outermost_frames_keep_their_markers() {
+        let outermost = |chain: &[u64], max_stack| {
+            let bytes: Vec<u8> = chain.iter().flat_map(|v| v.to_le_bytes()).collect();
+            let mut out = Vec::new();
+            write_outermost(U64s::new(&bytes, Endian::Little), max_stack, &mut out);
+            U64s::new(&out, Endian::Little).iter().collect::<Vec<_>>()
+        };
+        let chain = [PERF_CONTEXT_KERNEL, 1, 2, 3, PERF_CONTEXT_USER, 4];
+        assert_eq!(outermost(&chain, 4), chain);
+        let two = [PERF_CONTEXT_KERNEL, 3, PERF_CONTEXT_USER, 4];
+        assert_eq!(outermost(&chain, 2), two);
+        assert_eq!(outermost(&[PERF_CONTEXT_GUEST, 1], 2), []);
     }
 
     #[test]

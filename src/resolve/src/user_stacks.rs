@@ -36,6 +36,8 @@ pub struct StackOptions {
     /// Frames of the kernel, and again of user space, that are kept of each callchain; no other limit applies to
     /// the chains that are passed on. `None` leaves all samples as they are.
     pub limit: Option<usize>,
+    /// Whether the kernel's frames that are kept are the outermost, as in perf where graphs begin with callers.
+    pub outermost: bool,
 }
 
 #[derive(Default)]
@@ -184,8 +186,12 @@ impl<'r, 'w> UserStacks<'r, 'w> {
         let chain = &mut scratch.chain;
         chain.clear();
         // A corrupted part of the kernel's does not touch the user's.
-        let kept = chain::bytes_within(recorded, limit).unwrap_or_default();
-        chain.extend_from_slice(recorded.as_bytes().get(..kept).unwrap_or_default());
+        if self.options.outermost {
+            chain::write_outermost(recorded, limit, chain);
+        } else {
+            let kept = chain::bytes_within(recorded, limit).unwrap_or_default();
+            chain.extend_from_slice(recorded.as_bytes().get(..kept).unwrap_or_default());
+        }
         if has_user_frames {
             for word in std::iter::once(&PERF_CONTEXT_USER).chain(&scratch.addresses) {
                 chain.extend_from_slice(&match self.options.endian {

@@ -105,6 +105,7 @@ impl Rewriting for Unwinding {
                 machine: std::env::consts::ARCH.to_owned(),
                 endian: Endian::NATIVE,
                 limit: Some(DEEPEST),
+                outermost: false,
             },
             jobs: rperf_sys::parallelism().div_ceil(2),
         };
