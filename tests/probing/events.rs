@@ -5,6 +5,22 @@ use std::process::id;
 use super::fired::{Group, can_probe};
 use super::programs::{probe, programs, rperf};
 
+#[test]
+fn markers_go_into_the_group_of_their_provider() {
+    let outcome = probe(rperf(), &["-x", "./marked", "-D", "%tick"]);
+    let line = outcome.stdout;
+    assert!(
+        line.starts_with("p:sdt_demo/tick "),
+        "{line}{}",
+        outcome.stderr
+    );
+    assert!(
+        line.contains(") arg1=%") && line.contains(":s32 arg2=+0(%"),
+        "{line}"
+    );
+    assert!(line.ends_with(" arg3=\\9:u32\n"), "{line}");
+}
+
 /// What `rperf probe` prints to stderr with these words, and its status.
 fn told(words: &[&str]) -> (i32, String) {
     let outcome = probe(rperf(), words);
@@ -150,6 +166,11 @@ fn what_is_wrong_is_said_with_the_way_out() {
             &["-x", "./plain", "-D", "leaf $retval"],
             254,
             &["FUNCTION%return"],
+        ),
+        (
+            &["-x", "./marked", "-D", "%sdt_demo:tock"],
+            254,
+            &["Probe point '%tock' not found.", "nearest to it: tick"],
         ),
         (&["-D", "vfs_read"], 129, &["-x PROGRAM"]),
         (&[], 129, &["nothing to do"]),

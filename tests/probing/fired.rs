@@ -91,6 +91,13 @@ fn values_of_c_are_those_that_the_program_prints() {
 }
 
 #[test]
+fn marked_places_are_switched_on_and_give_their_own_values() {
+    if can_probe("marked_places_are_switched_on_and_give_their_own_values") {
+        check("marked", &["tick=%sdt_demo:tick"], "marked");
+    }
+}
+
+#[test]
 fn values_of_cpp_and_rust_are_those_that_the_program_prints() {
     if can_probe("values_of_cpp_and_rust_are_those_that_the_program_prints") {
         let cpp = [

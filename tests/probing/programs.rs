@@ -18,6 +18,7 @@ const PROGRAMS: &[(&str, &str, &[&str], &str)] = &[
     ("split", "cc", &["-O2", "-g", "-gsplit-dwarf"], "probed.c"),
     ("apart", "cc", &["-O2", "-g"], "probed.c"),
     ("bare", "cc", &["-O2"], "probed.c"),
+    ("marked", "cc", &["-O2"], "marked.c"),
     ("plain++", "c++", &["-O0", "-g"], "probed.cpp"),
     ("optimised++", "c++", &["-O2", "-g"], "probed.cpp"),
     (

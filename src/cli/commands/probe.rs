@@ -14,7 +14,7 @@ pub(super) use args::command;
 use std::io::Write as _;
 
 use clap::ArgMatches;
-use rperf_probe::{Event, base_name, find, group_of, parse};
+use rperf_probe::{Event, Probe, base_name, find, group_of, group_of_provider, parse};
 
 use self::args::Given;
 use self::problem::{faulty, problem};
@@ -120,13 +120,16 @@ fn events(given: &Given, matches: &ArgMatches, context: &Context) -> Result<Defi
     for note in &found.notes {
         context.note(problem::note(note));
     }
-    let group = definition.group.clone();
-    let group = group.unwrap_or_else(|| group_of(binary.path()));
+    let group = |probe: &Probe| match (&definition.group, &probe.provider) {
+        (Some(group), _) => group.clone(),
+        (None, Some(provider)) => group_of_provider(provider),
+        (None, None) => group_of(binary.path()),
+    };
     let several = found.probes.len() > 1;
     let path = binary.path().to_string_lossy().into_owned();
     let events = found.probes.iter().map(|probe| {
         let event = Event {
-            group: group.clone(),
+            group: group(probe),
             name: base_name(&definition, probe),
             object: path.clone(),
             file_offset: probe.file_offset,
@@ -141,7 +144,7 @@ fn events(given: &Given, matches: &ArgMatches, context: &Context) -> Result<Defi
 }
 
 /// `middle+12 (inlined)`.
-fn place(probe: &rperf_probe::Probe) -> String {
+fn place(probe: &Probe) -> String {
     let inlined = if probe.is_inlined { " (inlined)" } else { "" };
     match probe.offset {
         0 => format!("{}{inlined}", probe.symbol),

@@ -65,6 +65,20 @@ pub fn group_of(object: &Path) -> String {
     format!("probe_{base}")
 }
 
+/// The group of a marker's event: `sdt_` and its provider.
+#[must_use]
+pub fn group_of_provider(provider: &str) -> String {
+    format!("sdt_{}", clean(provider))
+}
+
+/// What the kernel takes for a name: other characters become underscores.
+fn clean(name: &str) -> String {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    name.chars()
+        .map(|c| if allowed(c) { c } else { '_' })
+        .collect()
+}
+
 /// The name of a probe's event before it is made distinct from others.
 #[must_use]
 pub fn base_name(definition: &Definition, probe: &Probe) -> String {
@@ -82,11 +96,7 @@ pub fn base_name(definition: &Definition, probe: &Probe) -> String {
     let name = name.rsplit("::").next().unwrap_or(name);
     let end = name.find(['.', '@']).filter(|end| *end > 0);
     let name = end.and_then(|end| name.get(..end)).unwrap_or(name);
-    let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let mut clean: String = name
-        .chars()
-        .map(|c| if allowed(c) { c } else { '_' })
-        .collect();
+    let mut clean = clean(name);
     if !clean.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
         clean.insert(0, '_');
     }
@@ -207,6 +217,7 @@ mod tests {
             symbol: name.to_owned(),
             offset: 0,
             name: name.to_owned(),
+            provider: None,
             file_offset: 0x1139,
             semaphore: None,
             is_return: false,

@@ -12,6 +12,7 @@ mod error;
 mod event;
 mod field;
 mod filter;
+mod marker;
 mod object;
 mod register;
 mod search;
@@ -22,9 +23,12 @@ pub use definition::{
 };
 pub use describe::{Described, describe};
 pub use error::Error;
-pub use event::{Event, Existing, ExistingPlace, base_name, distinct_name, group_of};
+pub use event::{
+    Event, Existing, ExistingPlace, base_name, distinct_name, group_of, group_of_provider,
+};
 pub use field::{Field, Read};
 pub use filter::NameFilter;
+pub use marker::{Marker, markers};
 pub use object::{Object, Sources};
 pub use search::{Found, Note, Options, Probe, find};
 pub use show::{

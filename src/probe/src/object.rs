@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use object::{Architecture, File, Object as _, ObjectSegment as _};
+use object::{Architecture, File, Object as _, ObjectSection as _, ObjectSegment as _};
 use rperf_events::by_distance;
 use rperf_insn::Isa;
 use rperf_symbol::{DebugInfo, Files, SymbolKind, SymbolTable};
@@ -139,6 +139,25 @@ impl<'a> Object<'a> {
             at += rperf_insn::decode(isa, code.get(at..)?)?.len;
         }
         Some(starts)
+    }
+
+    /// The bytes of a section.
+    pub(crate) fn section(&self, name: &str) -> Option<&'a [u8]> {
+        self.file.section_by_name(name)?.data().ok()
+    }
+
+    /// The address of a section.
+    pub(crate) fn section_address(&self, name: &str) -> Option<u64> {
+        Some(self.file.section_by_name(name)?.address())
+    }
+
+    /// Bytes of a pointer.
+    pub(crate) fn pointer_size(&self) -> usize {
+        if self.file.is_64() { 8 } else { 4 }
+    }
+
+    pub(crate) fn is_little_endian(&self) -> bool {
+        self.file.is_little_endian()
     }
 }
 

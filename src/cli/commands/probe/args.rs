@@ -15,7 +15,7 @@ then know by name. Nothing runs slower until an event is recorded.
 
 A definition is [[GROUP:]EVENT=]PLACE [[NAME=]ARGUMENT[:TYPE]]... \
 A PLACE is FUNCTION, FUNCTION+OFFSET, FUNCTION%return, FUNCTION:LINE (counted from the function's first), FUNCTION;PATTERN, \
-each with @FILE behind it where several files have such a function; FILE:LINE, FILE;PATTERN; 0xADDRESS. In names of functions \
+each with @FILE behind it where several files have such a function; FILE:LINE, FILE;PATTERN; 0xADDRESS; %sdt_PROVIDER:NAME, which the program's author marked. In names of functions \
 * and ? are wildcards.
 An ARGUMENT is a variable or parameter (size, it->name, a.b[2]), $params, $vars, $retval, a register (%di), \
 memory (@SYMBOL, +8(%di)), $stack0, $comm or \\NUMBER. TYPE is u8 to u64, s8 to s64, x8 to x64, string, an array of these.

@@ -99,10 +99,7 @@ impl fmt::Display for Point {
                 let suffix = if *is_return { "%return" } else { "" };
                 write!(f, "{address:#x}{suffix}")
             }
-            Self::Marker { provider, name } => match provider {
-                Some(provider) => write!(f, "%sdt_{provider}:{name}"),
-                None => write!(f, "%{name}"),
-            },
+            Self::Marker { name, .. } => write!(f, "%{name}"),
         }
     }
 }

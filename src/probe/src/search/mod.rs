@@ -11,7 +11,7 @@ mod variables;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use crate::definition::{Definition, Point};
+use crate::definition::{Argument, Definition, Point};
 use crate::dwarf::World;
 use crate::error::Error;
 use crate::field::Field;
@@ -54,6 +54,8 @@ pub struct Probe {
     pub offset: u64,
     /// The function that was asked for, which may be inlined into the other one.
     pub name: String,
+    /// Who marked the place, for a marker.
+    pub provider: Option<String>,
     /// Where it is in the file.
     pub file_offset: u64,
     /// The counter that switches the marker on, by its place in the file.
@@ -112,6 +114,10 @@ pub fn find(
     definition: &Definition,
     options: &Options,
 ) -> Result<Found, Error> {
+    if let Point::Marker { provider, name } = &definition.point {
+        let provider = provider.as_deref();
+        return crate::marker::find(object, provider, name, &definition.arguments);
+    }
     if let Point::Address { address, is_return } = definition.point {
         return symbols::at_address(object, definition, address, is_return);
     }
@@ -132,6 +138,21 @@ pub fn find(
         }),
         _ => Ok(found),
     }
+}
+
+/// A field that needs no debug information, at a place within a function.
+pub(crate) fn raw_field(
+    object: &Object<'_>,
+    argument: &Argument,
+    text: &str,
+    file_offset: u64,
+) -> Result<Field, Error> {
+    let entry = raw::Entry {
+        file_offset,
+        is_entry: false,
+        is_return: false,
+    };
+    raw::field(object, argument, text, entry)
 }
 
 /// What is said of a place that is not there.

@@ -447,6 +447,7 @@ impl<'s> UnitSearch<'s> {
                 symbol,
                 offset,
                 name: scope.name().unwrap_or_default(),
+                provider: None,
                 file_offset,
                 semaphore: None,
                 is_return,

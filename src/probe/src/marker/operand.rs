@@ -1,0 +1,171 @@
+//! Values of markers as the assembler wrote them: `SIZE@OPERAND`.
+
+use object::Architecture;
+
+use crate::definition::number;
+use crate::field::Read;
+use crate::register;
+
+/// What a value is fetched from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Base {
+    /// In the kernel's words.
+    Known(String),
+    /// Memory so far behind a symbol.
+    Symbol(String, i64),
+}
+
+/// A value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Operand {
+    pub(super) base: Base,
+    pub(super) reads: Vec<Read>,
+    /// `s32`.
+    pub(super) kind: String,
+}
+
+/// Reads one value; `None` for forms that the kernel cannot fetch, such as an index with a scale.
+pub(super) fn parse(architecture: Architecture, word: &str) -> Option<Operand> {
+    let (size, operand) = word.split_once('@')?;
+    let kind = kind(size)?;
+    let known = |text: String, reads| Operand {
+        base: Base::Known(text),
+        reads,
+        kind: kind.clone(),
+    };
+    let register = |word: &str| {
+        // On arm64 registers have no mark.
+        let marked = match word.starts_with('%') {
+            true => word.to_owned(),
+            false => format!("%{word}"),
+        };
+        match register::is_known(architecture, &marked) {
+            true => Some(marked),
+            false => register::kernel_name(architecture, &marked),
+        }
+    };
+    if architecture == Architecture::Aarch64 {
+        return arm64(operand, &register).map(|(base, reads)| known(base, reads));
+    }
+    if let Some(constant) = operand.strip_prefix('$') {
+        return Some(known(format!("\\{}", signed(constant)?), Vec::new()));
+    }
+    if operand.starts_with('%') {
+        return Some(known(register(operand)?, Vec::new()));
+    }
+    let (offset, inside) = operand.strip_suffix(')')?.split_once('(')?;
+    if matches!(inside, "%rip") {
+        let end = offset.find(['+', '-']).unwrap_or(offset.len());
+        let (symbol, distance) = offset.split_at(end);
+        let distance = if distance.is_empty() {
+            0
+        } else {
+            signed(distance)?
+        };
+        return Some(Operand {
+            base: Base::Symbol(symbol.to_owned(), distance),
+            reads: Vec::new(),
+            kind,
+        });
+    }
+    let offset = if offset.is_empty() {
+        0
+    } else {
+        signed(offset)?
+    };
+    let read = Read {
+        offset,
+        is_user: false,
+    };
+    Some(known(register(inside)?, vec![read]))
+}
+
+/// `[sp, 8]`, `x0`, `5`.
+fn arm64(operand: &str, register: &dyn Fn(&str) -> Option<String>) -> Option<(String, Vec<Read>)> {
+    if let Some(inside) = operand.strip_prefix('[') {
+        let inside = inside.strip_suffix(']')?;
+        let (base, offset) = inside.split_once(',').unwrap_or((inside, "0"));
+        let read = Read {
+            offset: signed(offset.trim())?,
+            is_user: false,
+        };
+        return Some((register(base)?, vec![read]));
+    }
+    match signed(operand) {
+        Some(constant) => Some((format!("\\{constant}"), Vec::new())),
+        None => Some((register(operand)?, Vec::new())),
+    }
+}
+
+/// Bytes, negative for numbers with a sign.
+fn kind(size: &str) -> Option<String> {
+    // Floating point numbers have an f behind the size.
+    let size = signed(size.trim_end_matches('f'))?;
+    let letter = if size < 0 { 's' } else { 'u' };
+    let bytes = size.unsigned_abs();
+    matches!(bytes, 1 | 2 | 4 | 8).then(|| format!("{letter}{}", bytes * 8))
+}
+
+fn signed(text: &str) -> Option<i64> {
+    let (is_negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let value = i64::try_from(number(digits)?).ok()?;
+    Some(if is_negative { -value } else { value })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(architecture: Architecture, word: &str) -> Option<String> {
+        let operand = parse(architecture, word)?;
+        let base = match operand.base {
+            Base::Known(text) => text,
+            Base::Symbol(name, offset) => format!("{name}{offset:+}"),
+        };
+        let field = crate::field::Field {
+            name: None,
+            base,
+            reads: operand.reads,
+            kind: Some(operand.kind),
+        };
+        Some(field.to_string())
+    }
+
+    #[test]
+    fn forms() {
+        for (word, expected) in [
+            ("4@%esi", Some("%si:u32")),
+            ("-4@%ebx", Some("%bx:s32")),
+            ("8@%r14", Some("%r14:u64")),
+            ("-1@%al", None),
+            ("8@-1144(%rbp)", Some("-1144(%bp):u64")),
+            ("-4@(%rax)", Some("+0(%ax):s32")),
+            ("4@$5", Some("\\5:u32")),
+            ("-4@$-1", Some("\\-1:s32")),
+            ("8@total+4(%rip)", Some("total+4:u64")),
+            ("8@(%rax,%rbx,8)", None),
+            ("3@%rax", None),
+            ("nonsense", None),
+        ] {
+            assert_eq!(
+                shown(Architecture::X86_64, word).as_deref(),
+                expected,
+                "{word}"
+            );
+        }
+        for (word, expected) in [
+            ("8@x0", Some("%x0:u64")),
+            ("-4@[sp, 12]", Some("+12(%sp):s32")),
+            ("4@7", Some("\\7:u32")),
+        ] {
+            assert_eq!(
+                shown(Architecture::Aarch64, word).as_deref(),
+                expected,
+                "{word}"
+            );
+        }
+    }
+}
