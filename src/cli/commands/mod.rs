@@ -175,6 +175,8 @@ pub(crate) const COMMANDS: &[Entry] = &[
         usage: &[
             "[<options>] [<command>]",
             "[<options>] -- <command> [<options>]",
+            "record [<options>] [<command>]",
+            "report [<options>]",
         ],
         build: stat::command,
         run: stat::run,

@@ -17,7 +17,9 @@ The table goes to the standard error, or where -o or --log-fd say. An event that
 <not supported>; one that never ran is <not counted>. Where there are fewer counters than events these take turns: the \
 counts are estimates then, and the percentage at the end of a line is the part of the time that was counted.
 
-The exit status is that of the workload, 128 and the signal's number where a signal ended it.";
+The exit status is that of the workload, 128 and the signal's number where a signal ended it.
+
+'stat record' does the same and keeps all counts in a file, which 'stat report' shows by other parts of the machine, too.";
 
 const EVENT: &str = "\
 The events to count, separated by commas; may be given several times. The words are those of 'record -e': hardware \
