@@ -258,7 +258,7 @@ fn options_before_the_command() {
         &["--nosuch"] as &[&str],
         &["-x", "version"],
         &["--buildid-dir"],
-        &["--debugfs-dir", "/nonexistent", "version"],
+        &["--debugfs-dir", "/nonexistent/debugfs", "version"],
         &["--debug", "kmaps=1", "version"],
         &["--exec-path=/x", "version"],
         &["--html-path"],
