@@ -1,6 +1,7 @@
 //! The instructions of one function.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use rperf_insn::{Isa, Printed, Printer, Syntax};
 use rperf_replay::Order;
@@ -88,7 +89,11 @@ impl Listing {
             start: resolver.object_address(&first),
             sources,
         };
-        let mut lines = walk.lines(&code.bytes, Printer::new(isa, syntax));
+        let mut printer = Printer::new(isa, syntax);
+        let mut lines = Vec::new();
+        for part in walk.parts(code.bytes.len()) {
+            walk.list(&code.bytes, part, &mut printer, &mut lines);
+        }
         share_out(&mut lines, function, symbol.start, walk.start);
         Ok(Self {
             start: walk.start,
@@ -126,26 +131,43 @@ struct Walk<'a, 'w> {
 }
 
 impl Walk<'_, '_> {
-    fn lines(&self, code: &[u8], mut printer: Printer) -> Vec<Line> {
-        let (mut lines, mut rest, mut calls) = (Vec::new(), code, Vec::new());
-        loop {
-            let done = (code.len() - rest.len()) as u64;
+    /// The stretches of `size` bytes that are code: a symbol without a size reaches up to the next one, beyond its section.
+    fn parts(&self, size: usize) -> Vec<Range<usize>> {
+        let Some(sections) = self.resolver.code_sections(&self.first) else {
+            return std::iter::once(0..size).collect();
+        };
+        let inside = |address: u64| {
+            let bytes = address.saturating_sub(self.first.address);
+            usize::try_from(bytes).map_or(size, |bytes| bytes.min(size))
+        };
+        let parts = sections
+            .iter()
+            .map(|section| inside(section.start)..inside(section.end));
+        parts.filter(|part| !part.is_empty()).collect()
+    }
+
+    /// Appends the instructions of a part of the code.
+    fn list(&self, code: &[u8], part: Range<usize>, printer: &mut Printer, lines: &mut Vec<Line>) {
+        let mut calls = Vec::new();
+        let mut rest = part;
+        while let Some(bytes) = code.get(rest.clone()) {
+            let done = rest.start as u64;
             let address = self.start.wrapping_add(done);
             let mut text = String::new();
-            let Some(printed) = printer.print(address, rest, &mut text) else {
-                return lines;
+            let Some(printed) = printer.print(address, bytes, &mut text) else {
+                return;
             };
             self.name(&printed, &mut text);
-            let (bytes, behind) = rest.split_at(printed.len.min(rest.len()));
             let site = self.sources.then(|| self.site(done, &mut calls)).flatten();
+            let length = printed.len.min(bytes.len());
             lines.push(Line {
                 address,
-                bytes: bytes.to_vec(),
+                bytes: bytes[..length].to_vec(),
                 text,
                 hit: Hit::default(),
                 site,
             });
-            rest = behind;
+            rest.start += length;
         }
     }
 

@@ -1,6 +1,7 @@
 //! The bytes of code, as the files of objects, the dumps of runtimes and the memory of kernels have them.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use rperf_replay::Order;
 use rperf_symbol::{FileBytes, KernelCode};
@@ -60,6 +61,18 @@ impl Resolver<'_> {
                 rperf_symbol::segment_address(file, frame.address).unwrap_or(frame.address)
             }
             _ => frame.address,
+        }
+    }
+
+    /// The sections of code in the file that `frame` is in, as ranges of [`Frame::address`]; `None` where code is in no such
+    /// file.
+    #[must_use]
+    pub fn code_sections(&self, frame: &Frame) -> Option<Vec<Range<u64>>> {
+        match self.code_of(frame) {
+            Some(CodeOf::File(file)) if self.made_at(frame).is_none() => {
+                Some(rperf_symbol::code_sections(file)).filter(|sections| !sections.is_empty())
+            }
+            _ => None,
         }
     }
 

@@ -5,6 +5,8 @@ mod symbols;
 #[cfg(test)]
 pub(crate) mod tiny;
 
+use std::ops::Range;
+
 use std::ffi::CStr;
 
 use object::elf::{
@@ -61,6 +63,23 @@ pub fn segment_address(file: &[u8], offset: u64) -> Option<u64> {
     };
     let segment = image.segments.iter().find(holds)?;
     Some((offset - segment.offset).wrapping_add(segment.address))
+}
+
+/// Where the sections of code of an ELF file lie in it, by rising offset; nothing of what is no ELF file.
+#[must_use]
+pub fn code_sections(file: &[u8]) -> Vec<Range<u64>> {
+    let Ok(image) = Image::parse(file) else {
+        return Vec::new();
+    };
+    let is_code = |section: &&Section<'_>| {
+        section.kind != SHT_NOBITS && section.flags & u64::from(SHF_EXECINSTR) != 0
+    };
+    let sections = image.sections.iter().filter(is_code);
+    let mut ranges: Vec<Range<u64>> = sections
+        .map(|section| section.offset..section.offset.saturating_add(section.size))
+        .collect();
+    ranges.sort_by_key(|range| range.start);
+    ranges
 }
 
 impl<'a> Image<'a> {
