@@ -191,6 +191,35 @@ fn encode(record: &Record<'_>, layout: SampleIdLayout, id: &SampleId, endian: En
     bytes
 }
 
+#[test]
+fn a_device_is_no_build_id_whatever_the_header_says() {
+    let record = Record::Mmap2(Mmap2 {
+        mmap: Mmap {
+            pid: 1,
+            tid: 1,
+            start: 0x1000,
+            len: 0x1000,
+            pgoff: 0,
+            filename: b"/usr/bin/true",
+        },
+        id: MmapId::Inode {
+            major: 254,
+            minor: 0,
+            inode: 0x4_f8d3,
+            generation: 0,
+        },
+        prot: 5,
+        flags: 2,
+    });
+    let layout = SampleIdLayout::new(SampleType(0));
+    let endian = Endian::Little;
+    let bytes = encode(&record, layout, &SampleId::default(), endian);
+    let (raw, _) = RawRecord::split(&bytes, endian).unwrap();
+    let misc = Misc::MMAP_BUILD_ID;
+    let marked = RawRecord { misc, ..raw };
+    assert_eq!(Record::decode(&marked, endian), Ok(record));
+}
+
 proptest! {
     #[test]
     fn attrs_come_back(attr in attrs(), endian in endians()) {

@@ -76,8 +76,11 @@ fn mmap_fixed<'a>(at: &mut Cursor<'a>) -> Result<Mmap<'a>, DecodeError> {
 
 pub(super) fn mmap2<'a>(at: &mut Cursor<'a>, misc: Misc) -> Result<Mmap2<'a>, DecodeError> {
     let fixed = mmap_fixed(at)?;
-    let id = if misc.contains(Misc::MMAP_BUILD_ID) {
-        let size = at.u8("build_id_size")?.min(20);
+    // Where one recorder asked for build-ids and another did not, kernels give the bit to both, and the build-id to one: for
+    // the other the size is a device's number.
+    let has_build_id = misc.contains(Misc::MMAP_BUILD_ID) && at.clone().u8("build_id_size")? <= 20;
+    let id = if has_build_id {
+        let size = at.u8("build_id_size")?;
         at.take(3, "__reserved")?;
         MmapId::BuildId {
             size,
