@@ -78,10 +78,7 @@ impl Input {
     ///
     /// Status 255: no such file, no permission, another user's file without `-f`, an empty file.
     pub(crate) fn open(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
-        match Opened::open(matches, context)? {
-            Opened::Whole(input) => Ok(input),
-            Opened::Stream(stream) => stream.spool(context),
-        }
+        Opened::open(matches, context)?.whole(context)
     }
 
     /// Reads header, events and features; tells of what is damaged and goes on where it can.
@@ -119,6 +116,18 @@ impl Input {
 }
 
 impl Opened {
+    /// All of it: a pipe is read to its end first.
+    ///
+    /// # Errors
+    ///
+    /// What reading the pipe fails with.
+    pub(crate) fn whole(self, context: &Context) -> Result<Input, CliError> {
+        match self {
+            Self::Whole(input) => Ok(input),
+            Self::Stream(stream) => stream.spool(context),
+        }
+    }
+
     /// The same as [`Input::open`], but what comes through a pipe in pipe mode is left to be read.
     ///
     /// # Errors

@@ -20,7 +20,7 @@ use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit};
 use crate::cli::filter::Wanted;
 use crate::cli::findings::{conclude, tell_of_symbols};
-use crate::cli::input::{Input, Opened};
+use crate::cli::input::Input;
 use crate::cli::jobs::jobs;
 use crate::cli::options::flag;
 use crate::cli::progress::Progress;
@@ -37,10 +37,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     let wanted = Wanted::new(matches)?;
     let verbose = context.verbosity(matches) > 0;
     let symbols = Symbols::new(matches, context)?;
-    let input = match Opened::open(matches, context)? {
-        Opened::Whole(input) => input,
-        Opened::Stream(stream) => stream.spool(context)?,
-    };
+    let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
     let jobs = jobs(matches, context)?;
     let progress = Progress::start(context, data.data().len());

@@ -60,10 +60,7 @@ fn run_pack(matches: &ArgMatches, context: &Context, all: bool) -> Result<Exit, 
         .get_one::<String>("file")
         .map_or(DEFAULT, String::as_str);
     let force = flag(matches, "force") == Some(true);
-    let input = match Opened::named(Some(file.into()), force, context)? {
-        Opened::Whole(input) => input,
-        Opened::Stream(stream) => stream.spool(context)?,
-    };
+    let input = Opened::named(Some(file.into()), force, context)?.whole(context)?;
     let data = input.parse(context)?;
     let objects = hit_objects(&input, &data, context)?;
     if objects.iter().all(|object| object.id.is_none()) {

@@ -16,7 +16,7 @@ use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit};
 use crate::cli::filter::{Wanted, args as choose};
 use crate::cli::findings::conclude;
-use crate::cli::input::{self, Input, Opened};
+use crate::cli::input::{self, Input};
 use crate::cli::jobs::jobs;
 use crate::cli::options::{number, switch, value};
 use crate::cli::product::write_to;
@@ -92,10 +92,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     let pair = Pair::new(matches)?;
     let wanted = Wanted::new(matches)?;
     let symbols = Symbols::new(matches, context)?;
-    let input = match Opened::open(matches, context)? {
-        Opened::Whole(input) => input,
-        Opened::Stream(stream) => stream.spool(context)?,
-    };
+    let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
     let jobs = jobs(matches, context)?;
     let progress = Progress::start(context, data.data().len());

@@ -17,10 +17,7 @@ pub(super) fn print(
     cache: &Cache,
     context: &Context,
 ) -> Result<(), CliError> {
-    let input = match Opened::named(Some(recording.to_owned()), force, context)? {
-        Opened::Whole(input) => input,
-        Opened::Stream(stream) => stream.spool(context)?,
-    };
+    let input = Opened::named(Some(recording.to_owned()), force, context)?.whole(context)?;
     let data = input.parse(context)?;
     let mut out = context.stdout();
     for entry in data.features().build_ids() {

@@ -18,10 +18,7 @@ pub(super) fn run(
 ) -> Result<Exit, CliError> {
     let file = file(words, matches, context)?;
     let opened = Opened::named(file, is_set(matches, "force"), context)?;
-    let input = match opened {
-        Opened::Whole(input) => input,
-        Opened::Stream(stream) => stream.spool(context)?,
-    };
+    let input = opened.whole(context)?;
     let data = input.read(context)?;
     let checked = check::check(&data)?;
     if !is_set(matches, "quiet") {

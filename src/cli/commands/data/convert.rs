@@ -21,7 +21,7 @@ use crate::cli::context::Context;
 use crate::cli::dispatch;
 use crate::cli::error::{CliError, Exit};
 use crate::cli::findings::{conclude, warn_of_symbols};
-use crate::cli::input::{Input, Opened};
+use crate::cli::input::Input;
 use crate::cli::jobs::jobs;
 use crate::cli::options::{flag, not_yet, switch, value};
 use crate::cli::product::write_to;
@@ -62,10 +62,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     if target.format == Format::Folded {
         return folded(matches, context, &target);
     }
-    let input = match Opened::open(matches, context)? {
-        Opened::Whole(input) => input,
-        Opened::Stream(stream) => stream.spool(context)?,
-    };
+    let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
     let jobs = jobs(matches, context)?;
     let progress = Progress::start(context, data.data().len());

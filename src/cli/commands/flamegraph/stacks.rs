@@ -98,10 +98,7 @@ impl Question {
         if let Some(path) = path.as_deref().filter(|path| is_text(path)) {
             return self.read_text(path);
         }
-        let input = match Opened::named(path, self.force, context)? {
-            Opened::Whole(input) => input,
-            Opened::Stream(stream) => stream.spool(context)?,
-        };
+        let input = Opened::named(path, self.force, context)?.whole(context)?;
         self.read_recording(&input, context)
     }
 
