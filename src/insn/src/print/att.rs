@@ -1,66 +1,27 @@
 //! x86 as AT&T writes it.
 
-use std::fmt::Write as _;
-
 use iced_x86::{Formatter, GasFormatter, Instruction, Mnemonic, OpKind, Register};
 
-use super::lay_out;
 use super::x86::{
-    has_implied_one, is_destination, is_direct, is_source, is_string_operation, pops_in_place,
-    push_name, repeats_destination, set_memory_options, set_options,
+    Style, has_implied_one, is_destination, is_source, is_string_operation, pops_in_place,
+    repeats_destination,
 };
 
-/// The formatter, and what was formatted last.
-pub(super) struct Att {
-    formatter: GasFormatter,
-    name: String,
-    operands: String,
-}
-
-impl Att {
-    pub(super) fn new() -> Self {
-        let mut formatter = GasFormatter::new();
-        set_options(formatter.options_mut());
-        Self {
-            formatter,
-            name: String::new(),
-            operands: String::new(),
-        }
-    }
-
-    pub(super) fn print(&mut self, insn: &Instruction, bytes: &[u8], text: &mut String) {
-        self.name(insn, bytes);
-        self.operands(insn, bytes);
-        lay_out(text, &self.name, &self.operands);
-    }
-
-    fn name(&mut self, insn: &Instruction, bytes: &[u8]) {
-        self.name.clear();
-        let name = &mut self.name;
-        push_name(&mut self.formatter, insn, bytes, name);
+impl Style for GasFormatter {
+    fn fix_name(&self, insn: &Instruction, name: &mut String) {
         // In 64-bit code these have one size, of which objdump says nothing.
         let sized = matches!(
             insn.mnemonic(),
             Mnemonic::Jmp | Mnemonic::Call | Mnemonic::Push | Mnemonic::Pop
         );
-        if sized && name.ends_with('q') {
-            name.pop();
-        }
-        if insn.mnemonic() == Mnemonic::Retf && name.ends_with('l') {
+        let has_suffix = sized && name.ends_with('q');
+        if has_suffix || insn.mnemonic() == Mnemonic::Retf && name.ends_with('l') {
             name.pop();
         }
     }
 
-    fn operands(&mut self, insn: &Instruction, bytes: &[u8]) {
-        self.operands.clear();
-        let (operands, formatter) = (&mut self.operands, &mut self.formatter);
-        set_memory_options(formatter.options_mut(), insn);
-        if is_direct(insn) {
-            // Writing to a string cannot fail.
-            let _ = write!(operands, "{:x}", insn.near_branch_target());
-            return;
-        }
-        formatter.format_all_operands(insn, operands);
+    fn operands(&mut self, insn: &Instruction, bytes: &[u8], operands: &mut String) {
+        self.format_all_operands(insn, operands);
         if has_implied_one(insn, bytes)
             && let Some(rest) = operands.strip_prefix("$0x1,")
         {

@@ -1,45 +1,13 @@
 //! x86 as Intel writes it.
 
-use std::fmt::Write as _;
-
 use iced_x86::{
     Code, Formatter, Instruction, IntelFormatter, MemorySize, Mnemonic, OpKind, Register,
 };
 
-use super::lay_out;
-use super::x86::{
-    has_implied_one, is_direct, is_string_operation, pops_in_place, push_name, repeats_destination,
-    set_memory_options, set_options,
-};
+use super::x86::{Style, has_implied_one, is_string_operation, pops_in_place, repeats_destination};
 
-/// The formatter, and what was formatted last.
-pub(super) struct Intel {
-    formatter: IntelFormatter,
-    name: String,
-    operands: String,
-}
-
-impl Intel {
-    pub(super) fn new() -> Self {
-        let mut formatter = IntelFormatter::new();
-        set_options(formatter.options_mut());
-        Self {
-            formatter,
-            name: String::new(),
-            operands: String::new(),
-        }
-    }
-
-    pub(super) fn print(&mut self, insn: &Instruction, bytes: &[u8], text: &mut String) {
-        self.name(insn, bytes);
-        self.operands(insn, bytes);
-        lay_out(text, &self.name, &self.operands);
-    }
-
-    fn name(&mut self, insn: &Instruction, bytes: &[u8]) {
-        self.name.clear();
-        let name = &mut self.name;
-        push_name(&mut self.formatter, insn, bytes, name);
+impl Style for IntelFormatter {
+    fn fix_name(&self, insn: &Instruction, name: &mut String) {
         if is_long_move(insn) {
             name.replace_range(name.len() - "mov".len().., "movabs");
         } else if is_string_operation(insn) {
@@ -48,20 +16,12 @@ impl Intel {
         }
     }
 
-    fn operands(&mut self, insn: &Instruction, bytes: &[u8]) {
-        self.operands.clear();
-        if is_direct(insn) {
-            // Writing to a string cannot fail.
-            let _ = write!(self.operands, "{:x}", insn.near_branch_target());
-            return;
-        }
+    fn operands(&mut self, insn: &Instruction, bytes: &[u8], operands: &mut String) {
         if is_string_operation(insn) {
-            self.operands = string_operands(insn);
+            *operands = string_operands(insn);
             return;
         }
-        set_memory_options(self.formatter.options_mut(), insn);
-        let operands = &mut self.operands;
-        self.formatter.format_all_operands(insn, operands);
+        self.format_all_operands(insn, operands);
         if pops_in_place(insn) && operands.is_empty() {
             operands.push_str("st(1),st");
         } else if hides_top(insn) {

@@ -47,7 +47,7 @@ pub struct Printed {
 pub struct Printer(Kind);
 
 enum Kind {
-    X86(Box<x86::X86>),
+    X86(x86::X86),
     Arm64,
 }
 
@@ -56,8 +56,8 @@ impl Printer {
     #[must_use]
     pub fn new(isa: Isa, syntax: Syntax) -> Self {
         Self(match isa {
-            Isa::X86 => Kind::X86(Box::new(x86::X86::new(32, syntax))),
-            Isa::X86_64 => Kind::X86(Box::new(x86::X86::new(64, syntax))),
+            Isa::X86 => Kind::X86(x86::X86::new(32, syntax)),
+            Isa::X86_64 => Kind::X86(x86::X86::new(64, syntax)),
             Isa::Arm64 => Kind::Arm64,
         })
     }

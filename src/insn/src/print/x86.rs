@@ -1,33 +1,46 @@
 //! x86: what both ways of writing it share.
 
+use std::fmt::Write as _;
+
 use iced_x86::{
     Decoder, DecoderOptions, FlowControl, FormatMnemonicOptions, Formatter, FormatterOptions,
-    Instruction, MemorySizeOptions, Mnemonic, OpKind, Register,
+    GasFormatter, Instruction, IntelFormatter, MemorySizeOptions, Mnemonic, OpKind, Register,
 };
 
-use super::att::Att;
-use super::intel::Intel;
-use super::{Flow, Printed, Syntax};
+use super::{Flow, Printed, Syntax, lay_out};
 use crate::MAX_LEN;
 
 /// Instructions of one mode in one way of writing.
 pub(super) struct X86 {
     bits: u32,
-    style: Style,
+    style: Box<dyn Style>,
+    /// Name and operands of the instruction before, for their memory.
+    name: String,
+    operands: String,
 }
 
-enum Style {
-    Att(Att),
-    Intel(Intel),
+/// A formatter, and where objdump differs from it.
+pub(super) trait Style: Formatter {
+    /// Makes of a name what objdump calls it.
+    fn fix_name(&self, insn: &Instruction, name: &mut String);
+
+    /// Appends the operands of an instruction that names no address to jump to.
+    fn operands(&mut self, insn: &Instruction, bytes: &[u8], operands: &mut String);
 }
 
 impl X86 {
     pub(super) fn new(bits: u32, syntax: Syntax) -> Self {
-        let style = match syntax {
-            Syntax::Att => Style::Att(Att::new()),
-            Syntax::Intel => Style::Intel(Intel::new()),
+        let mut style: Box<dyn Style> = match syntax {
+            Syntax::Att => Box::new(GasFormatter::new()),
+            Syntax::Intel => Box::new(IntelFormatter::new()),
         };
-        Self { bits, style }
+        set_options(style.options_mut());
+        Self {
+            bits,
+            style,
+            name: String::new(),
+            operands: String::new(),
+        }
     }
 
     pub(super) fn print(&mut self, address: u64, bytes: &[u8], text: &mut String) -> Printed {
@@ -44,10 +57,9 @@ impl X86 {
             };
         }
         let bytes = &bytes[..insn.len().min(bytes.len())];
-        match &mut self.style {
-            Style::Att(att) => att.print(&insn, bytes, text),
-            Style::Intel(intel) => intel.print(&insn, bytes, text),
-        }
+        self.name(&insn, bytes);
+        self.operands(&insn, bytes);
+        lay_out(text, &self.name, &self.operands);
         Printed {
             len: insn.len(),
             flow: flow(&insn),
@@ -56,6 +68,33 @@ impl X86 {
                 .is_ip_rel_memory_operand()
                 .then(|| insn.ip_rel_memory_address()),
         }
+    }
+
+    /// The name with its prefixes.
+    fn name(&mut self, insn: &Instruction, bytes: &[u8]) {
+        const REPEATED: u8 = 0xf3;
+        let (style, name) = (&mut self.style, &mut self.name);
+        name.clear();
+        if let Some(padding) = padding(insn, bytes) {
+            name.push_str(&padding);
+            style.format_mnemonic_options(insn, name, FormatMnemonicOptions::NO_PREFIXES);
+        } else if insn.mnemonic() == Mnemonic::Ret && has_prefix(bytes, REPEATED) {
+            name.push_str("repz ret");
+        } else {
+            style.format_mnemonic(insn, name);
+        }
+        style.fix_name(insn, name);
+    }
+
+    fn operands(&mut self, insn: &Instruction, bytes: &[u8]) {
+        self.operands.clear();
+        if is_direct(insn) {
+            // Writing to a string cannot fail.
+            let _ = write!(self.operands, "{:x}", insn.near_branch_target());
+            return;
+        }
+        set_memory_options(self.style.options_mut(), insn);
+        self.style.operands(insn, bytes, &mut self.operands);
     }
 }
 
@@ -73,7 +112,7 @@ fn flow(insn: &Instruction) -> Flow {
 }
 
 /// Whether the first operand is the number of an address.
-pub(super) fn is_direct(insn: &Instruction) -> bool {
+fn is_direct(insn: &Instruction) -> bool {
     matches!(
         insn.op0_kind(),
         OpKind::NearBranch16 | OpKind::NearBranch32 | OpKind::NearBranch64
@@ -81,7 +120,7 @@ pub(super) fn is_direct(insn: &Instruction) -> bool {
 }
 
 /// What both styles write alike.
-pub(super) fn set_options(options: &mut FormatterOptions) {
+fn set_options(options: &mut FormatterOptions) {
     options.set_uppercase_hex(false);
     options.set_hex_prefix("0x");
     options.set_hex_suffix("");
@@ -95,7 +134,7 @@ pub(super) fn set_options(options: &mut FormatterOptions) {
 }
 
 /// What depends on how an instruction was encoded: an index has its scale, a displacement that is there is shown.
-pub(super) fn set_memory_options(options: &mut FormatterOptions, insn: &Instruction) {
+fn set_memory_options(options: &mut FormatterOptions, insn: &Instruction) {
     options.set_always_show_scale(insn.memory_index() != Register::None);
     options.set_show_zero_displacements(insn.memory_displ_size() != 0);
 }
@@ -145,24 +184,6 @@ fn is_prefix(byte: u8) -> bool {
 fn has_prefix(bytes: &[u8], prefix: u8) -> bool {
     let mut prefixes = bytes.iter().take_while(|byte| is_prefix(**byte));
     prefixes.any(|byte| *byte == prefix)
-}
-
-/// Appends the name with its prefixes.
-pub(super) fn push_name(
-    formatter: &mut impl Formatter,
-    insn: &Instruction,
-    bytes: &[u8],
-    name: &mut String,
-) {
-    const REPEATED: u8 = 0xf3;
-    if let Some(padding) = padding(insn, bytes) {
-        name.push_str(&padding);
-        formatter.format_mnemonic_options(insn, name, FormatMnemonicOptions::NO_PREFIXES);
-    } else if insn.mnemonic() == Mnemonic::Ret && has_prefix(bytes, REPEATED) {
-        name.push_str("repz ret");
-    } else {
-        formatter.format_mnemonic(insn, name);
-    }
 }
 
 /// A product of a register and a number that goes into the same register: objdump names it twice.
