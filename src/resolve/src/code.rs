@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use rperf_replay::Order;
-use rperf_symbol::{FileBytes, KernelCode};
+use rperf_symbol::{CodeLayout, FileBytes, KernelCode};
 
 use crate::frame::Frame;
 use crate::resolver::Resolver;
@@ -21,7 +22,11 @@ pub struct Code<'r> {
 /// Where an object's code is.
 pub(crate) enum CodeOf {
     /// In the file that was mapped.
-    File(FileBytes),
+    File {
+        bytes: FileBytes,
+        /// Read once it is asked for.
+        layout: OnceLock<CodeLayout>,
+    },
     /// A kernel's, or that of one of its modules.
     Kernel(KernelCode),
 }
@@ -35,11 +40,11 @@ impl Resolver<'_> {
             return function.code(offset, most);
         }
         match self.code_of(frame)? {
-            CodeOf::File(file) => Some(Code {
-                file,
+            CodeOf::File { bytes, .. } => Some(Code {
+                file: bytes,
                 bytes: Cow::Borrowed(first(
                     most,
-                    file.get(usize::try_from(frame.address).ok()?..)?,
+                    bytes.get(usize::try_from(frame.address).ok()?..)?,
                 )),
             }),
             CodeOf::Kernel(code) => Some(Code {
@@ -53,24 +58,24 @@ impl Resolver<'_> {
     /// that of the segment; elsewhere [`Frame::address`].
     #[must_use]
     pub fn object_address(&self, frame: &Frame) -> u64 {
-        if self.made_at(frame).is_some() {
-            return frame.address;
-        }
-        match self.code_of(frame) {
-            Some(CodeOf::File(file)) => {
-                rperf_symbol::segment_address(file, frame.address).unwrap_or(frame.address)
-            }
-            _ => frame.address,
-        }
+        let layout = self.layout_of(frame);
+        let address = layout.and_then(|layout| layout.address(frame.address));
+        address.unwrap_or(frame.address)
     }
 
     /// The sections of code in the file that `frame` is in, as ranges of [`Frame::address`]; `None` where code is in no such
     /// file.
     #[must_use]
-    pub fn code_sections(&self, frame: &Frame) -> Option<Vec<Range<u64>>> {
-        match self.code_of(frame) {
-            Some(CodeOf::File(file)) if self.made_at(frame).is_none() => {
-                Some(rperf_symbol::code_sections(file)).filter(|sections| !sections.is_empty())
+    pub fn code_sections(&self, frame: &Frame) -> Option<&[Range<u64>]> {
+        let sections = self.layout_of(frame)?.sections();
+        (!sections.is_empty()).then_some(sections)
+    }
+
+    /// How the file is laid out that the code of `frame` is in.
+    fn layout_of(&self, frame: &Frame) -> Option<&CodeLayout> {
+        match self.code_of(frame)? {
+            CodeOf::File { bytes, layout } if self.made_at(frame).is_none() => {
+                Some(layout.get_or_init(|| CodeLayout::of(bytes)))
             }
             _ => None,
         }

@@ -467,7 +467,10 @@ impl<'w> Resolver<'w> {
         let dso = self.world.dso(frame.dso?);
         if !matches!(dso.kind, DsoKind::Kernel | DsoKind::KernelModule) {
             let (_, file) = self.sources().images(dso)?.code?;
-            return Some(CodeOf::File(file));
+            return Some(CodeOf::File {
+                bytes: file,
+                layout: OnceLock::new(),
+            });
         }
         if dso.machine != Machine::Host {
             return None;

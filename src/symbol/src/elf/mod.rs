@@ -52,34 +52,50 @@ pub(crate) struct Image<'a> {
     pub(crate) notes: Vec<&'a [u8]>,
 }
 
-/// The address that the program headers of an ELF file give to what lies at `offset` in it; `None` where no segment holds it, and of
-/// what is no ELF file.
-#[must_use]
-pub fn segment_address(file: &[u8], offset: u64) -> Option<u64> {
-    let image = Image::parse(file).ok()?;
-    let holds = |segment: &&Segment| {
-        let behind = offset.checked_sub(segment.offset);
-        behind.is_some_and(|bytes| bytes < segment.memory_size)
-    };
-    let segment = image.segments.iter().find(holds)?;
-    Some((offset - segment.offset).wrapping_add(segment.address))
+/// Where the code of an ELF file lies, in the file and by its own addresses.
+#[derive(Debug, Default)]
+pub struct CodeLayout {
+    segments: Vec<Segment>,
+    sections: Vec<Range<u64>>,
 }
 
-/// Where the sections of code of an ELF file lie in it, by rising offset; nothing of what is no ELF file.
-#[must_use]
-pub fn code_sections(file: &[u8]) -> Vec<Range<u64>> {
-    let Ok(image) = Image::parse(file) else {
-        return Vec::new();
-    };
-    let is_code = |section: &&Section<'_>| {
-        section.kind != SHT_NOBITS && section.flags & u64::from(SHF_EXECINSTR) != 0
-    };
-    let sections = image.sections.iter().filter(is_code);
-    let mut ranges: Vec<Range<u64>> = sections
-        .map(|section| section.offset..section.offset.saturating_add(section.size))
-        .collect();
-    ranges.sort_by_key(|range| range.start);
-    ranges
+impl CodeLayout {
+    /// Of `file`; of what is no ELF file, nothing.
+    #[must_use]
+    pub fn of(file: &[u8]) -> Self {
+        let Ok(image) = Image::parse(file) else {
+            return Self::default();
+        };
+        let is_code = |section: &&Section<'_>| {
+            section.kind != SHT_NOBITS && section.flags & u64::from(SHF_EXECINSTR) != 0
+        };
+        let sections = image.sections.iter().filter(is_code);
+        let mut sections: Vec<Range<u64>> = sections
+            .map(|section| section.offset..section.offset.saturating_add(section.size))
+            .collect();
+        sections.sort_by_key(|range| range.start);
+        Self {
+            segments: image.segments,
+            sections,
+        }
+    }
+
+    /// The address that the program headers give to what lies at `offset` in the file; `None` where no segment holds it.
+    #[must_use]
+    pub fn address(&self, offset: u64) -> Option<u64> {
+        let holds = |segment: &&Segment| {
+            let behind = offset.checked_sub(segment.offset);
+            behind.is_some_and(|bytes| bytes < segment.memory_size)
+        };
+        let segment = self.segments.iter().find(holds)?;
+        Some((offset - segment.offset).wrapping_add(segment.address))
+    }
+
+    /// The sections of code as ranges of the file, by rising offset.
+    #[must_use]
+    pub fn sections(&self) -> &[Range<u64>] {
+        &self.sections
+    }
 }
 
 impl<'a> Image<'a> {
