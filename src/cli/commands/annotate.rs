@@ -179,6 +179,7 @@ impl Question {
         context: &Context,
     ) -> Result<(), CliError> {
         let mut missing = Missing::default();
+        let mut sources = Sources::new(&self.prefix);
         let mut out = context.stdout();
         for function in shown {
             let listing = Listing::new(resolver, function, self.syntax, self.needs_lines());
@@ -189,7 +190,7 @@ impl Question {
                     continue;
                 }
             };
-            let sources = Sources::of(&listing, &self.prefix);
+            sources.add(&listing);
             let share = self.share.text();
             let events = replay.data().events();
             let event = events.get(function.event.0 as usize);

@@ -24,19 +24,19 @@ pub enum NoCode {
 }
 
 /// Where the code of an instruction is in the source.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Site {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Site<'r> {
     /// The innermost function, as the source has it.
-    pub function: String,
+    pub function: &'r str,
     /// Whether it was inlined into the one that is listed.
     pub is_inlined: bool,
     /// The file's path, as far as the compiler told, and the line from 1.
-    pub line: Option<(String, u32)>,
+    pub line: Option<(&'r str, u32)>,
 }
 
 /// One instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct Line<'r> {
     /// Its address in the object.
     pub address: u64,
     /// Its bytes.
@@ -46,26 +46,26 @@ pub struct Line {
     /// What fell on it.
     pub hit: Hit,
     /// Its place in the source.
-    pub site: Option<Site>,
+    pub site: Option<Site<'r>>,
 }
 
 /// A function's instructions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listing {
+pub struct Listing<'r> {
     /// The address of the first in the object.
     pub start: u64,
     /// All of them.
-    pub lines: Vec<Line>,
+    pub lines: Vec<Line<'r>>,
 }
 
-impl Listing {
+impl<'r> Listing<'r> {
     /// Lists `function` with its samples; with `sources` each instruction has its place in the source.
     ///
     /// # Errors
     ///
     /// Why nothing can be listed.
     pub fn new(
-        resolver: &Resolver<'_>,
+        resolver: &'r Resolver<'_>,
         function: &Function,
         syntax: Syntax,
         sources: bool,
@@ -112,7 +112,7 @@ fn moved(frame: &Frame, bytes: u64) -> Frame {
 }
 
 /// Gives each instruction what fell on its bytes.
-fn share_out(lines: &mut [Line], function: &Function, symbol_start: u64, start: u64) {
+fn share_out(lines: &mut [Line<'_>], function: &Function, symbol_start: u64, start: u64) {
     for (address, hit) in &function.hits {
         let shown = address.wrapping_sub(symbol_start).wrapping_add(start);
         let behind = lines.partition_point(|line| line.address <= shown);
@@ -123,14 +123,14 @@ fn share_out(lines: &mut [Line], function: &Function, symbol_start: u64, start: 
 }
 
 /// A way through the code of one function.
-struct Walk<'a, 'w> {
-    resolver: &'a Resolver<'w>,
+struct Walk<'r, 'w> {
+    resolver: &'r Resolver<'w>,
     first: Frame,
     start: u64,
     sources: bool,
 }
 
-impl Walk<'_, '_> {
+impl<'r> Walk<'r, '_> {
     /// The stretches of `size` bytes that are code: a symbol without a size reaches up to the next one, beyond its section.
     fn parts(&self, size: usize) -> Vec<Range<usize>> {
         let Some(sections) = self.resolver.code_sections(&self.first) else {
@@ -147,7 +147,13 @@ impl Walk<'_, '_> {
     }
 
     /// Appends the instructions of a part of the code.
-    fn list(&self, code: &[u8], part: Range<usize>, printer: &mut Printer, lines: &mut Vec<Line>) {
+    fn list(
+        &self,
+        code: &[u8],
+        part: Range<usize>,
+        printer: &mut Printer,
+        lines: &mut Vec<Line<'r>>,
+    ) {
         let mut calls = Vec::new();
         let mut rest = part;
         while let Some(bytes) = code.get(rest.clone()) {
@@ -198,16 +204,16 @@ impl Walk<'_, '_> {
         })
     }
 
-    fn site<'c>(&'c self, bytes: u64, calls: &mut Vec<Call<'c>>) -> Option<Site> {
+    fn site(&self, bytes: u64, calls: &mut Vec<Call<'r>>) -> Option<Site<'r>> {
         calls.clear();
         self.resolver.expand(&moved(&self.first, bytes), calls);
         let innermost = calls.first()?;
         let symbol = innermost.frame.symbol?;
         let line = innermost.place.filter(|place| place.line > 0);
         Some(Site {
-            function: self.resolver.symbol_name(symbol).to_owned(),
+            function: self.resolver.symbol_name(symbol),
             is_inlined: self.resolver.is_inlined(symbol),
-            line: line.map(|place| (place.path.to_owned(), place.line)),
+            line: line.map(|place| (place.path, place.line)),
         })
     }
 }

@@ -69,7 +69,7 @@ pub struct Annotation<'a> {
     /// What fell on it.
     pub function: &'a Function,
     /// Its instructions.
-    pub listing: &'a Listing,
+    pub listing: &'a Listing<'a>,
     /// What shares are of.
     pub total: Hit,
     /// What shares are of, in the words of `--percent-type`.
@@ -123,8 +123,8 @@ fn base(path: &str) -> &str {
 /// Characters of the highest line number, two at least.
 fn digits(shown: &Annotation<'_>) -> usize {
     let sites = shown.listing.lines.iter();
-    let sites = sites.filter_map(|line| line.site.as_ref()?.line.as_ref());
-    let most = sites.map(|(_, number)| *number).max().unwrap_or_default();
+    let sites = sites.filter_map(|line| line.site?.line);
+    let most = sites.map(|(_, number)| number).max().unwrap_or_default();
     most.to_string().len().max(2)
 }
 
@@ -151,8 +151,8 @@ fn summary(
 ) -> io::Result<()> {
     let mut sums: BTreeMap<(&str, u32), Hit> = BTreeMap::new();
     for line in &shown.listing.lines {
-        if let Some((path, number)) = line.site.as_ref().and_then(|site| site.line.as_ref()) {
-            sums.entry((path, *number)).or_default().add(line.hit);
+        if let Some(place) = line.site.and_then(|site| site.line) {
+            sums.entry(place).or_default().add(line.hit);
         }
     }
     let shares = sums.iter().map(|(place, hit)| {
@@ -187,7 +187,7 @@ struct Page<'p, 'a> {
     options: &'p AnnotateOptions,
     digits: usize,
     /// Where the instruction before was.
-    site: Option<&'a Site>,
+    site: Option<Site<'a>>,
 }
 
 impl<'a> Page<'_, 'a> {
@@ -204,8 +204,8 @@ impl<'a> Page<'_, 'a> {
         writeln!(self.out, "{}", line.trim_end())
     }
 
-    fn line(&mut self, line: &'a Line) -> io::Result<()> {
-        self.site(line.site.as_ref())?;
+    fn line(&mut self, line: &Line<'a>) -> io::Result<()> {
+        self.site(line.site)?;
         let width = self.options.column.width();
         let share = percent(line.hit, self.shown, self.options);
         match self.options.column {
@@ -214,7 +214,7 @@ impl<'a> Page<'_, 'a> {
             Column::Period => write!(self.out, "{:>width$}", line.hit.period)?,
         }
         self.instruction(line)?;
-        let named = line.site.as_ref().and_then(|site| site.line.as_ref());
+        let named = line.site.and_then(|site| site.line);
         if self.options.lines
             && share > WORTH
             && let Some((path, number)) = named
@@ -227,12 +227,12 @@ impl<'a> Page<'_, 'a> {
     }
 
     /// What changed since the instruction before: the function, the line.
-    fn site(&mut self, site: Option<&'a Site>) -> io::Result<()> {
+    fn site(&mut self, site: Option<Site<'a>>) -> io::Result<()> {
         let before = std::mem::replace(&mut self.site, site);
         let Some(site) = site else {
             return Ok(());
         };
-        let function = |site: &Site| (site.function.clone(), site.is_inlined);
+        let function = |site: Site<'a>| (site.function, site.is_inlined);
         if before.map(function) != Some(function(site)) {
             let kind = if site.is_inlined { " (inlined)" } else { "" };
             // Names of C++ end in their parameters.
@@ -243,13 +243,13 @@ impl<'a> Page<'_, 'a> {
             };
             self.note("", &format!("{}{call}{kind}:", site.function))?;
         }
-        let Some((path, number)) = site.line.as_ref().filter(|_| self.options.source) else {
+        let Some((path, number)) = site.line.filter(|_| self.options.source) else {
             return Ok(());
         };
-        if before.and_then(|site| site.line.as_ref()) == Some(&(path.clone(), *number)) {
+        if before.and_then(|site| site.line) == site.line {
             return Ok(());
         }
-        match self.shown.source.line(path, *number) {
+        match self.shown.source.line(path, number) {
             Some(text) => self.note(&number.to_string(), text.trim()),
             None => {
                 let place = format!("{}:{number}", place(path, self.options));
@@ -259,7 +259,7 @@ impl<'a> Page<'_, 'a> {
     }
 
     /// Address, bytes if they are wanted, and text.
-    fn instruction(&mut self, line: &Line) -> io::Result<()> {
+    fn instruction(&mut self, line: &Line<'_>) -> io::Result<()> {
         write!(self.out, " :   {}", self.address(line.address))?;
         if self.options.raw {
             let first = &line.bytes[..line.bytes.len().min(BYTES)];
@@ -276,7 +276,7 @@ impl<'a> Page<'_, 'a> {
     }
 
     /// The bytes of a long instruction that had no place in its line.
-    fn further_bytes(&mut self, line: &Line) -> io::Result<()> {
+    fn further_bytes(&mut self, line: &Line<'_>) -> io::Result<()> {
         if !self.options.raw {
             return Ok(());
         }
@@ -325,7 +325,13 @@ mod tests {
         }
     }
 
-    fn line(address: u64, bytes: &[u8], text: &str, samples: u64, site: (&str, bool, u32)) -> Line {
+    fn line(
+        address: u64,
+        bytes: &[u8],
+        text: &str,
+        samples: u64,
+        site: (&'static str, bool, u32),
+    ) -> Line<'static> {
         let (function, is_inlined, number) = site;
         Line {
             address,
@@ -333,9 +339,9 @@ mod tests {
             text: text.to_owned(),
             hit: hit(samples),
             site: Some(Site {
-                function: function.to_owned(),
+                function,
                 is_inlined,
-                line: (number > 0).then(|| ("/src/a.c".to_owned(), number)),
+                line: (number > 0).then_some(("/src/a.c", number)),
             }),
         }
     }

@@ -30,8 +30,11 @@ impl Prefix {
     }
 }
 
-/// The text of the files that a listing names.
-pub(super) struct Sources(BTreeMap<String, SourceFile>);
+/// The text of the files that listings name.
+pub(super) struct Sources<'p> {
+    prefix: &'p Prefix,
+    files: BTreeMap<String, SourceFile>,
+}
 
 /// Where a file is, and its lines once they were asked for; `None` if it can't be read.
 struct SourceFile {
@@ -39,23 +42,30 @@ struct SourceFile {
     lines: OnceCell<Option<Vec<String>>>,
 }
 
-impl Sources {
-    /// Of one listing.
-    pub(super) fn of(listing: &Listing, prefix: &Prefix) -> Self {
-        let sites = listing.lines.iter().filter_map(|line| line.site.as_ref());
-        let paths = sites.filter_map(|site| site.line.as_ref());
-        let files = paths.map(|(path, _)| {
-            let place = prefix.place(Path::new(path));
-            let lines = OnceCell::new();
-            (path.clone(), SourceFile { place, lines })
-        });
-        Self(files.collect())
+impl<'p> Sources<'p> {
+    /// Of no listing yet.
+    pub(super) fn new(prefix: &'p Prefix) -> Self {
+        let files = BTreeMap::new();
+        Self { prefix, files }
+    }
+
+    /// Takes in the files of a listing.
+    pub(super) fn add(&mut self, listing: &Listing<'_>) {
+        let sites = listing.lines.iter().filter_map(|line| line.site);
+        for (path, _) in sites.filter_map(|site| site.line) {
+            if !self.files.contains_key(path) {
+                let place = self.prefix.place(Path::new(path));
+                let lines = OnceCell::new();
+                let file = SourceFile { place, lines };
+                self.files.insert(path.to_owned(), file);
+            }
+        }
     }
 }
 
-impl SourceText for Sources {
+impl SourceText for Sources<'_> {
     fn line(&self, path: &str, line: u32) -> Option<&str> {
-        let file = self.0.get(path)?;
+        let file = self.files.get(path)?;
         let lines = file.lines.get_or_init(|| {
             let bytes = fs::read(&file.place).ok()?;
             let text = String::from_utf8_lossy(&bytes);
