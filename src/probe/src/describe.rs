@@ -36,10 +36,7 @@ pub fn describe(object: &Object<'_>, file_offset: u64) -> Option<Described> {
 }
 
 fn by_symbol(object: &Object<'_>, file_offset: u64) -> Option<Described> {
-    let function = object.functions().find(|function| {
-        let distance = file_offset.checked_sub(function.offset);
-        distance.is_some_and(|distance| distance < function.size)
-    })?;
+    let function = object.function_at(file_offset)?;
     Some(Described {
         suffix: bytes(file_offset - function.offset),
         function: function.name,

@@ -108,6 +108,14 @@ impl<'a> Object<'a> {
         })
     }
 
+    /// The function whose code is at this offset of the file.
+    pub(crate) fn function_at(&self, file_offset: u64) -> Option<SymbolRange> {
+        self.functions().find(|function| {
+            let distance = file_offset.checked_sub(function.offset);
+            distance.is_some_and(|distance| distance < function.size)
+        })
+    }
+
     /// The address of a symbol, function or not.
     pub(crate) fn symbol(&self, name: &str) -> Option<u64> {
         let table = self.sources.table;

@@ -72,10 +72,7 @@ pub(super) fn at_address(
         address,
         path: object.sources.path.to_owned(),
     })?;
-    let function = object.functions().find(|function| {
-        let distance = file_offset.checked_sub(function.offset);
-        distance.is_some_and(|distance| distance < function.size)
-    });
+    let function = object.function_at(file_offset);
     let offset = function
         .as_ref()
         .map_or(0, |function| file_offset - function.offset);
