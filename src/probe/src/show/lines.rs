@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use crate::definition::{Fault, number};
 use crate::dwarf::{Die, Functions, World};
 use crate::error::Error;
-use crate::object::{Object, nearest};
+use crate::object::Object;
 use crate::search::{Options, SourceText, is_path_end, is_wanted, line_places};
 
 /// How many lines are shown behind the end of a function.
@@ -144,12 +144,11 @@ pub fn lines(object: &Object<'_>, range: &LineRange, options: &Options) -> Resul
         }
     });
     let mut place = found.ok_or_else(|| {
-        let names: Vec<String> = object.functions().map(|function| function.name).collect();
         let name = range.function.as_deref().or(range.file.as_deref());
         let name = name.unwrap_or_default();
         Error::NoPoint {
             point: name.to_owned(),
-            nearest: nearest(name, &names),
+            nearest: object.nearest(name),
         }
     })?;
     let text = SourceText::read(object, options, &place.file)?;
