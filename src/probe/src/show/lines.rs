@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use crate::definition::{Fault, number};
-use crate::dwarf::{Die, Functions, World};
+use crate::dwarf::{Die, Functions, Instances, World};
 use crate::error::Error;
 use crate::object::Object;
 use crate::search::{Options, SourceText, is_path_end, is_wanted, line_places};
@@ -198,10 +198,10 @@ fn in_unit(world: &World<'_>, range: &LineRange) -> Option<Place> {
     let base = function.declared_line()?;
     let places = line_places(world, &functions, &|other| other == file);
     let probed = representatives(world, &functions, &file, &places);
-    let inside = places.iter().filter(|(line, address)| {
-        let mut copies = copies(world, &function).into_iter();
-        *line >= base && copies.any(|copy| copy.covers(*address))
-    });
+    let copies = copies(world, &function);
+    let inside = places
+        .iter()
+        .filter(|(line, address)| *line >= base && copies.iter().any(|copy| copy.covers(*address)));
     let end = inside.map(|(line, _)| *line).max().unwrap_or(base);
     Some(Place {
         function: Some(name.clone()),
@@ -223,7 +223,7 @@ fn in_unit(world: &World<'_>, range: &LineRange) -> Option<Place> {
 fn copies<'w, 'u>(world: &'w World<'u>, function: &Die<'w, 'u>) -> Vec<Die<'w, 'u>> {
     match function.entry_address() {
         Some(_) => vec![function.clone()],
-        None => crate::dwarf::Instances::of(world, function),
+        None => Instances::of(world, function),
     }
 }
 
