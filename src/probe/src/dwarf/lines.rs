@@ -95,19 +95,11 @@ impl LineTable {
             .rows
             .iter()
             .position(|row| row.address == entry && !row.is_end)?;
-        let rows = self.rows.get(first..)?;
-        let own = rows.first()?.line;
-        let mut before = entry;
-        for (index, row) in rows.iter().enumerate() {
-            if row.address >= end {
-                return Some(before);
-            }
-            if row.ends_prologue || row.line != own || index > 0 {
-                return Some(row.address);
-            }
-            before = row.address;
+        if self.rows.get(first)?.ends_prologue {
+            return Some(entry);
         }
-        Some(before)
+        let second = self.rows.get(first + 1).map(|row| row.address);
+        Some(second.filter(|address| *address < end).unwrap_or(entry))
     }
 }
 
