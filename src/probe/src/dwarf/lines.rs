@@ -1,5 +1,7 @@
 //! The line table of a unit, every row of it, by address.
 
+use std::collections::BTreeSet;
+
 use gimli::{FileEntry, LineProgramHeader, UnitRef};
 use rperf_symbol::dwarf::Slice;
 
@@ -68,9 +70,11 @@ impl LineTable {
         Some(path.as_str()).filter(|path| !path.is_empty())
     }
 
-    /// Whether there is a file at this position, named or not.
-    pub(crate) fn has_file(&self, index: u64) -> bool {
-        usize::try_from(index).is_ok_and(|index| index < self.files.len())
+    /// The positions of the files that `is_wanted` says yes to; one file may have several.
+    pub(crate) fn positions(&self, is_wanted: &dyn Fn(&str) -> bool) -> BTreeSet<u64> {
+        let named = (0..).zip(&self.files).filter(|(_, path)| !path.is_empty());
+        let wanted = named.filter(|(_, path)| is_wanted(path));
+        wanted.map(|(index, _)| index).collect()
     }
 
     /// The files of the unit.

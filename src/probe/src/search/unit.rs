@@ -42,15 +42,11 @@ pub(crate) fn line_places(
     is_file: &dyn Fn(&str) -> bool,
 ) -> Vec<(u32, u64)> {
     let table = world.lines();
-    let files: Vec<&str> = table.files().filter(|path| is_file(path)).collect();
+    let wanted = table.positions(is_file);
     let mut found = Vec::new();
-    if files.is_empty() {
+    if wanted.is_empty() {
         return found;
     }
-    let wanted: BTreeSet<u64> = (0..)
-        .take_while(|index| *index == 0 || table.has_file(*index))
-        .filter(|index| table.file(*index).is_some_and(is_file))
-        .collect();
     let rows = table.rows().iter();
     let rows = rows.filter(|row| row.is_statement && !row.is_end && row.line > 0);
     found.extend(
