@@ -5,11 +5,11 @@ mod operand;
 
 use rperf_events::matches_pattern;
 
-use crate::definition::{Argument, Value};
+use crate::definition::Argument;
 use crate::error::Error;
 use crate::field::Field;
 use crate::object::{Object, nearest};
-use crate::search::{Found, Probe, raw_field};
+use crate::search::{Entry, Found, Probe, raw_fields};
 
 /// The section with the notes, and the one that tells how far the object was moved after they were written.
 const NOTES: &str = ".note.stapsdt";
@@ -155,13 +155,12 @@ fn probe(
     let Some(file_offset) = object.offset_of(marker.address) else {
         return Ok(None);
     };
-    let asked = arguments
-        .iter()
-        .filter_map(|argument| match &argument.value {
-            Value::Raw(text) => Some(raw_field(object, argument, text, file_offset)),
-            _ => None,
-        });
-    let mut fields = asked.collect::<Result<Vec<_>, _>>()?;
+    let within = Entry {
+        file_offset,
+        is_entry: false,
+        is_return: false,
+    };
+    let mut fields = raw_fields(object, arguments, within)?;
     if fields.is_empty() {
         fields = own_fields(object, marker);
     }

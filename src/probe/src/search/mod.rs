@@ -11,7 +11,7 @@ mod variables;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use crate::definition::{Argument, Definition, Point};
+use crate::definition::{Definition, Point};
 use crate::dwarf::World;
 use crate::error::Error;
 use crate::field::Field;
@@ -19,6 +19,7 @@ use crate::object::Object;
 use argument::Slot;
 use unit::UnitSearch;
 
+pub(crate) use raw::{Entry, fields as raw_fields};
 pub(crate) use source::{SourceText, is_path_end};
 pub(crate) use unit::{Spot, is_wanted, line_places};
 pub(crate) use variables::{globals, visible};
@@ -138,21 +139,6 @@ pub fn find(
         }),
         _ => Ok(found),
     }
-}
-
-/// A field that needs no debug information, at a place within a function.
-pub(crate) fn raw_field(
-    object: &Object<'_>,
-    argument: &Argument,
-    text: &str,
-    file_offset: u64,
-) -> Result<Field, Error> {
-    let entry = raw::Entry {
-        file_offset,
-        is_entry: false,
-        is_return: false,
-    };
-    raw::field(object, argument, text, entry)
 }
 
 /// What is said of a place that is not there.

@@ -1,6 +1,6 @@
 //! Arguments that need no debug information: registers, memory at symbols, the stack, constants.
 
-use crate::definition::Argument;
+use crate::definition::{Argument, Value};
 use crate::error::Error;
 use crate::field::Field;
 use crate::object::{Object, nearest};
@@ -8,11 +8,26 @@ use crate::register;
 
 /// The place that a value is fetched at.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Entry {
-    pub(super) file_offset: u64,
+pub(crate) struct Entry {
+    pub(crate) file_offset: u64,
     /// The first instruction of a function: parameters are where the calling convention puts them.
-    pub(super) is_entry: bool,
-    pub(super) is_return: bool,
+    pub(crate) is_entry: bool,
+    pub(crate) is_return: bool,
+}
+
+/// The fields of those arguments that need no debug information.
+pub(crate) fn fields(
+    object: &Object<'_>,
+    arguments: &[Argument],
+    entry: Entry,
+) -> Result<Vec<Field>, Error> {
+    let raw = arguments
+        .iter()
+        .filter_map(|argument| match &argument.value {
+            Value::Raw(text) => Some(field(object, argument, text, entry)),
+            _ => None,
+        });
+    raw.collect()
 }
 
 /// The field that `text` stands for, put into words that the kernel takes.

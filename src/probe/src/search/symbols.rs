@@ -2,9 +2,8 @@
 
 use super::raw::{self, Entry};
 use super::{Found, Probe};
-use crate::definition::{Argument, Definition, Place, Point, Value};
+use crate::definition::{Definition, Place, Point};
 use crate::error::Error;
-use crate::field::Field;
 use crate::object::{Object, SymbolRange};
 use crate::search::unit::is_wanted;
 
@@ -44,7 +43,7 @@ pub(super) fn named(object: &Object<'_>, definition: &Definition) -> Result<Vec<
             semaphore: None,
             is_return: entry.is_return,
             is_inlined: false,
-            fields: raw_fields(object, &definition.arguments, entry)?,
+            fields: raw::fields(object, &definition.arguments, entry)?,
         });
     }
     Ok(found)
@@ -93,7 +92,7 @@ pub(super) fn at_address(
         semaphore: None,
         is_return,
         is_inlined: false,
-        fields: raw_fields(object, &definition.arguments, entry)?,
+        fields: raw::fields(object, &definition.arguments, entry)?,
     };
     Ok(Found {
         probes: vec![probe],
@@ -128,18 +127,4 @@ pub(super) fn check_offset(
         offset,
         nearest: starts.get(around..).unwrap_or_default().to_vec(),
     })
-}
-
-fn raw_fields(
-    object: &Object<'_>,
-    arguments: &[Argument],
-    entry: Entry,
-) -> Result<Vec<Field>, Error> {
-    let raw = arguments
-        .iter()
-        .filter_map(|argument| match &argument.value {
-            Value::Raw(text) => Some(raw::field(object, argument, text, entry)),
-            _ => None,
-        });
-    raw.collect()
 }
