@@ -2,11 +2,8 @@
 
 use crate::dwarf::{Die, World};
 
-/// A variable and how deep its block lies in the function.
-type Nested<'w, 'u> = Vec<Die<'w, 'u>>;
-
 /// The variables and parameters of `scope` and of the blocks in it that cover `address`, outer ones first.
-pub(crate) fn visible<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Nested<'w, 'u> {
+pub(crate) fn visible<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<Die<'w, 'u>> {
     let mut found = Vec::new();
     scope.walk(&mut |die| {
         if is_variable(die) {
@@ -23,7 +20,7 @@ pub(crate) fn visible<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Nested<'w, '
 }
 
 /// The variables of the whole unit, those of namespaces too.
-pub(crate) fn globals<'w, 'u>(world: &'w World<'u>) -> Nested<'w, 'u> {
+pub(crate) fn globals<'w, 'u>(world: &'w World<'u>) -> Vec<Die<'w, 'u>> {
     let mut found = Vec::new();
     let Some(root) = world.root() else {
         return found;
