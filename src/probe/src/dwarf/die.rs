@@ -159,12 +159,18 @@ impl<'w, 'u> Die<'w, 'u> {
         found
     }
 
+    /// The end of the stretch of its code that `address` is in.
+    pub(crate) fn end_around(&self, address: u64) -> Option<u64> {
+        let ranges = self.ranges();
+        let mut around = ranges
+            .iter()
+            .filter(|(start, end)| (*start..*end).contains(&address));
+        around.next().map(|(_, end)| *end)
+    }
+
     /// Whether it covers `address`.
     pub(crate) fn covers(&self, address: u64) -> bool {
-        let ranges = self.ranges();
-        ranges
-            .iter()
-            .any(|(start, end)| (*start..*end).contains(&address))
+        self.end_around(address).is_some()
     }
 
     /// Where control enters it; `None` of what has no code. Code that the linker dropped is at 0, and none either.

@@ -265,11 +265,8 @@ impl<'s> UnitSearch<'s> {
         if world.is_optimised() {
             return entry;
         }
-        let ranges = function.ranges();
-        let own = ranges
-            .iter()
-            .find(|(start, end)| (*start..*end).contains(&entry));
-        let behind = own.and_then(|(_, end)| world.lines().behind_prologue(entry, *end));
+        let end = function.end_around(entry);
+        let behind = end.and_then(|end| world.lines().behind_prologue(entry, end));
         match behind.filter(|address| *address != entry) {
             Some(address) => {
                 self.notes.push(Note::SkippedPrologue { address: entry });
@@ -463,16 +460,12 @@ impl<'s> UnitSearch<'s> {
         entry: u64,
         offset: u64,
     ) -> Result<(), Error> {
-        let ranges = function.ranges();
-        let own = ranges
-            .iter()
-            .find(|(start, end)| (*start..*end).contains(&entry));
         let is_chosen = matches!(
             &self.definition.point,
             Point::Function { place: Place::Offset(chosen), .. } if *chosen > 0
         );
-        match (own, self.object.offset_of(entry)) {
-            (Some((_, end)), Some(start)) if is_chosen => {
+        match (function.end_around(entry), self.object.offset_of(entry)) {
+            (Some(end), Some(start)) if is_chosen => {
                 let function = SymbolRange {
                     name: symbol.to_owned(),
                     offset: start,
