@@ -286,12 +286,7 @@ impl<'s> UnitSearch<'s> {
         let (Some(path), Some(declared)) = (root.declared_file(), root.declared_line()) else {
             return Ok(());
         };
-        let lines = match place {
-            SourcePlace::Line(line) => vec![declared.saturating_add(*line)],
-            SourcePlace::Pattern(pattern) => {
-                SourceText::read(self.object, self.options, &path)?.matching(pattern)
-            }
-        };
+        let lines = self.wanted_lines(place, &path, declared)?;
         let search = LineSearch {
             file: &|other: &str| other == path,
             function: Some(root),
@@ -306,12 +301,7 @@ impl<'s> UnitSearch<'s> {
         let Some(path) = files.find(|path| is_path_end(path, file)) else {
             return Ok(());
         };
-        let lines = match place {
-            SourcePlace::Line(line) => vec![*line],
-            SourcePlace::Pattern(pattern) => {
-                SourceText::read(self.object, self.options, path)?.matching(pattern)
-            }
-        };
+        let lines = self.wanted_lines(place, path, 0)?;
         let functions = Functions::read(world);
         let search = LineSearch {
             file: &|path| is_path_end(path, file),
@@ -320,6 +310,16 @@ impl<'s> UnitSearch<'s> {
             is_exact: matches!(place, SourcePlace::Line(_)),
         };
         self.by_lines(world, &functions, &search)
+    }
+
+    /// The lines of the file at `path` that are meant; numbers count from `base`.
+    fn wanted_lines(&self, place: &SourcePlace, path: &str, base: u32) -> Result<Vec<u32>, Error> {
+        match place {
+            SourcePlace::Line(line) => Ok(vec![base.saturating_add(*line)]),
+            SourcePlace::Pattern(pattern) => {
+                Ok(SourceText::read(self.object, self.options, path)?.matching(pattern))
+            }
+        }
     }
 
     fn by_lines<'w, 'u>(
