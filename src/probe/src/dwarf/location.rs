@@ -132,6 +132,18 @@ pub(crate) fn stretches(variable: &Die<'_, '_>) -> Option<Vec<(u64, u64)>> {
     Some(list.into_iter().map(|(range, _)| range).collect())
 }
 
+/// Those of `stretches` that begin in the code of `function`, in bytes behind `entry`.
+pub(crate) fn behind_entry(
+    stretches: Vec<(u64, u64)>,
+    function: &Die<'_, '_>,
+    entry: u64,
+) -> impl Iterator<Item = (u64, u64)> {
+    let inside = stretches
+        .into_iter()
+        .filter(|(start, _)| function.covers(*start));
+    inside.map(move |(start, end)| (start.wrapping_sub(entry), end.wrapping_sub(entry)))
+}
+
 /// A number that is known but for its base.
 #[derive(Debug, Clone)]
 struct Number {

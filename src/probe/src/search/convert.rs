@@ -2,7 +2,9 @@
 
 use super::argument::Scope;
 use crate::definition::{Argument, Member, Value};
-use crate::dwarf::{Base, Die, Kind, Located, Place, Step, Trouble, locate, stretches};
+use crate::dwarf::{
+    Base, Die, Kind, Located, Place, Step, Trouble, behind_entry, locate, stretches,
+};
 use crate::error::Error;
 use crate::field::{Field, Read};
 use crate::object::nearest;
@@ -91,13 +93,8 @@ fn unlocated(
     let function = scope.function.name().unwrap_or_default();
     let entry = scope.function.entry_address().unwrap_or(scope.address);
     let places = stretches(variable).unwrap_or_default();
-    let inside = places
-        .iter()
-        .filter(|(start, _)| scope.function.covers(*start));
-    let places = inside.map(|(start, end)| {
-        let (from, to) = (start.wrapping_sub(entry), end.wrapping_sub(entry));
-        format!("{function}+[{from}-{to}]")
-    });
+    let places = behind_entry(places, scope.function, entry);
+    let places = places.map(|(from, to)| format!("{function}+[{from}-{to}]"));
     Error::NoVariable {
         name: name.to_owned(),
         place: scope.shown(),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use crate::definition::{Definition, Point};
-use crate::dwarf::{Die, Located, World, locate, stretches};
+use crate::dwarf::{Die, Located, World, behind_entry, locate, stretches};
 use crate::error::Error;
 use crate::filter::NameFilter;
 use crate::object::Object;
@@ -158,10 +158,5 @@ fn relative(
     }
     let everywhere = || spot.function.ranges();
     let places = stretches(die).unwrap_or_else(everywhere);
-    let inside = places
-        .into_iter()
-        .filter(|(start, _)| spot.function.covers(*start));
-    inside
-        .map(|(start, end)| (start.wrapping_sub(entry), end.wrapping_sub(entry)))
-        .collect()
+    behind_entry(places, &spot.function, entry).collect()
 }
