@@ -14,7 +14,7 @@ pub(super) use args::command;
 use std::io::Write as _;
 
 use clap::ArgMatches;
-use rperf_probe::{Event, Probe, base_name, find, group_of, group_of_provider, parse};
+use rperf_probe::{Definition, Event, Probe, base_name, find, group_of, group_of_provider, parse};
 
 use self::args::Given;
 use self::problem::{faulty, problem};
@@ -100,10 +100,9 @@ fn define(shown: &[Given], matches: &ArgMatches, context: &Context) -> Result<Ex
 
 /// What one definition leads to.
 struct Defined {
+    definition: Definition,
     /// The events, with the place of each where there are several.
     events: Vec<(Event, Option<String>)>,
-    /// The object.
-    path: String,
 }
 
 /// Finds the places of a definition. The names of the events are those before they are made distinct.
@@ -140,7 +139,7 @@ fn events(given: &Given, matches: &ArgMatches, context: &Context) -> Result<Defi
         (event, several.then(|| place(probe)))
     });
     let events = events.collect();
-    Ok(Defined { events, path })
+    Ok(Defined { definition, events })
 }
 
 /// `middle+12 (inlined)`.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use clap::ArgMatches;
-use rperf_probe::{Event, distinct_name, parse};
+use rperf_probe::{Definition, Event, distinct_name};
 
 use super::args::Given;
 use super::tables::{PROGRAMS, Tables};
@@ -40,8 +40,8 @@ pub(super) fn run(
         names.entry(event.group).or_default().insert(event.name);
     }
     let mut new = Vec::new();
-    for (given, defined) in added.iter().zip(defined) {
-        name(given, defined, on(matches, "force"), &mut names, &mut new)?;
+    for defined in defined {
+        name(defined, on(matches, "force"), &mut names, &mut new)?;
     }
     let is_verbose = context.verbosity(matches) > 0;
     for New { event, .. } in new.iter().filter(|_| is_verbose) {
@@ -56,13 +56,12 @@ pub(super) fn run(
 
 /// Gives the events of one definition names that are still free.
 fn name(
-    given: &Given,
     defined: Defined,
     force: bool,
     names: &mut BTreeMap<String, BTreeSet<String>>,
     new: &mut Vec<New>,
 ) -> Result<(), CliError> {
-    let Defined { events, path } = defined;
+    let Defined { definition, events } = defined;
     for (index, (mut event, place)) in events.into_iter().enumerate() {
         let taken = names.entry(event.group.clone()).or_default();
         // One definition may stand for several places, which then share a name.
@@ -74,7 +73,7 @@ fn name(
             CliError::message(EXISTS, format!("Too many events are named {}.", event.name))
         })?;
         taken.insert(event.name.clone());
-        let told = told(given, place.as_deref(), &path);
+        let told = told(&definition, place.as_deref(), &event.object);
         new.push(New { event, told });
     }
     Ok(())
@@ -88,14 +87,10 @@ fn exists(name: &str) -> CliError {
         .detail("  Error: Failed to add events.")
 }
 
-fn told(given: &Given, place: Option<&str>, path: &str) -> String {
+fn told(definition: &Definition, place: Option<&str>, path: &str) -> String {
     let at = place
         .map(|place| format!(" at {place}"))
         .unwrap_or_default();
-    // It was parsed before.
-    let Ok(definition) = parse(&given.definition) else {
-        return String::new();
-    };
     let arguments: Vec<&str> = definition
         .arguments
         .iter()
