@@ -14,7 +14,9 @@ pub(super) use args::command;
 use std::io::Write as _;
 
 use clap::ArgMatches;
-use rperf_probe::{Definition, Event, Probe, base_name, find, group_of, group_of_provider, parse};
+use rperf_probe::{
+    Definition, Event, Options, Probe, base_name, find, group_of, group_of_provider, parse,
+};
 
 use self::args::Given;
 use self::problem::{faulty, problem};
@@ -98,6 +100,24 @@ fn define(shown: &[Given], matches: &ArgMatches, context: &Context) -> Result<Ex
     Ok(Exit::Ok)
 }
 
+/// A definition that was read, the object that it is about, and what bounds the search there.
+struct Sought {
+    definition: Definition,
+    binary: Binary,
+    options: Options,
+}
+
+impl Sought {
+    fn open(given: &Given, matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
+        let text = &given.definition;
+        Ok(Self {
+            definition: parse(text).map_err(|fault| faulty(fault, text))?,
+            binary: Binary::open(&given.target, matches, context)?,
+            options: args::search_options(matches)?,
+        })
+    }
+}
+
 /// What one definition leads to.
 struct Defined {
     definition: Definition,
@@ -107,10 +127,11 @@ struct Defined {
 
 /// Finds the places of a definition. The names of the events are those before they are made distinct.
 fn events(given: &Given, matches: &ArgMatches, context: &Context) -> Result<Defined, CliError> {
-    let text = &given.definition;
-    let definition = parse(text).map_err(|fault| faulty(fault, text))?;
-    let binary = Binary::open(&given.target, matches, context)?;
-    let options = args::search_options(matches)?;
+    let Sought {
+        definition,
+        binary,
+        options,
+    } = Sought::open(given, matches, context)?;
     let object = binary
         .object()
         .map_err(|error| problem(&error, "add events"))?;

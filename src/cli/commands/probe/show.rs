@@ -4,13 +4,13 @@ use std::io::Write as _;
 
 use clap::ArgMatches;
 use rperf_probe::{
-    LineRange, Listed, NameFilter, Variable, VariableOptions, functions, lines, parse, variables,
+    LineRange, Listed, NameFilter, Variable, VariableOptions, functions, lines, variables,
 };
 
 use super::args::{self, Given};
 use super::problem::{faulty, problem};
 use super::target::Binary;
-use super::{NOT_FOUND, on};
+use super::{NOT_FOUND, Sought, on};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit};
 
@@ -80,10 +80,11 @@ pub(super) fn list_variables(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<Exit, CliError> {
-    let text = &given.definition;
-    let definition = parse(text).map_err(|fault| faulty(fault, text))?;
-    let binary = Binary::open(&given.target, matches, context)?;
-    let options = args::search_options(matches)?;
+    let Sought {
+        definition,
+        binary,
+        options,
+    } = Sought::open(given, matches, context)?;
     let object = binary
         .object()
         .map_err(|error| problem(&error, "show vars"))?;
