@@ -6,7 +6,7 @@ use std::path::Path;
 use gimli::{DebugInfoOffset, Dwarf, Unit, UnitType};
 
 use super::Findings;
-use super::open::{find_alternate, find_main, find_package};
+use super::open::find_object;
 use super::sections::{Flavour, Slice};
 use super::source::DebugSource;
 use super::split::Split;
@@ -39,10 +39,8 @@ impl DebugInfo {
     /// That of a loaded object. `None` where none of its files has any.
     pub fn open(files: &dyn Files, paths: &SearchPaths, source: &DebugSource) -> Option<Self> {
         let mut findings = Findings::default();
-        let main = find_main(files, paths, source, Flavour::MainWithValues, &mut findings)?;
-        let alternate = find_alternate(files, paths, &main);
-        let package = find_package(files, &main.path);
-        let (object, _) = Object::new(main, alternate, package);
+        let flavour = Flavour::MainWithValues;
+        let object = find_object(files, paths, source, flavour, &mut findings)?;
         Some(Self { object })
     }
 

@@ -25,15 +25,7 @@ impl Lines {
         budget: &Arc<Budget>,
     ) -> Option<Self> {
         let mut findings = Findings::default();
-        let main = find_main(files, paths, source, Flavour::Main, &mut findings)?;
-        let alternate = find_alternate(files, paths, &main);
-        let package = find_package(files, &main.path);
-        let path = main.path.clone();
-        let (object, damage) = Object::new(main, alternate, package);
-        if let Some(error) = damage {
-            let reason = format!("damaged debug information: {error}");
-            findings.damage = Some(Finding::Damaged { path, reason });
-        }
+        let object = find_object(files, paths, source, Flavour::Main, &mut findings)?;
         Some(Self {
             units: Slots::new(budget, object.index.len(), object.size()),
             object,
@@ -50,7 +42,27 @@ impl Lines {
     }
 }
 
-pub(super) fn find_main(
+/// The debug information of a loaded object in all its files, and what of it is damaged.
+pub(super) fn find_object(
+    files: &dyn Files,
+    paths: &SearchPaths,
+    source: &DebugSource,
+    flavour: Flavour,
+    findings: &mut Findings,
+) -> Option<Object> {
+    let main = find_main(files, paths, source, flavour, findings)?;
+    let alternate = find_alternate(files, paths, &main);
+    let package = find_package(files, &main.path);
+    let (object, damage) = Object::new(main, alternate, package);
+    if let Some(error) = damage {
+        let path = object.main.path.clone();
+        let reason = format!("damaged debug information: {error}");
+        findings.damage = Some(Finding::Damaged { path, reason });
+    }
+    Some(object)
+}
+
+fn find_main(
     files: &dyn Files,
     paths: &SearchPaths,
     source: &DebugSource,
@@ -92,11 +104,7 @@ pub(super) fn find_main(
 }
 
 /// The file that `.gnu_debugaltlink` names, by build-id or by path, which may be relative to the file that says so.
-pub(super) fn find_alternate(
-    files: &dyn Files,
-    paths: &SearchPaths,
-    main: &DebugFile,
-) -> Option<DebugFile> {
+fn find_alternate(files: &dyn Files, paths: &SearchPaths, main: &DebugFile) -> Option<DebugFile> {
     let (link, id) = main.alternate.as_ref()?;
     let wanted = BuildId::from_bytes(id);
     let beside = main.path.parent().unwrap_or(Path::new(""));
@@ -125,7 +133,7 @@ fn debuginfo<'a>(build_id: &'a BuildId, object: &'a Path) -> Wanted<'a> {
     }
 }
 
-pub(super) fn find_package(files: &dyn Files, object: &Path) -> Option<DebugFile> {
+fn find_package(files: &dyn Files, object: &Path) -> Option<DebugFile> {
     let mut path = object.as_os_str().to_owned();
     path.push(".dwp");
     let path = PathBuf::from(path);
