@@ -1,8 +1,6 @@
 //! Where the commands that name addresses look for symbols.
 
-use std::fs::{self, File};
 use std::num::NonZeroUsize;
-use std::os::unix::fs::FileExt as _;
 
 use rperf_perfdata::{EventDesc, Features, PerfData};
 use rperf_replay::Replay;
@@ -49,17 +47,9 @@ pub(crate) fn shows_inlines(attr: &Attr, asked: Option<bool>) -> bool {
     asked.unwrap_or(unwound.iter().all(|bit| attr.sample_type.contains(*bit)))
 }
 
-/// The image of `[vdso]` that the kernel maps into every process, out of this one's memory.
+/// The image of `[vdso]` that the kernel maps into every process, if there is one.
 pub(crate) fn own_vdso() -> Option<FileBytes> {
-    let maps = fs::read_to_string("/proc/self/maps").ok()?;
-    let line = maps.lines().find(|line| line.ends_with("[vdso]"))?;
-    let (start, end) = line.split_once(' ')?.0.split_once('-')?;
-    let start = u64::from_str_radix(start, 16).ok()?;
-    let end = u64::from_str_radix(end, 16).ok()?;
-    let mut image = vec![0; usize::try_from(end.checked_sub(start)?).ok()?];
-    let memory = File::open("/proc/self/mem").ok()?;
-    memory.read_exact_at(&mut image, start).ok()?;
-    Some(image.into())
+    rperf_sys::vdso_image().ok().map(FileBytes::from)
 }
 
 #[cfg(test)]
@@ -68,7 +58,7 @@ mod tests {
 
     #[test]
     fn the_vdso_is_an_elf_file_if_there_is_one() {
-        let maps = fs::read_to_string("/proc/self/maps").unwrap();
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         let image = own_vdso();
         assert_eq!(image.is_some(), maps.contains("[vdso]"));
         assert!(image.is_none_or(|image| image.starts_with(b"\x7fELF")));
