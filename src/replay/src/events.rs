@@ -104,6 +104,11 @@ impl EventTable {
         self.events.get(index.0 as usize)
     }
 
+    /// Where the samples of an event keep their fields.
+    pub(crate) fn layout(&self, index: EventIndex) -> Option<&SampleLayout> {
+        self.event(index).map(|event| &event.layout)
+    }
+
     /// Event and time of a sample; `None` for an id that the header does not know.
     #[inline]
     pub(crate) fn glance(&self, body: &[u8]) -> Option<Glance> {

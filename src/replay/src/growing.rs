@@ -17,7 +17,6 @@ pub struct Growing {
     endian: Endian,
     builder: WorldBuilder,
     events: EventTable,
-    layouts: Vec<SampleLayout>,
     order: Rounds,
     /// Records that change the World and are not in it yet.
     state: Vec<(Order, Vec<u8>)>,
@@ -32,10 +31,6 @@ impl Growing {
             endian,
             builder: WorldBuilder::new(endian),
             events: EventTable::new(endian, events),
-            layouts: events
-                .iter()
-                .map(|event| SampleLayout::new(&event.attr))
-                .collect(),
             order: Rounds::new(),
             state: Vec::new(),
             position: 0,
@@ -121,7 +116,7 @@ impl Growing {
     /// Where the samples of an event keep their fields.
     #[must_use]
     pub fn layout(&self, event: EventIndex) -> Option<&SampleLayout> {
-        self.layouts.get(event.0 as usize)
+        self.events.layout(event)
     }
 }
 

@@ -23,7 +23,6 @@ pub struct OffCpu {
     events: EventTable,
     /// The event whose samples are taken when tasks leave their CPUs.
     event: EventIndex,
-    layout: Option<SampleLayout>,
     /// Whether SWITCH records stay in the recording.
     keeps_switches: bool,
     order: Rounds,
@@ -55,11 +54,9 @@ impl OffCpu {
     /// For a recording of these events, `event` among them.
     #[must_use]
     pub fn new(events: &[EventDesc], event: EventIndex, keeps_switches: bool) -> Self {
-        let described = events.get(event.0 as usize);
         Self {
             events: EventTable::new(Endian::NATIVE, events),
             event,
-            layout: described.map(|event| SampleLayout::new(&event.attr)),
             keeps_switches,
             order: Rounds::new(),
             position: 0,
@@ -91,7 +88,7 @@ impl OffCpu {
         self.order.finish_all();
         let now = self.order.limit();
         self.wake_up_to(now, to);
-        let layout = self.layout.as_ref();
+        let layout = self.events.layout(self.event);
         let mut asleep: Vec<&mut Asleep> = self.asleep.values_mut().collect();
         asleep.sort_by_key(|asleep| asleep.since);
         for asleep in asleep {
@@ -158,6 +155,7 @@ impl OffCpu {
         let count = self
             .waiting
             .partition_point(|(order, _)| order.time <= limit);
+        let layout = self.events.layout(self.event);
         for (order, change) in self.waiting.drain(..count) {
             match change {
                 Change::Sampled { tid, record } => {
@@ -167,7 +165,7 @@ impl OffCpu {
                 Change::Preempted { tid } => drop(self.asleep.remove(&tid)),
                 Change::Back { tid } => {
                     if let Some(asleep) = self.asleep.remove(&tid) {
-                        sample(self.layout.as_ref(), &asleep, order.time, to);
+                        sample(layout, &asleep, order.time, to);
                     }
                 }
             }
