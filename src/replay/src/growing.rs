@@ -9,6 +9,7 @@ use rperf_perfdata::EventDesc;
 use rperf_wire::{DecodeError, Endian, RawRecord, RecordKind, SampleLayout};
 
 use crate::events::EventTable;
+use crate::rounds::take_up_to;
 use crate::{EventIndex, Order, Rounds, Sample, World, WorldBuilder};
 
 /// A World that grows round by round. Records get positions in the order in which they are noted, from 0 on.
@@ -69,9 +70,7 @@ impl Growing {
     /// Brings the World up to where nothing older can follow: the end of the round before the last one that was noted whole.
     pub fn complete(&mut self) {
         let limit = self.order.limit();
-        self.state.sort_by_key(|(order, _)| *order);
-        let count = self.state.partition_point(|(order, _)| order.time <= limit);
-        for (order, bytes) in self.state.drain(..count) {
+        for (order, bytes) in take_up_to(&mut self.state, limit, |(order, _)| *order) {
             if let Some((raw, _)) = RawRecord::split(&bytes, self.endian) {
                 // A damaged record changes nothing, as for who reads the file.
                 let _: Result<(), DecodeError> = self.builder.push(order, &raw);

@@ -15,6 +15,7 @@ use rperf_wire::{
 use rustc_hash::FxHashMap;
 
 use crate::events::EventTable;
+use crate::rounds::take_up_to;
 use crate::{EventIndex, Order, Rounds};
 
 /// Makes samples of the time off CPUs while a recording is made.
@@ -151,12 +152,8 @@ impl OffCpu {
     }
 
     fn wake_up_to(&mut self, limit: u64, to: &mut Vec<u8>) {
-        self.waiting.sort_by_key(|(order, _)| *order);
-        let count = self
-            .waiting
-            .partition_point(|(order, _)| order.time <= limit);
         let layout = self.events.layout(self.event);
-        for (order, change) in self.waiting.drain(..count) {
+        for (order, change) in take_up_to(&mut self.waiting, limit, |(order, _)| *order) {
             match change {
                 Change::Sampled { tid, record } => {
                     let since = order.time;

@@ -67,6 +67,14 @@ impl Rounds {
     }
 }
 
+/// Takes those out of `waiting` that come up to `limit`, in their order; `of` tells the place of each.
+pub(crate) fn take_up_to<T>(waiting: &mut Vec<T>, limit: u64, of: impl Fn(&T) -> Order) -> Vec<T> {
+    waiting.sort_by_key(&of);
+    let count = waiting.partition_point(|one| of(one).time <= limit);
+    let rest = waiting.split_off(count);
+    std::mem::replace(waiting, rest)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

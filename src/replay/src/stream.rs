@@ -17,6 +17,7 @@ use rperf_wire::{Endian, RawRecord, RecordKind};
 use crate::diagnostics::Bad;
 use crate::events::EventTable;
 use crate::render::{Recorded, render_blocks};
+use crate::rounds::take_up_to;
 use crate::shares::{LastValues, Shares, Values};
 use crate::tally::Tally;
 use crate::{Diagnostics, Error, Order, Render, Rounds, Take, World, WorldBuilder};
@@ -234,8 +235,7 @@ impl<R: Source> Stream<R> {
     /// Brings the World up to the flush limit, and makes the samples up to there ready.
     fn complete(&mut self) {
         let limit = self.intake.order.limit();
-        self.intake.state.sort();
-        let changes = take_up_to(&mut self.intake.state, limit);
+        let changes = take_up_to(&mut self.intake.state, limit, |order| *order);
         for order in changes {
             let record = RawRecord::split(self.reader.from(order.position), self.intake.endian);
             let Some((raw, _)) = record else { continue };
@@ -244,8 +244,7 @@ impl<R: Source> Stream<R> {
                 bad.add(order.position, error);
             }
         }
-        self.intake.samples.sort();
-        self.ready = take_up_to(&mut self.intake.samples, limit);
+        self.ready = take_up_to(&mut self.intake.samples, limit, |order| *order);
         if self.intake.events.hold_values() {
             self.share();
         }
@@ -278,13 +277,6 @@ impl<R: Source> Stream<R> {
         let first = waiting.map(|order| order.position).min();
         self.reader.release(first.unwrap_or(u64::MAX));
     }
-}
-
-/// Takes those that come up to `limit` from the front of what is sorted.
-fn take_up_to(waiting: &mut Vec<Order>, limit: u64) -> Vec<Order> {
-    let count = waiting.partition_point(|order| order.time <= limit);
-    let rest = waiting.split_off(count);
-    std::mem::replace(waiting, rest)
 }
 
 impl Intake {
