@@ -143,17 +143,9 @@ mod tests {
     }
 
     fn record(kind: RecordKind, body: impl FnOnce(&mut Encoder<'_>)) -> Vec<u8> {
-        let mut fields = Vec::new();
-        body(&mut Encoder::new(&mut fields, Endian::NATIVE));
         let mut bytes = Vec::new();
-        let mut to = Encoder::new(&mut bytes, Endian::NATIVE);
-        RecordHeader {
-            kind,
-            misc: Misc(2),
-            size: u16::try_from(fields.len() + 8).unwrap(),
-        }
-        .encode(&mut to);
-        to.bytes(&fields);
+        let to = (&mut bytes, Endian::NATIVE);
+        assert!(RecordHeader::encode_record(kind, Misc(2), to, body));
         bytes
     }
 

@@ -218,13 +218,8 @@ mod tests {
 
     fn record(kind: RecordKind, misc: u16, body: impl FnOnce(&mut Encoder<'_>)) -> Vec<u8> {
         let mut bytes = Vec::new();
-        let mut to = Encoder::new(&mut bytes, Endian::NATIVE);
-        to.u32(kind.0);
-        to.u16(misc);
-        to.u16(0);
-        body(&mut to);
-        let size = u16::try_from(bytes.len()).unwrap();
-        bytes[6..8].copy_from_slice(&size.to_ne_bytes());
+        let to = (&mut bytes, Endian::NATIVE);
+        assert!(RecordHeader::encode_record(kind, Misc(misc), to, body));
         bytes
     }
 

@@ -7,7 +7,7 @@ use std::thread;
 
 use rperf_replay::{Growing, Machine};
 use rperf_symbol::{FileBytes, Files, SearchPaths};
-use rperf_wire::{Encoder, Endian, RawRecord, RecordHeader, RecordKind, Regs, RegsAbi, U64s};
+use rperf_wire::{Endian, RawRecord, RecordHeader, RecordKind, Regs, RegsAbi, U64s};
 
 use crate::resolver::{Known, Resolver};
 use crate::user_stacks::{StackOptions, StackScratch, StackSummary, UserStacks};
@@ -225,22 +225,8 @@ impl Rewriting<'_, '_> {
             mask: 0,
             values: U64s::new(&[], endian),
         });
-        let start = out.len();
-        let mut to = Encoder::new(out, endian);
-        to.zeros(RecordHeader::SIZE);
-        layout.encode(&wire, &mut to);
-        let header = u16::try_from(out.len() - start).map(|size| {
-            let mut header = Vec::with_capacity(RecordHeader::SIZE);
-            let (kind, misc) = (raw.kind, raw.misc);
-            RecordHeader { kind, misc, size }.encode(&mut Encoder::new(&mut header, endian));
-            header
-        });
-        let place = out.get_mut(start..start + RecordHeader::SIZE);
-        if let (Ok(header), Some(place)) = (header, place) {
-            place.copy_from_slice(&header);
-            return true;
-        }
-        out.truncate(start);
-        false
+        RecordHeader::encode_record(raw.kind, raw.misc, (out, endian), |to| {
+            layout.encode(&wire, to);
+        })
     }
 }

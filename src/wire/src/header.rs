@@ -109,6 +109,38 @@ impl RecordHeader {
         to.u16(self.misc.0);
         to.u16(self.size);
     }
+
+    /// Appends a record: a header, and behind it what `body` appends. One that is too long for its header to say (64 KiB)
+    /// appends nothing, and the answer is false.
+    pub fn encode_record(
+        kind: RecordKind,
+        misc: Misc,
+        (out, endian): (&mut Vec<u8>, Endian),
+        body: impl FnOnce(&mut Encoder<'_>),
+    ) -> bool {
+        let start = out.len();
+        let mut to = Encoder::new(out, endian);
+        // The size, which is known only behind the body, is its last field.
+        let size = 0;
+        Self { kind, misc, size }.encode(&mut to);
+        let end = to.len();
+        body(&mut to);
+        let size = u16::try_from(out.len() - start);
+        let size = size.map(|size| match endian {
+            Endian::Little => size.to_le_bytes(),
+            Endian::Big => size.to_be_bytes(),
+        });
+        match (size, out.get_mut(end - 2..end)) {
+            (Ok(size), Some(place)) => {
+                place.copy_from_slice(&size);
+                true
+            }
+            _ => {
+                out.truncate(start);
+                false
+            }
+        }
+    }
 }
 
 /// A record that is cut out but not decoded: parse on demand.
@@ -193,6 +225,25 @@ mod tests {
             None,
             "smaller than its header"
         );
+    }
+
+    #[test]
+    fn a_record_says_how_long_its_body_is() {
+        for endian in [Endian::Little, Endian::Big] {
+            let mut bytes = vec![1];
+            let (kind, misc) = (RecordKind::COMM, Misc(2));
+            let of_length = |out: &mut Vec<u8>, length| {
+                RecordHeader::encode_record(kind, misc, (out, endian), |to| to.zeros(length))
+            };
+            assert!(!of_length(&mut bytes, 0xffff - 7));
+            assert_eq!(bytes, [1]);
+            assert!(of_length(&mut bytes, 0xffff - 8));
+            let (record, size) = RawRecord::split(&bytes[1..], endian).unwrap();
+            assert_eq!(
+                (record.kind, record.misc, size),
+                (kind, misc, bytes.len() - 1)
+            );
+        }
     }
 
     #[test]

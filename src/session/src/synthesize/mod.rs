@@ -67,19 +67,8 @@ impl Records {
     }
 
     fn append(&mut self, kind: RecordKind, misc: Misc, body: impl FnOnce(&mut Encoder<'_>)) {
-        let start = self.bytes.len();
-        let mut to = Encoder::new(&mut self.bytes, Endian::NATIVE);
-        to.zeros(RecordHeader::SIZE);
-        body(&mut to);
-        let Ok(size) = u16::try_from(self.bytes.len() - start) else {
-            self.bytes.truncate(start);
-            return;
-        };
-        let mut header = Vec::with_capacity(RecordHeader::SIZE);
-        RecordHeader { kind, misc, size }.encode(&mut Encoder::new(&mut header, Endian::NATIVE));
-        if let Some(place) = self.bytes.get_mut(start..start + RecordHeader::SIZE) {
-            place.copy_from_slice(&header);
-        }
+        let to = (&mut self.bytes, Endian::NATIVE);
+        RecordHeader::encode_record(kind, misc, to, body);
     }
 }
 
