@@ -48,8 +48,8 @@ fn unwinder(file: &PerfData<'_>, jobs: usize) -> LiveStacks {
 /// The data of a recording in pieces that each end with a round.
 fn rounds(data: &[u8]) -> Vec<&[u8]> {
     let (mut rounds, mut rest, mut length) = (Vec::new(), data, 0);
-    while let Some((raw, size)) = RawRecord::split(&rest[length..], Endian::NATIVE) {
-        length += size;
+    for (raw, record) in RawRecord::all(data, Endian::NATIVE) {
+        length += record.len();
         if raw.kind == RecordKind::FINISHED_ROUND || length == rest.len() {
             let (round, behind) = rest.split_at(length);
             rounds.push(round);

@@ -52,10 +52,9 @@ fn read(file: &[u8]) -> (Vec<u64>, Vec<Sample>) {
         layout.get_or_insert_with(|| SampleLayout::new(&attr));
     }
     let layout = layout.expect("an event");
-    let mut data = slice(file, word(file, 40), word(file, 48));
+    let data = slice(file, word(file, 40), word(file, 48));
     let mut samples = Vec::new();
-    while let Some((record, size)) = RawRecord::split(data, Endian::NATIVE) {
-        data = &data[size..];
+    for (record, _) in RawRecord::all(data, Endian::NATIVE) {
         if record.kind == RecordKind::SAMPLE {
             let sample = layout.decode(record.body, Endian::NATIVE).expect("sample");
             samples.push(Sample {

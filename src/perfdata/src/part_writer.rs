@@ -92,11 +92,9 @@ impl<W: Output> PartWriter<W> {
 
 /// Bytes of `bytes`, which begins with a record, up to the end of the last whole one.
 fn whole_records(bytes: &[u8], endian: Endian) -> usize {
-    let mut end = 0;
-    while let Some((_, size)) = RawRecord::split(bytes.get(end..).unwrap_or_default(), endian) {
-        end += size;
-    }
-    end
+    RawRecord::all(bytes, endian)
+        .map(|(_, record)| record.len())
+        .sum()
 }
 
 #[cfg(test)]

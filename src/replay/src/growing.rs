@@ -40,12 +40,9 @@ impl Growing {
 
     /// Takes note of whole records. Those that change the World wait for [`Growing::complete`].
     pub fn note(&mut self, records: &[u8]) {
-        let mut rest = records;
-        while let Some((raw, size)) = RawRecord::split(rest, self.endian) {
-            let (record, behind) = rest.split_at(size);
+        for (raw, record) in RawRecord::all(records, self.endian) {
             self.record(&raw, record);
-            self.position += size as u64;
-            rest = behind;
+            self.position += record.len() as u64;
         }
     }
 

@@ -69,9 +69,7 @@ impl OffCpu {
     /// Appends `records`, which go on where those before them ended, with samples whose period is the time off CPU in place of
     /// those of context switches.
     pub fn rewrite(&mut self, records: &[u8], to: &mut Vec<u8>) {
-        let mut rest = records;
-        while let Some((raw, size)) = RawRecord::split(rest, Endian::NATIVE) {
-            let (record, behind) = rest.split_at(size);
+        for (raw, record) in RawRecord::all(records, Endian::NATIVE) {
             if raw.kind == RecordKind::FINISHED_ROUND {
                 self.order.finish_round();
                 self.wake_up_to(self.order.limit(), to);
@@ -79,8 +77,7 @@ impl OffCpu {
             if !self.takes(&raw, record) {
                 to.extend_from_slice(record);
             }
-            self.position += size as u64;
-            rest = behind;
+            self.position += record.len() as u64;
         }
     }
 
@@ -249,8 +246,8 @@ mod tests {
     /// Thread, time and period of the samples of an event.
     fn samples(bytes: &[u8], id: u64) -> Vec<(u32, u64, u64)> {
         let layout = SampleLayout::new(&events()[0].attr);
-        let (mut rest, mut found) = (bytes, Vec::new());
-        while let Some((raw, size)) = RawRecord::split(rest, Endian::NATIVE) {
+        let mut found = Vec::new();
+        for (raw, _) in RawRecord::all(bytes, Endian::NATIVE) {
             if raw.kind == RecordKind::SAMPLE {
                 let sample = layout.decode(raw.body, Endian::NATIVE).unwrap();
                 let fields = (sample.pid_tid, sample.time, sample.period);
@@ -260,7 +257,6 @@ mod tests {
                     found.push((tid, time, period));
                 }
             }
-            rest = &rest[size..];
         }
         found
     }
@@ -290,13 +286,8 @@ mod tests {
         assert_eq!(samples(&out, EVENT), [(7, 100, 60)]);
         assert_eq!(samples(&out, 4), [(9, 5, 1)], "others stay as they are");
         let kinds = |kind| {
-            let mut rest = &out[..];
-            let mut count = 0;
-            while let Some((raw, size)) = RawRecord::split(rest, Endian::NATIVE) {
-                count += usize::from(raw.kind == kind);
-                rest = &rest[size..];
-            }
-            count
+            let records = RawRecord::all(&out, Endian::NATIVE);
+            records.filter(|(raw, _)| raw.kind == kind).count()
         };
         assert_eq!(kinds(RecordKind::SWITCH), 0);
         assert_eq!(kinds(RecordKind::FINISHED_ROUND), 2);

@@ -126,7 +126,7 @@ impl LiveStacks {
     pub fn store(&mut self, records: &[u8], to: &mut Vec<u8>) {
         to.extend_from_slice(records);
         self.position += records.len() as u64;
-        let samples = split(records, self.growing.endian());
+        let samples = RawRecord::all(records, self.growing.endian());
         let copies = samples.filter(|(raw, _)| raw.kind == RecordKind::SAMPLE);
         self.stored += copies.count() as u64;
     }
@@ -144,24 +144,13 @@ impl LiveStacks {
     }
 }
 
-/// Whole records, one after the other, each with its bytes.
-fn split(records: &[u8], endian: Endian) -> impl Iterator<Item = (RawRecord<'_>, &[u8])> {
-    let mut rest = records;
-    std::iter::from_fn(move || {
-        let (raw, size) = RawRecord::split(rest, endian)?;
-        let (record, behind) = rest.split_at(size);
-        rest = behind;
-        Some((raw, record))
-    })
-}
-
 /// Cuts `records` into at most `count` stretches of about equal length, at record borders.
 fn stretches(records: &[u8], count: usize, endian: Endian) -> Vec<&[u8]> {
     let enough = records.len().div_ceil(count.max(1));
     let mut stretches = Vec::with_capacity(count);
     let mut rest = records;
     let mut length = 0;
-    for (_, record) in split(records, endian) {
+    for (_, record) in RawRecord::all(records, endian) {
         length += record.len();
         if length >= enough {
             let (stretch, behind) = rest.split_at(length);
@@ -185,7 +174,7 @@ impl Rewriting<'_, '_> {
     /// Rewrites records that begin at `position`.
     fn stretch(&self, records: &[u8], mut position: u64, worker: &mut Worker) {
         let Worker { scratch, out } = worker;
-        for (raw, record) in split(records, self.growing.endian()) {
+        for (raw, record) in RawRecord::all(records, self.growing.endian()) {
             let is_rewritten =
                 raw.kind == RecordKind::SAMPLE && self.sample(&raw, position, (scratch, out));
             if !is_rewritten {

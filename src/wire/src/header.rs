@@ -175,6 +175,17 @@ impl<'a> RawRecord<'a> {
         Some((Self { kind, misc, body }, size))
     }
 
+    /// The whole records that `bytes` begins with, one after the other, each with its bytes.
+    pub fn all(bytes: &'a [u8], endian: Endian) -> impl Iterator<Item = (Self, &'a [u8])> {
+        let mut rest = bytes;
+        std::iter::from_fn(move || {
+            let (raw, size) = Self::split(rest, endian)?;
+            let (record, behind) = rest.split_at(size);
+            rest = behind;
+            Some((raw, record))
+        })
+    }
+
     /// Appends the record with its header, as [`RawRecord::split`] would take it apart. A body that is too
     /// long for the header to say appends nothing.
     pub fn encode(&self, endian: Endian, out: &mut Vec<u8>) {
