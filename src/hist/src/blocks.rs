@@ -14,9 +14,6 @@ use rustc_hash::FxHashMap;
 use crate::facts::locate_anywhere;
 use crate::select::{Choice, Select};
 
-/// Where the cycles stand in the flags of a branch.
-const CYCLES_AT: u32 = 4;
-
 /// The stretches of all events.
 pub struct Blocks<'a, 'w> {
     resolver: &'a Resolver<'w>,
@@ -174,7 +171,7 @@ impl Fold for Blocks<'_, '_> {
         };
         let branches: Vec<BranchEntry> = branches.iter().collect();
         // As in perf: a processor that counts none for the newest branch counts none at all.
-        let counts = branches.first().is_some_and(|newest| cycles(newest) > 0);
+        let counts = branches.first().is_some_and(|newest| newest.cycles() > 0);
         if !counts || !self.is_chosen(world, sample) {
             return;
         }
@@ -190,7 +187,7 @@ impl Fold for Blocks<'_, '_> {
         let mut before: Option<Frame> = None;
         for branch in branches.iter().rev() {
             let target = before.replace(locate_anywhere(self.resolver, at, branch.to));
-            let cycles = cycles(branch);
+            let cycles = branch.cycles();
             let end = self.end(locate_anywhere(self.resolver, at, branch.from));
             let Some(event) = self.events.get_mut(event) else {
                 continue;
@@ -239,11 +236,6 @@ impl EventBlocks {
             (one, other) => one.or(other),
         };
     }
-}
-
-/// Cycles since the branch before.
-fn cycles(branch: &BranchEntry) -> u64 {
-    u64::from((branch.flags >> CYCLES_AT) as u16)
 }
 
 #[cfg(test)]

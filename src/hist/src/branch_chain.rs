@@ -81,17 +81,12 @@ impl Step {
     pub(crate) fn frames(&self) -> [(u64, Mark); 2] {
         let BranchEntry { from, to, flags } = self.branch;
         let origin = Mark::From {
-            cycles: cycles(flags),
+            cycles: self.branch.cycles(),
             passes: self.passes,
             loop_cycles: self.cycles,
         };
         [(to, Mark::To { from, to, flags }), (from, origin)]
     }
-}
-
-/// Cycles since the branch before.
-fn cycles(flags: u64) -> u64 {
-    flags >> 4 & 0xffff
 }
 
 /// How many entries of `chain` the newest branches tell of: those that are their calls' return addresses.
@@ -136,7 +131,7 @@ fn remove_loops(steps: &mut Vec<Step>) {
             if is_loop {
                 let end = (at + at - start).min(steps.len());
                 let body = steps.drain(at..end);
-                let cycles = body.map(|step| cycles(step.branch.flags)).sum();
+                let cycles = body.map(|step| step.branch.cycles()).sum();
                 if let Some(next) = steps.get_mut(at) {
                     next.passes += 1;
                     next.cycles = cycles;

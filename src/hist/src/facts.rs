@@ -135,7 +135,7 @@ impl Wanted {
                 }
                 // perf takes the cycles before a branch for its weight.
                 Fact::Weight if self.branches => {
-                    let cycles = branch.map_or(0, |branch| branch.flags >> 4 & 0xffff);
+                    let cycles = branch.map_or(0, |branch| branch.cycles());
                     raw.weight.whole = cycles.max(1);
                 }
                 Fact::Weight => raw.weight = self.weight(sample),

@@ -230,7 +230,7 @@ impl<'a, 'r, 'w> Flow<'a, 'r, 'w> {
         instructions: u32,
         step: &mut dyn FnMut(Step<'_>),
     ) {
-        let cycles = entry.flags >> 4 & 0xffff;
+        let cycles = entry.cycles();
         self.total_cycles += cycles;
         let taken = Taken {
             flags: entry.flags,

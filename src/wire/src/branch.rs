@@ -25,6 +25,14 @@ pub struct BranchEntry {
     pub flags: u64,
 }
 
+impl BranchEntry {
+    /// Cycles since the branch before; 0 where the processor counts none.
+    #[must_use]
+    pub fn cycles(&self) -> u64 {
+        self.flags >> 4 & 0xffff
+    }
+}
+
 /// Widths of the bit-fields from the first on, in bits; the last one is reserved.
 const FIELDS: [u32; 10] = [1, 1, 1, 1, 16, 4, 2, 4, 3, 31];
 

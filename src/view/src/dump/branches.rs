@@ -23,7 +23,7 @@ pub(super) fn write(out: &mut dyn Write, stack: &BranchStack<'_>) -> io::Result<
         let letter = |bit: u32, letter: char| if flags >> bit & 1 == 1 { letter } else { ' ' };
         let (missed, predicted) = (letter(0, 'M'), letter(1, 'P'));
         let (aborted, in_transaction) = (letter(3, 'A'), letter(2, 'T'));
-        let cycles = flags >> 4 & 0xffff;
+        let cycles = entry.cycles();
         // What perf 6.1 has no name for.
         let rest = flags >> 33;
         let kind = branch::kind(flags);
