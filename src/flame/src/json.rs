@@ -12,15 +12,12 @@ use crate::tree::{Flame, Frame};
 /// Those of `out`.
 pub fn write(flame: &Flame, out: &mut dyn Write) -> io::Result<()> {
     let mut open = 0;
-    for (at, frame) in flame.frames.iter().enumerate() {
+    for (frame, own) in flame.frames.iter().zip(own(&flame.frames)) {
+        let is_first = open <= frame.depth;
         while open > frame.depth {
             out.write_all(b"]}")?;
             open -= 1;
         }
-        let is_first = at
-            .checked_sub(1)
-            .and_then(|before| flame.frames.get(before))
-            .is_none_or(|before| before.depth < frame.depth);
         if !is_first {
             out.write_all(b", ")?;
         }
@@ -34,9 +31,8 @@ pub fn write(flame: &Flame, out: &mut dyn Write) -> io::Result<()> {
         };
         write!(
             out,
-            r#"{{"n": {}, "l": "{kind}", "v": {}, "c": ["#,
+            r#"{{"n": {}, "l": "{kind}", "v": {own}, "c": ["#,
             serde_json::Value::from(name),
-            own(flame, at, frame),
         )?;
         open += 1;
     }
@@ -46,13 +42,18 @@ pub fn write(flame: &Flame, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// The weight of the stacks that end in the frame at `at`.
-fn own(flame: &Flame, at: usize, frame: &Frame) -> u64 {
-    let below = flame.frames.iter().skip(at + 1);
-    let below = below.take_while(|other| other.depth > frame.depth);
-    let callees = below.filter(|other| other.depth == frame.depth + 1);
-    let callees: u64 = callees.map(|callee| callee.total).sum();
-    frame.total.saturating_sub(callees)
+/// By frame the weight of the stacks that end in it: what goes through it and through no callee.
+fn own(frames: &[Frame]) -> Vec<u64> {
+    let mut own: Vec<u64> = frames.iter().map(|frame| frame.total).collect();
+    let mut callers: Vec<usize> = Vec::new();
+    for (at, frame) in frames.iter().enumerate() {
+        callers.truncate(frame.depth);
+        if let Some(caller) = callers.last().and_then(|caller| own.get_mut(*caller)) {
+            *caller = caller.saturating_sub(frame.total);
+        }
+        callers.push(at);
+    }
+    own
 }
 
 #[cfg(test)]
