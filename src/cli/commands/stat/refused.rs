@@ -37,9 +37,7 @@ pub(super) fn check(matches: &ArgMatches) -> Result<(), CliError> {
     if given("td-level") && !on("topdown") {
         return usage("--td-level is the level of --topdown, which is not asked for");
     }
-    if given("field-separator") && on("json-output") {
-        return usage("-x and -j are two formats: give one of them");
-    }
+    two_formats(matches)?;
     if given("field-separator") && on("big-num") {
         return usage("-B option not supported with -x");
     }
@@ -51,6 +49,16 @@ pub(super) fn check(matches: &ArgMatches) -> Result<(), CliError> {
         return usage(
             "The --per-thread option is only available when monitoring via -p -t -a options or only --per-thread.",
         );
+    }
+    Ok(())
+}
+
+/// Stops where rows are asked for in both formats for programs.
+pub(super) fn two_formats(matches: &ArgMatches) -> Result<(), CliError> {
+    if matches.contains_id("field-separator") && flag(matches, "json-output") == Some(true) {
+        return Err(CliError::usage(
+            "-x and -j are two formats: give one of them",
+        ));
     }
     Ok(())
 }

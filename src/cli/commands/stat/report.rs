@@ -14,11 +14,11 @@ use self::kept::Kept;
 use super::args;
 use super::grouping::aggregation;
 use super::output::Sink;
+use super::refused;
 use super::show::Look;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit};
 use crate::cli::input::{self, Input};
-use crate::cli::options::flag;
 
 const ABOUT: &str = "\
 Shows counts that 'stat record' has kept: the table of everything, or one for each interval. The options show other parts of \
@@ -41,11 +41,7 @@ pub(in crate::cli::commands) fn run(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<Exit, CliError> {
-    if matches.contains_id("field-separator") && flag(matches, "json-output") == Some(true) {
-        return Err(CliError::usage(
-            "-x and -j are two formats: give one of them",
-        ));
-    }
+    refused::two_formats(matches)?;
     let asked = aggregation(matches)?;
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
@@ -53,6 +49,7 @@ pub(in crate::cli::commands) fn run(
     let mut sink = Sink::open(path, matches, context)?;
     let look = Look::new(matches, context);
     let mut kept = Kept::new(&data, asked);
+    let mut grouping = None;
     let mut number = 0;
     for record in data.records() {
         let record = record.map_err(|error| CliError::failure(NO_COUNTS, error))?;
@@ -62,8 +59,8 @@ pub(in crate::cli::commands) fn run(
         let Some(round) = kept.take(&record, &decoded) else {
             continue;
         };
-        let grouping = kept.grouping(context);
-        let text = table(&kept, &grouping, (&round, number), &look)?;
+        let grouping = grouping.get_or_insert_with(|| kept.grouping(context));
+        let text = table(&kept, grouping, (&round, number), &look)?;
         sink.write(&text)?;
         number += 1;
     }

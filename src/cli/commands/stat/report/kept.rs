@@ -22,8 +22,6 @@ pub(super) struct Kept<'d> {
     config: Option<StatConfig>,
     /// How it is to be shown; all in one for as it was counted.
     asked: Aggregation,
-    /// How it is shown, once that was found out.
-    grouping: Option<Grouping>,
 }
 
 impl<'d> Kept<'d> {
@@ -54,7 +52,6 @@ impl<'d> Kept<'d> {
             threads: BTreeMap::new(),
             config: None,
             asked,
-            grouping: None,
         }
     }
 
@@ -114,11 +111,8 @@ impl<'d> Kept<'d> {
         }
     }
 
-    /// How counts become rows: as the options say, otherwise as it was counted.
-    pub(super) fn grouping(&mut self, context: &Context) -> Grouping {
-        if let Some(known) = &self.grouping {
-            return known.clone();
-        }
+    /// How counts become rows: as the options say, otherwise as it was counted. Known from the first round on.
+    pub(super) fn grouping(&self, context: &Context) -> Grouping {
         let setting = |number| self.config.as_ref().and_then(|config| config.term(number));
         let counted = setting(StatConfig::AGGREGATION);
         let counted = counted.map(Aggregation::of_number).unwrap_or_default();
@@ -134,11 +128,10 @@ impl<'d> Kept<'d> {
             };
         }
         let topology = machine::topology(self.data.features());
-        let grouping = Grouping {
+        Grouping {
             by: at_last_level(by, &topology),
             topology,
             unscaled: setting(StatConfig::SCALE) == Some(0),
-        };
-        self.grouping.insert(grouping).clone()
+        }
     }
 }
