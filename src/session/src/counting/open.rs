@@ -392,9 +392,10 @@ impl<C> OpenEvent<C> {
         opening: &Opening<'_>,
         watch: &mut dyn Watch,
     ) -> Result<Self, Error> {
+        let refused = refused_part(&self.attr, &cause, opening.on_cpus);
         if !is_unsupported(&cause) {
             return Err(Error::from(Box::new(NotOpened {
-                refused: refused_part(&self.attr, &cause, opening.on_cpus),
+                refused,
                 cause,
                 on_cpus: opening.on_cpus,
                 user_only: self.attr.flags.contains(AttrFlags::EXCLUDE_KERNEL),
@@ -404,7 +405,6 @@ impl<C> OpenEvent<C> {
                 paranoid: opening.sysctl.perf_event_paranoid(),
             })));
         }
-        let refused = refused_part(&self.attr, &cause, opening.on_cpus);
         watch.tell(Happened::NotSupported {
             event: &self.spec.name,
             grouped: self.leader.is_some(),
