@@ -369,10 +369,8 @@ fn blocks(
     question: &Question<'_>,
 ) -> Result<Vec<BlockTable>, CliError> {
     let events = replay.data().events();
-    let branches = events.iter().map(|event| event.attr.branch_sample_type);
-    let all = branches
-        .into_iter()
-        .any(|branches| branches.contains(BranchSampleType::ANY));
+    let mut branches = events.iter().map(|event| event.attr.branch_sample_type);
+    let all = branches.any(|branches| branches.contains(BranchSampleType::ANY));
     let select = question.select;
     let folded = replay.fold(question.jobs, || Blocks::new(resolver, select, all))?;
     let tables = folded.tables(events.len());

@@ -89,12 +89,11 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<Exit
     if flag(matches, "force") == Some(true) {
         call.push("-f".into());
     }
-    match verb {
-        "report" => call.extend(rest.iter().flat_map(|word| script.translated(word))),
-        _ if rest.is_empty() => return Err(lacks_command(context, script)),
-        _ => {
-            let dashes = (*rest[0] != "--").then(|| OsString::from("--"));
-            call.extend(dashes);
+    match (verb, rest) {
+        ("report", _) => call.extend(rest.iter().flat_map(|word| script.translated(word))),
+        (_, []) => return Err(lacks_command(context, script)),
+        (_, [first, ..]) => {
+            call.extend((*first != "--").then(|| OsString::from("--")));
             call.extend(rest.iter().copied().cloned());
         }
     }
