@@ -5,6 +5,7 @@ use rperf_testkit::skip;
 use super::difference;
 use super::recordings::{Recording, Target};
 use super::report::compare_report;
+use super::script_options::nameless;
 use super::workloads::Workloads;
 use super::{Tool, Tools, assert_alike};
 
@@ -92,13 +93,8 @@ fn compare_dump(tools: &Tools, file: &str) -> Option<String> {
     let line = ["report", "-D", "--disable-order", "-i", file];
     let [perf, rperf] = tools.outcomes(&line, b"");
     let perf = perf.stdout.replace("_ROUND: unhandled!", "_ROUND");
-    let without_names = |text: &str| {
-        let is_named =
-            |line: &&str| line.contains(" ... thread: ") || line.contains(" ...... dso: ");
-        let lines = text.lines().filter(|line| !is_named(line));
-        lines.collect::<Vec<_>>().join("\n")
-    };
-    let found = difference(&without_names(&perf), &without_names(&rperf.stdout))?;
+    let [perf, rperf] = [&perf, &rperf.stdout].map(|text| nameless(text));
+    let found = difference(&perf, &rperf)?;
     Some(format!("{}\n{found}", line.join(" ")))
 }
 

@@ -202,7 +202,7 @@ fn compare_unsorted(tools: &Tools, file: &str) -> Option<String> {
 }
 
 /// A dump without names: of threads (`... thread: NAME:TID`, and `NAME EVENT:` of samples) and of what they run.
-fn nameless(text: &str) -> String {
+pub(super) fn nameless(text: &str) -> String {
     let events = ["cpu-clock:", "page-faults:", "context-switches:"];
     let line = |line: &str| {
         if let Some((before, thread)) = line.split_once("... thread: ") {
