@@ -40,6 +40,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("symbol", &[]),
     ("sys", &["wire"]),
     ("testkit", &[]),
+    ("tui", &[]),
     ("unwind", &["symbol", "wire"]),
     (
         "view",

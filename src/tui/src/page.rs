@@ -1,0 +1,93 @@
+//! The frame of a browser: a line above, titles, rows, a line below.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use crate::list::List;
+use crate::theme::Theme;
+
+/// What stands around a list.
+#[derive(Debug, Default)]
+pub struct Page<'a> {
+    /// The first line.
+    pub title: Line<'a>,
+    /// Titles of the columns, or what else stands above the rows; a line each.
+    pub headings: Vec<Line<'a>>,
+    /// The last line: help, or what is going on.
+    pub bottom: Line<'a>,
+}
+
+impl Page<'_> {
+    /// Draws it with the rows of `list` that are seen; `row` makes the line of one, and is told whether the cursor is there.
+    /// `left` is how many columns rows and headings are shifted to the left.
+    pub fn draw<'r>(
+        self,
+        frame: &mut Frame<'_>,
+        area: Rect,
+        theme: &Theme,
+        (list, left): (&mut List, usize),
+        mut row: impl FnMut(usize, bool) -> Line<'r>,
+    ) {
+        let mut lines = area.rows();
+        if let Some(line) = lines.next() {
+            bar(frame, line, theme, self.title);
+        }
+        let last = lines.next_back();
+        for heading in self.headings {
+            if let Some(line) = lines.next() {
+                let heading = heading.style(theme.heading);
+                frame.render_widget(shifted(heading, left), line);
+            }
+        }
+        let rest = match lines.next() {
+            Some(line) => Rect {
+                height: u16::try_from(lines.count() + 1).unwrap_or(u16::MAX),
+                ..line
+            },
+            None => Rect::default(),
+        };
+        let seen = list.lay_out(rest);
+        let cursor = list.cursor();
+        for (number, place) in seen.zip(rest.rows()) {
+            let is_selected = cursor == Some(number);
+            let mut line = row(number, is_selected);
+            if is_selected {
+                // The whole row looks selected, what is in it too.
+                for span in &mut line.spans {
+                    span.style = theme.selected;
+                }
+                line.style = theme.selected;
+                frame.buffer_mut().set_style(place, theme.selected);
+            }
+            frame.render_widget(shifted(line, left), place);
+        }
+        if let Some(line) = last {
+            bar(frame, line, theme, self.bottom);
+        }
+    }
+}
+
+fn bar(frame: &mut Frame<'_>, place: Rect, theme: &Theme, line: Line<'_>) {
+    frame.buffer_mut().set_style(place, theme.bar);
+    frame.render_widget(line.style(theme.bar), place);
+}
+
+/// A line without its first characters.
+fn shifted(line: Line<'_>, left: usize) -> Line<'_> {
+    if left == 0 {
+        return line;
+    }
+    let mut skipped = 0;
+    let spans = line.spans.into_iter().filter_map(|span| {
+        let len = span.content.chars().count();
+        let skip = left.saturating_sub(skipped).min(len);
+        skipped += skip;
+        let rest: String = match skip {
+            0 => return Some(span),
+            _ => span.content.chars().skip(skip).collect(),
+        };
+        (!rest.is_empty()).then(|| Span::styled(rest, span.style))
+    });
+    Line::from(spans.collect::<Vec<_>>()).style(line.style)
+}

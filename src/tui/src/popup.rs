@@ -1,0 +1,56 @@
+//! Popups: boxes over the screen below, to which they leave a [`Reply`](crate::Reply).
+
+mod help;
+mod menu;
+mod notice;
+mod prompt;
+mod question;
+
+use ratatui::Frame;
+use ratatui::layout::{Margin, Rect};
+use ratatui::widgets::{Block, Clear};
+
+use crate::theme::Theme;
+
+pub use self::help::Help;
+pub use self::menu::Menu;
+pub use self::notice::Notice;
+pub use self::prompt::Prompt;
+pub use self::question::Question;
+
+/// Draws an empty box in the middle of `area`, large enough for so many lines of so many columns if there is room; what is
+/// inside.
+fn window(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    theme: &Theme,
+    title: &str,
+    (width, height): (usize, usize),
+) -> Rect {
+    let fit = |wanted: usize, room: u16| u16::try_from(wanted).unwrap_or(u16::MAX).min(room);
+    // A blank and a border on each side.
+    let place = Rect {
+        x: 0,
+        y: 0,
+        width: fit(width.max(title.chars().count()) + 4, area.width),
+        height: fit(height + 2, area.height),
+    };
+    let place = Rect {
+        x: area.x + (area.width - place.width) / 2,
+        y: area.y + (area.height - place.height) / 2,
+        ..place
+    };
+    frame.render_widget(Clear, place);
+    let mut block = Block::bordered().style(theme.popup);
+    if !title.is_empty() {
+        block = block.title(format!(" {title} "));
+    }
+    frame.render_widget(block, place);
+    place.inner(Margin::new(2, 1))
+}
+
+/// The columns of the longest line.
+fn width<'l>(lines: impl IntoIterator<Item = &'l str>) -> usize {
+    let widths = lines.into_iter().map(|line| line.chars().count());
+    widths.max().unwrap_or_default()
+}

@@ -1,0 +1,75 @@
+//! The keys and what they do.
+
+use crossterm::event::KeyCode;
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use super::{width, window};
+use crate::list::List;
+use crate::screen::{Answer, Input, Reply, Screen};
+use crate::theme::Theme;
+
+/// A box of keys; any key that does not scroll closes it.
+#[derive(Debug)]
+pub struct Help {
+    title: String,
+    lines: Vec<String>,
+    /// The first line that is seen.
+    top: usize,
+    most: usize,
+}
+
+impl Help {
+    /// Help with these keys and what each does; a line without a key is a heading.
+    #[must_use]
+    pub fn new(title: &str, keys: &[(&str, &str)]) -> Self {
+        let widest = width(keys.iter().map(|(key, _)| *key));
+        let line = |(key, does): &(&str, &str)| match key.is_empty() {
+            true => (*does).to_owned(),
+            false => format!("{key:<widest$}  {does}"),
+        };
+        Self {
+            title: title.to_owned(),
+            lines: keys.iter().map(line).collect(),
+            top: 0,
+            most: 0,
+        }
+    }
+}
+
+impl<M> Screen<M> for Help {
+    fn draw(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+        let size = (
+            width(self.lines.iter().map(String::as_str)),
+            self.lines.len(),
+        );
+        let inside = window(frame, area, theme, &self.title, size);
+        self.most = self.lines.len().saturating_sub(usize::from(inside.height));
+        self.top = self.top.min(self.most);
+        let lines = self.lines.iter().skip(self.top);
+        for (line, place) in lines.zip(inside.rows()) {
+            frame.render_widget(Line::from(line.as_str()), place);
+        }
+    }
+
+    fn input(&mut self, input: Input) -> Answer<M> {
+        match input {
+            Input::Key(key) => {
+                // A list of the places where the window may begin.
+                let mut tops = List::new(self.most + 1);
+                tops.go_to(self.top);
+                if key.code == KeyCode::Char(' ') || !tops.key(key) {
+                    return Answer::Leave(Reply::Cancelled);
+                }
+                self.top = tops.cursor().unwrap_or_default();
+                Answer::Changed
+            }
+            _ => Answer::Same,
+        }
+    }
+
+    fn is_popup(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,153 @@
+//! The terminal in the browser's hands, and how it is given back.
+
+use std::io::{self, Write};
+use std::mem;
+use std::panic;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread;
+use std::time::Duration;
+
+use crossterm::cursor::Show;
+use crossterm::event::{DisableMouseCapture, EnableMouseCapture};
+use crossterm::queue;
+use crossterm::terminal::{
+    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use ratatui::backend::CrosstermBackend;
+
+use crate::error::Error;
+use crate::keys::TerminalKeys;
+use crate::session::Session;
+
+/// How often, and how far apart, the terminal is asked for before it is given back while somebody writes to it.
+const PATIENCE: (u32, Duration) = (50, Duration::from_millis(10));
+
+/// The terminal in raw mode on its alternate screen, until dropped.
+pub struct Terminal {
+    screen: ratatui::Terminal<CrosstermBackend<Painter>>,
+    restorer: Restorer,
+}
+
+/// Gives the terminal back, from any thread, once. What is painted afterwards fails.
+#[derive(Clone)]
+pub struct Restorer {
+    handle: Handle,
+    is_done: Arc<AtomicBool>,
+}
+
+/// The terminal; None when it was given back.
+type Handle = Arc<Mutex<Option<Box<dyn Write + Send>>>>;
+
+impl Terminal {
+    /// Takes the terminal that `out` writes to; keys come from the process's own.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Terminal`]: there is none, or it cannot be set up.
+    pub fn enter(out: Box<dyn Write + Send>) -> Result<Self, Error> {
+        let restorer = Restorer {
+            handle: Arc::new(Mutex::new(Some(out))),
+            is_done: Arc::default(),
+        };
+        enable_raw_mode().map_err(Error::terminal("set up"))?;
+        restorer.restore_on_panic();
+        let mut painter = Painter {
+            handle: Arc::clone(&restorer.handle),
+            frame: Vec::new(),
+        };
+        let set_up = queue!(painter, EnterAlternateScreen, EnableMouseCapture)
+            .and_then(|()| ratatui::Terminal::new(CrosstermBackend::new(painter)));
+        match set_up {
+            Ok(screen) => Ok(Self { screen, restorer }),
+            Err(error) => {
+                restorer.restore();
+                Err(Error::terminal("set up")(error))
+            }
+        }
+    }
+
+    /// What gives it back.
+    #[must_use]
+    pub fn restorer(&self) -> Restorer {
+        self.restorer.clone()
+    }
+
+    /// Runs a session on it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Session::run`].
+    pub fn run<M>(&mut self, session: &mut Session<M>) -> Result<(), Error> {
+        session.run(&mut self.screen, &mut TerminalKeys)
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.restorer.restore();
+    }
+}
+
+impl Restorer {
+    /// Gives the terminal back. A frame that is being written is waited for, but not for ever: a terminal that takes no
+    /// more text keeps its screen, and gets its modes all the same.
+    pub fn restore(&self) {
+        if self.is_done.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        if let Some(mut handle) = self.lock()
+            && let Some(mut out) = handle.take()
+        {
+            // Nobody is left to tell.
+            let _ = queue!(out, DisableMouseCapture, LeaveAlternateScreen, Show);
+            let _ = out.flush();
+        }
+        let _ = disable_raw_mode();
+    }
+
+    fn lock(&self) -> Option<MutexGuard<'_, Option<Box<dyn Write + Send>>>> {
+        let (times, pause) = PATIENCE;
+        for _ in 0..times {
+            match self.handle.try_lock() {
+                Ok(handle) => return Some(handle),
+                Err(TryLockError::Poisoned(handle)) => return Some(handle.into_inner()),
+                Err(TryLockError::WouldBlock) => thread::sleep(pause),
+            }
+        }
+        None
+    }
+
+    /// What a panic says must be seen.
+    fn restore_on_panic(&self) {
+        let restorer = self.clone();
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            restorer.restore();
+            before(info);
+        }));
+    }
+}
+
+/// Gathers a frame and writes it at once, so that it is on the terminal whole or not at all.
+struct Painter {
+    handle: Handle,
+    frame: Vec<u8>,
+}
+
+impl Write for Painter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.frame.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let frame = mem::take(&mut self.frame);
+        let mut handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(out) = handle.as_mut() else {
+            return Err(io::Error::other("it was given back"));
+        };
+        out.write_all(&frame)?;
+        out.flush()
+    }
+}

@@ -1,0 +1,100 @@
+use super::*;
+use crate::{Answer, Help, Input, Menu, Notice, Prompt, Question, Reply};
+
+/// What a popup leaves after these keys.
+fn reply(mut popup: impl Screen<()>, keys: &[KeyCode]) -> Option<Reply> {
+    drawn(&mut popup, 40, 10);
+    keys.iter()
+        .find_map(|code| match popup.input(Input::Key(key(*code))) {
+            Answer::Leave(reply) => Some(reply),
+            _ => None,
+        })
+}
+
+fn menu() -> Menu {
+    Menu::new("Do", ["Annotate leaf", "Exit"].map(str::to_owned).to_vec())
+}
+
+#[test]
+fn a_menu_is_a_box_in_the_middle() {
+    let lines = drawn::<()>(&mut menu(), 21, 6);
+    let expected = [
+        "",
+        "  ┌ Do ───────────┐",
+        "  │ Annotate leaf │",
+        "  │ Exit          │",
+        "  └───────────────┘",
+        "",
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn popups_fit_any_terminal() {
+    for (width, height) in [(1, 1), (2, 2), (5, 3), (3, 40)] {
+        drawn::<()>(&mut menu(), width, height);
+        drawn::<()>(
+            &mut Prompt::new("Filter", "Name of a function", "le"),
+            width,
+            height,
+        );
+        drawn::<()>(&mut Help::new("Keys", &[("q", "leaves")]), width, height);
+        drawn::<()>(&mut Notice::new("", "two\nlines"), width, height);
+        drawn::<()>(&mut Question::new("Leave?"), width, height);
+    }
+}
+
+#[test]
+fn choices_go_by_keys_and_clicks() {
+    use KeyCode::{Down, Enter, Esc};
+    assert_eq!(reply(menu(), &[Enter]), Some(Reply::Chosen(0)));
+    assert_eq!(reply(menu(), &[Down, Enter]), Some(Reply::Chosen(1)));
+    assert_eq!(reply(menu().at(1), &[Enter]), Some(Reply::Chosen(1)));
+    assert_eq!(reply(menu(), &[Esc]), Some(Reply::Cancelled));
+    let empty = Menu::new("", Vec::new());
+    assert_eq!(reply(empty, &[Down, Enter]), Some(Reply::Cancelled));
+    let mut menu = menu();
+    drawn::<()>(&mut menu, 21, 6);
+    let mut at = |row| Screen::<()>::input(&mut menu, Input::Mouse(click(5, row)));
+    assert!(matches!(at(0), Answer::Same));
+    assert!(matches!(at(3), Answer::Changed));
+    assert!(matches!(at(3), Answer::Leave(Reply::Chosen(1))));
+}
+
+#[test]
+fn text_is_typed_and_corrected() {
+    use KeyCode::{Backspace, Char, Enter, Esc};
+    let prompt = || Prompt::new("Filter", "Name", "le");
+    let typed = [Char('x'), Backspace, Char('a'), Char('f'), Enter];
+    assert_eq!(reply(prompt(), &typed), Some(Reply::Typed("leaf".into())));
+    assert_eq!(reply(prompt(), &[Char('q'), Esc]), Some(Reply::Cancelled));
+}
+
+#[test]
+fn questions_have_two_answers() {
+    use KeyCode::{Char, Enter, Esc};
+    let question = || Question::new("Leave?");
+    for (key, agreed) in [
+        (Enter, true),
+        (Char('y'), true),
+        (Char('n'), false),
+        (Esc, false),
+    ] {
+        assert_eq!(reply(question(), &[key]), Some(Reply::Agreed(agreed)));
+    }
+    assert_eq!(reply(question(), &[Char('x')]), None);
+}
+
+#[test]
+fn long_help_is_scrolled_and_any_other_key_closes_it() {
+    let letters: Vec<String> = ('a'..='z').map(String::from).collect();
+    let keys: Vec<(&str, &str)> = letters.iter().map(|key| (&**key, "does it")).collect();
+    let mut help = Help::new("Keys", &keys);
+    let lines = drawn::<()>(&mut help, 20, 6);
+    assert_eq!(lines[1], "   │ a  does it │");
+    let mut press = |code| Screen::<()>::input(&mut help, Input::Key(key(code)));
+    assert!(matches!(press(KeyCode::End), Answer::Changed));
+    assert!(matches!(press(KeyCode::Char('x')), Answer::Leave(_)));
+    let lines = drawn::<()>(&mut help, 20, 6);
+    assert_eq!(lines[4], "   │ z  does it │");
+}
