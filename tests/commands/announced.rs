@@ -3,10 +3,11 @@
 
 use std::fs;
 
-use rperf_testkit::Bytes;
+use rperf_testkit::{Bytes, Scratch};
 
 use super::beside::{Beside, Tool};
 use super::handmade::{Attr, file, record};
+use super::rperf;
 
 const KERNEL: u64 = 0xffff_ffff_8100_0000;
 const MODULE: u64 = 0xffff_ffff_c010_0000;
@@ -165,4 +166,29 @@ fn code_in_the_place_of_other_code_that_nobody_took_away() {
         ["bpf_first+0x8", "bpf_second+0x8", "[unknown]"],
         "{script:?}"
     );
+}
+
+#[test]
+fn places_in_functions_are_rows() {
+    let steps = [
+        Announced(FREE, 0x100, "bpf_first"),
+        Sampled(FREE + 8),
+        Sampled(FREE + 0x1c),
+        Sampled(FREE + 8),
+        Sampled(FREE),
+        Sampled(FREE + 0x5000),
+    ];
+    let scratch = Scratch::new();
+    fs::write(scratch.path().join("perf.data"), recording(&steps)).expect("a recording");
+    let report = ["report", "-q", "--stdio", "-s", "symoff"];
+    let outcome = rperf(&report).within(scratch.path()).finish();
+    let outcome = outcome.expect("rperf starts");
+    let rows: Vec<&str> = outcome.stdout.lines().map(str::trim).collect();
+    let expected = [
+        "40.00%  [k] bpf_first+0x8",
+        "20.00%  [k] bpf_first+0x0",
+        "20.00%  [k] bpf_first+0x1c",
+        "20.00%  [k] 0xffffffffc0205000",
+    ];
+    assert_eq!(rows[..4], expected, "{outcome:?}");
 }

@@ -168,6 +168,10 @@ fn keys_of_what_is_not_counted_are_refused() {
             &["-s", "cycles"],
             "Invalid --sort key: `cycles'\nhint: it is of branches",
         ),
+        (
+            &["-s", "type,typeoff"],
+            "Unknown --sort key: `type'\nhint: types of data are not known so far",
+        ),
         (&["--time-quantum", "5"], "--time-quantum takes a number"),
         (
             &["-s", "none.pid"],
@@ -195,6 +199,28 @@ fn keys_of_what_is_not_counted_are_refused() {
     let message = "Selected -b but no branch data.\n";
     assert_eq!(outcome.status, 255, "{outcome:?}");
     assert!(outcome.stderr.starts_with(message), "{outcome:?}");
+}
+
+#[test]
+fn what_samples_cost_is_averaged() {
+    let file = root().join("tests/fixtures/x86_64/memory.data");
+    let file = file.to_string_lossy();
+    let shown = |words: &[&str]| {
+        let line = [&["report", "--stdio", "-q", "-i", &file], words].concat();
+        let outcome = rperf(&line).finish().expect("the binary starts");
+        assert_eq!(outcome.status, 0, "{outcome:?}");
+        outcome.stdout
+    };
+    let averages = shown(&["-F", "weight1,weight2,weight3,overhead", "-s", "comm"]);
+    // The processor that made the recording says the same of each sample.
+    assert_eq!(
+        averages,
+        "      42.0       7.0       0.0   100.00%  load   \n\n\n"
+    );
+    assert_eq!(
+        shown(&["-s", "dso,symoff", "-H"]),
+        shown(&["-s", "dso,symoff", "--hierarchy"])
+    );
 }
 
 #[test]

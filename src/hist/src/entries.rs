@@ -10,7 +10,7 @@ use crate::histogram::Weights;
 use crate::keys::{Subject, Thread};
 use crate::parallel;
 use crate::ranks::Labels;
-use crate::stacks::{Layout, Stack, Weight};
+use crate::stacks::{Layout, Stack, Weight, add_each};
 use crate::tree::Chain;
 
 /// One row before it has text.
@@ -231,6 +231,7 @@ impl Entry {
         weights.own = weights.own.saturating_add(weight.period);
         weights.samples += weight.samples;
         weights.latency = weights.latency.saturating_add(weight.latency);
+        add_each(&mut weights.costs, &weight.costs);
         let mode = match level {
             Level::Kernel => 0,
             Level::User => 1,

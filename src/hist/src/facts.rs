@@ -43,6 +43,7 @@ pub(crate) struct Wanted {
     weight_parts: Vec<bool>,
     branches: bool,
     parallelism: Option<Arc<Parallelism>>,
+    costs: bool,
 }
 
 /// A sample's facts as recorded; what nobody reads is left at its default.
@@ -66,6 +67,8 @@ pub(crate) struct Weight {
     pub(crate) whole: u64,
     /// Latency of the instruction, where weights have parts.
     pub(crate) instruction: u64,
+    /// The third part: the time until it retired.
+    pub(crate) retirement: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -89,6 +92,7 @@ impl Wanted {
             weight_parts: options.weight_parts.clone(),
             branches: options.counted == Counted::Branches,
             parallelism: options.parallelism.clone(),
+            costs: options.counts_costs(),
         }
     }
 
@@ -96,6 +100,17 @@ impl Wanted {
     pub(crate) fn parallelism(&self, sample: &Sample<'_>) -> Option<u32> {
         let parallelism = self.parallelism.as_ref();
         parallelism.map(|parallelism| parallelism.at(sample.order))
+    }
+
+    /// The parts of what a sample cost, where numbers are made of them.
+    pub(crate) fn costs(&self, sample: &Sample<'_>) -> [u64; 3] {
+        match self.costs {
+            true => {
+                let weight = self.weight(sample);
+                [weight.whole, weight.instruction, weight.retirement]
+            }
+            false => [0; 3],
+        }
     }
 
     /// Whether anything is read.
@@ -110,10 +125,11 @@ impl Wanted {
             Some(true) => Weight {
                 whole: weight & u64::from(u32::MAX),
                 instruction: weight >> 32 & 0xffff,
+                retirement: weight >> 48,
             },
             _ => Weight {
                 whole: weight,
-                instruction: 0,
+                ..Weight::default()
             },
         }
     }

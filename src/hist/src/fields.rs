@@ -27,6 +27,12 @@ pub enum Number {
     Latency,
     /// [`Weights::total_latency`].
     TotalLatency,
+    /// The first of [`Weights::costs`], as its average over [`Weights::samples`]: the weight.
+    FirstCost,
+    /// The second: on x86 the latency of the instruction.
+    SecondCost,
+    /// The third: the time until its retirement.
+    ThirdCost,
 }
 
 /// All numbers by their words, in perf's order.
@@ -41,10 +47,13 @@ const NUMBERS: &[(&str, Number)] = &[
     ("period", Number::Period),
     ("latency", Number::Latency),
     ("latency_children", Number::TotalLatency),
+    ("weight1", Number::FirstCost),
+    ("weight2", Number::SecondCost),
+    ("weight3", Number::ThirdCost),
 ];
 
 impl Number {
-    /// The number itself: events, or samples.
+    /// The number itself: events, samples, or a sum of costs.
     #[must_use]
     pub fn of(self, weights: &Weights) -> u64 {
         match self {
@@ -57,6 +66,9 @@ impl Number {
             Self::Samples => weights.samples,
             Self::Latency => weights.latency,
             Self::TotalLatency => weights.total_latency,
+            Self::FirstCost => weights.costs[0],
+            Self::SecondCost => weights.costs[1],
+            Self::ThirdCost => weights.costs[2],
         }
     }
 
@@ -78,7 +90,13 @@ impl Number {
     /// Whether it is shown as a share of all events.
     #[must_use]
     pub fn is_share(self) -> bool {
-        !matches!(self, Self::Samples | Self::Period)
+        !matches!(self, Self::Samples | Self::Period) && !self.is_average()
+    }
+
+    /// Whether it is shown as an average over samples.
+    #[must_use]
+    pub fn is_average(self) -> bool {
+        matches!(self, Self::FirstCost | Self::SecondCost | Self::ThirdCost)
     }
 }
 
@@ -98,6 +116,15 @@ impl Field {
         match self {
             Self::Key(key) => Some(key),
             Self::Number(_) => None,
+        }
+    }
+
+    /// The number, if it is one.
+    #[must_use]
+    pub fn number(self) -> Option<Number> {
+        match self {
+            Self::Number(number) => Some(number),
+            Self::Key(_) => None,
         }
     }
 }

@@ -242,6 +242,7 @@ impl<'n, 'w> Samples<'n, 'w> {
             period: hit.period,
             samples: 1,
             latency: self.latency(sample, hit.period),
+            costs: self.facts.costs(sample),
             first: sample.order,
             thread: Thread {
                 pid: sample.pid,

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::fields::{Field, Number};
 use crate::histogram::{Histogram, Row, Weights};
+use crate::stacks::add_each;
 
 /// A line of a hierarchy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,9 +102,8 @@ impl Weights {
         self.samples += other.samples;
         self.latency = self.latency.saturating_add(other.latency);
         self.total_latency = self.total_latency.saturating_add(other.total_latency);
-        for (own, more) in self.modes.iter_mut().zip(other.modes) {
-            *own = own.saturating_add(more);
-        }
+        add_each(&mut self.modes, &other.modes);
+        add_each(&mut self.costs, &other.costs);
     }
 }
 

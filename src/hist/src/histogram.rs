@@ -53,6 +53,9 @@ pub struct Weights {
     pub latency: u64,
     /// The same part of [`Self::total`].
     pub total_latency: u64,
+    /// What the hardware says that the samples cost, added up (`PERF_SAMPLE_WEIGHT`, three with `PERF_SAMPLE_WEIGHT_STRUCT`);
+    /// 0 where nobody asks.
+    pub costs: [u64; 3],
 }
 
 impl Histogram {

@@ -62,6 +62,7 @@ pub(crate) static KEYS: &[&Key] = &[
     &thread::TID,
     &thread::TGID,
     &comm::COMM_NODIGIT,
+    &symbol::SYMBOL_OFFSET,
     &parallelism::PARALLELISM,
     &weight::LOCAL_INS_LAT,
     &weight::INS_LAT,
@@ -167,6 +168,11 @@ impl Key {
             &branch::SRCLINE_TO,
         ]
         .contains(&self)
+    }
+
+    /// Whether its cells show the place in a function.
+    pub(crate) fn shows_offset(&self) -> bool {
+        self == &symbol::SYMBOL_OFFSET
     }
 
     /// Whether its cells show how many threads ran.
@@ -276,7 +282,7 @@ pub(crate) struct Site {
     pub(crate) symbol: Option<SymbolId>,
     /// The address where no symbol is known, or where call graphs tell addresses apart, else 0.
     pub(crate) address: u64,
-    /// Where the frame is, if that is shown beside the symbol or behind a variable, else 0.
+    /// Where the frame is, if that is shown beside the symbol or behind it, else 0.
     pub(crate) place: u64,
     /// Where in the source it is, where that is asked for.
     pub(crate) line: Line,
@@ -320,6 +326,9 @@ fn address_text(level: char, address: u64) -> String {
     }
 }
 
+/// What stands behind the name of an inlined function.
+const INLINED: &str = " (inlined)";
+
 /// What is shown of one piece of code or data.
 struct Code {
     /// A letter for it.
@@ -357,7 +366,7 @@ impl Code {
             return format!("{place}[{level}] {name}+{offset:#x}");
         }
         match names.is_inlined(symbol) {
-            true => format!("{place}[{level}] {name} (inlined)"),
+            true => format!("{place}[{level}] {name}{INLINED}"),
             false => format!("{place}[{level}] {name}"),
         }
     }
@@ -390,8 +399,8 @@ pub(crate) enum Part<'n> {
         start: i64,
         end: i64,
     },
-    /// A function inlined into another one, whose range it has.
-    Inlined { name: &'n str, start: i64, end: i64 },
+    /// A function inlined into another one, whose range it has; or a place by the name of its function.
+    Named { name: &'n str, start: i64, end: i64 },
     /// Numbers, and addresses as signed numbers: the kernel's come first.
     Number(i64),
     /// Two numbers.

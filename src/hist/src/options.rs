@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use regex::Regex;
 
-use crate::fields::Field;
+use crate::fields::{Field, Number};
 use crate::keys::Key;
 use crate::parallelism::Parallelism;
 
@@ -183,6 +183,19 @@ impl Options {
             order_by: kept(&self.order_by),
             ..self.clone()
         }
+    }
+
+    /// Whether keys show places in functions.
+    pub(crate) fn keys_show_offsets(&self) -> bool {
+        self.keys().iter().any(|key| key.shows_offset())
+    }
+
+    /// Whether any number is of what the hardware says that samples cost.
+    pub(crate) fn counts_costs(&self) -> bool {
+        let fields = self.columns.iter().chain(&self.order_by);
+        fields
+            .filter_map(|field| field.number())
+            .any(Number::is_average)
     }
 
     /// Whether keys show the size of mappings.

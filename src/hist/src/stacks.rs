@@ -20,6 +20,8 @@ pub(crate) struct Weight {
     pub(crate) samples: u64,
     /// Events, each shared by the threads that ran side by side.
     pub(crate) latency: u64,
+    /// As in [`Weights::costs`](crate::histogram::Weights::costs).
+    pub(crate) costs: [u64; 3],
     /// The earliest of them.
     pub(crate) first: Order,
     /// Its thread.
@@ -41,10 +43,18 @@ impl Weight {
         self.period = self.period.saturating_add(other.period);
         self.samples += other.samples;
         self.latency = self.latency.saturating_add(other.latency);
+        add_each(&mut self.costs, &other.costs);
         if other.first < self.first {
             self.first = other.first;
             self.thread = other.thread;
         }
+    }
+}
+
+/// Adds `more` to `sums`, each to its own.
+pub(crate) fn add_each<const N: usize>(sums: &mut [u64; N], more: &[u64; N]) {
+    for (sum, more) in sums.iter_mut().zip(more) {
+        *sum = sum.saturating_add(*more);
     }
 }
 

@@ -28,7 +28,7 @@ How call graphs are printed: any of these, separated by commas, in any order.
   percent, period, count  mark branches with their share, their events or their samples";
 
 const KEYS_HELP: &str = "\
-what makes a line: comm, comm_nodigit (its numbers as <N>), pid, tid, tgid, dso, symbol, parent, srcline, srcfile, cpu, socket, time, parallelism (threads that ran), cgroup, cgroup_id, trace (what tracepoints \
+what makes a line: comm, comm_nodigit (its numbers as <N>), pid, tid, tgid, dso, symbol, symoff (each place in it), parent, srcline, srcfile, cpu, socket, time, parallelism (threads that ran), cgroup, cgroup_id, trace (what tracepoints \
 tell), a field of theirs (FIELD, EVENT.FIELD, EVENT.*, each with /raw for the number itself; trace_fields for all), symbol_size, dso_size, code_page_size, weight, ins_lat, transaction; of branches: dso_from, dso_to, symbol_from, \
 symbol_to, addr_from, addr_to, srcline_from, srcline_to, mispredict, in_tx, abort, cycles; with --mem-mode: mem, tlb, snoop, \
 locked, blocked, symbol_daddr, symbol_iaddr, dso_daddr, phys_daddr, dcacheline, data_page_size";
@@ -88,7 +88,7 @@ fn input_and_layout() -> Vec<Arg> {
         value("sort", "key[,key...]").short('s').help(
             KEYS_HELP,
         ),
-        value("fields", "field[,field...]").short('F').help("the columns to show: overhead, overhead_children, latency, latency_children, overhead_sys, overhead_us, sample, period, and the keys of --sort; with + before them beside the usual ones"),
+        value("fields", "field[,field...]").short('F').help("the columns to show: overhead, overhead_children, latency, latency_children, overhead_sys, overhead_us, sample, period, weight1, weight2, weight3 (averages of what samples cost), and the keys of --sort; with + before them beside the usual ones"),
         switch("show-cpu-utilization").help("show the shares of kernel and user space"),
         switch("showcpuutilization")
             .help("how perf spells --show-cpu-utilization")
@@ -181,6 +181,7 @@ fn rest() -> Vec<Arg> {
             .help("only samples taken on this processor socket"),
         switch("raw-trace").help("show what tracepoints tell field by field, as recorded"),
         switch("hierarchy")
+            .short('H')
             .help("print each sort key on a level of its own, with what it is made of below"),
         optional(COLOR, "mode", "always")
             .help("always, never or auto: whether shares from half a percent on have colours (default: auto, on a terminal)"),

@@ -15,6 +15,9 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::payloads::payloads;
 
+/// Keys of newer releases that are of types of data.
+const OF_TYPES: &[&str] = &["type", "typeoff", "typecln"];
+
 /// The tracepoints of a recording. Their descriptions are read when they are first asked for.
 pub(super) struct Tracepoints<'a> {
     context: &'a Context,
@@ -151,6 +154,9 @@ impl<'a> Tracepoints<'a> {
     /// perf's words, with the keys and fields that there are: those first that the word may have meant.
     fn unknown(&self, option: &str, word: &str) -> CliError {
         let error = CliError::usage(format!("Unknown --{option} key: `{word}'"));
+        if OF_TYPES.contains(&word) {
+            return error.hint("types of data are not known so far; symbol_daddr names variables, srcline the line that accessed them");
+        }
         let asked = Asked::new(word);
         let field = asked.as_ref().map_or(word, |asked| asked.field);
         let event = asked.and_then(|asked| asked.event);

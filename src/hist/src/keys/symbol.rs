@@ -1,6 +1,6 @@
-//! `symbol`: the function, or the address where none is known.
+//! `symbol`, `symoff`: the function, or the place in it; the address where none is known.
 
-use super::{Code, Key, Pads, Part, Reads, Subject};
+use super::{Code, INLINED, Key, Pads, Part, Reads, Subject};
 use crate::names::Names;
 
 pub(super) static SYMBOL: Key = Key {
@@ -17,6 +17,55 @@ pub(super) static SYMBOL: Key = Key {
     text,
 };
 
+/// Each instruction is a row.
+pub(super) static SYMBOL_OFFSET: Key = Key {
+    name: "symoff",
+    title: "Symbol Offset",
+    unresolved_width: 22,
+    pads: Pads::Never,
+    reads: Reads::Site,
+    identity: place,
+    rank: |subject, names| match subject.site.symbol {
+        Some(symbol) => Part::Named {
+            name: names.symbol(symbol),
+            start: subject.site.place.cast_signed(),
+            end: 0,
+        },
+        None => Part::Absent,
+    },
+    text: |subject, names| {
+        let function = text(subject, names);
+        let Some(symbol) = subject.site.symbol else {
+            return function;
+        };
+        let offset = subject.site.place.wrapping_sub(names.range(symbol).0);
+        match function.strip_suffix(INLINED) {
+            Some(function) => format!("{function}+{offset:#x}{INLINED}"),
+            // Variables have theirs already.
+            None if names.is_data(symbol) => function,
+            None => format!("{function}+{offset:#x}"),
+        }
+    },
+};
+
+/// A place is its object and address, with the name of what is inlined there.
+fn place<'n>(subject: &Subject<'_>, names: &'n dyn Names) -> Part<'n> {
+    let (site, at) = (subject.site, subject.site.place.cast_signed());
+    match identity(subject, names) {
+        Part::Named { name, .. } => Part::Named {
+            name,
+            start: at,
+            end: at,
+        },
+        Part::Function { dso, .. } => Part::Function {
+            dso,
+            start: at,
+            end: at,
+        },
+        _ => Part::Number(site.address.cast_signed()),
+    }
+}
+
 /// A function is its object and range: two static functions of one name are two rows. Where runtimes put one function
 /// after the other, the name counts, too.
 fn identity<'n>(subject: &Subject<'_>, names: &'n dyn Names) -> Part<'n> {
@@ -27,7 +76,7 @@ fn identity<'n>(subject: &Subject<'_>, names: &'n dyn Names) -> Part<'n> {
     let (start, end) = (start.cast_signed(), end.cast_signed());
     if names.is_inlined(symbol) || names.shares_its_place(symbol) {
         let name = names.symbol(symbol);
-        return Part::Inlined { name, start, end };
+        return Part::Named { name, start, end };
     }
     Part::Function {
         dso: subject.site.dso.map(|dso| names.dso(dso)),

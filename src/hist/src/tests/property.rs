@@ -142,6 +142,7 @@ fn fold(fake: &Fake, samples: &[Sample]) -> Stacks {
                 period: sample.period,
                 samples: 1,
                 latency: 0,
+                costs: [0; 3],
                 first: sample.order,
                 thread: sample.context.thread,
             },

@@ -109,6 +109,9 @@ impl Column {
             Number::Period => "Period",
             Number::Latency if layout.own_is_self => "Self Latency",
             Number::Latency | Number::TotalLatency => "Latency",
+            Number::FirstCost => "Weight1",
+            Number::SecondCost => "Weight2",
+            Number::ThirdCost => "Weight3",
         };
         let usual = match number {
             Number::GuestKernel | Number::GuestUser => 9,
@@ -254,13 +257,18 @@ pub(super) fn numbers<'a>(
     number: Number,
     histogram: &'a Histogram,
 ) -> impl Iterator<Item = (String, Option<Percent>)> + 'a {
-    let values = row.numbers(number).zip(&histogram.wholes);
-    values.map(move |(value, whole)| match number.is_share() {
-        true => {
+    let samples = row.numbers(Number::Samples);
+    let values = row.numbers(number).zip(samples).zip(&histogram.wholes);
+    values.map(move |((value, samples), whole)| {
+        if number.is_share() {
             let share = Percent::of(value, number.whole(whole));
-            (share.to_string(), Some(share))
+            return (share.to_string(), Some(share));
         }
-        false => (value.to_string(), None),
+        let text = match number.is_average() {
+            true => format!("{:.1}", value as f64 / samples.max(1) as f64),
+            false => value.to_string(),
+        };
+        (text, None)
     })
 }
 
