@@ -4,11 +4,12 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use rperf_testkit::{Bytes, Outcome, Scratch};
+use rperf_testkit::{Bytes, Outcome, Run, Scratch};
 
 use super::beside::{BOTH, Beside, Tool};
 use super::handmade::kcore;
 use super::rperf;
+use crate::tidy::root;
 
 /// Everything below a folder: its path and, of links, where they lead.
 fn tree(root: &Path) -> Vec<(PathBuf, Option<PathBuf>)> {
@@ -63,6 +64,37 @@ fn both_tools_make_and_read_the_same_tree() {
             }
         }
     }
+}
+
+/// Marked places (USDT) of programs that are added have rows in `list`.
+#[test]
+fn marked_places_are_listed_from_the_cache() {
+    let Some(beside) = Beside::find("marked_places_are_listed_from_the_cache") else {
+        return;
+    };
+    let source = root().join("tests/workloads/marked.c");
+    let compiled = Run::new("cc").args(["-O2", "-o", "marked"]).args([source]);
+    let compiled = compiled.within(beside.path()).finish();
+    assert_eq!(compiled.expect("cc starts").status, 0);
+    let cache = beside.path().join(".debug");
+    let lists = BOTH.map(|tool| {
+        let _ = fs::remove_dir_all(&cache);
+        let added = beside.outcome(tool, &["buildid-cache", "-a", "marked"]);
+        assert_eq!((added.status, &*added.stderr), (0, ""), "{tool:?}");
+        let text = beside.assert_same(&["list", "sdt"]);
+        let row = format!("  {:<50} [SDT event]", "sdt_demo:tick");
+        assert_eq!(text.trim_end(), row, "{tool:?}");
+        let files = tree(&cache);
+        let list = files.iter().find(|(path, _)| path.ends_with("probes"));
+        let (list, _) = list.expect("there is a list");
+        fs::read_to_string(cache.join(list)).expect("a text")
+    });
+    let [theirs, ours] = lists;
+    assert!(theirs.contains("\np:sdt_demo/tick /"), "{theirs}");
+    assert_eq!(
+        theirs.trim_end(),
+        ours.replace(" arg3=\\9:u32", "").trim_end()
+    );
 }
 
 #[test]

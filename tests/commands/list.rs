@@ -1,8 +1,10 @@
 //! `list` beside perf, and what it tells beyond that.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::path::{Path, PathBuf};
 
-use rperf_testkit::{Outcome, Scratch, golden, may_trace};
+use rperf_testkit::{Outcome, Run, Scratch, golden, may_trace};
 
 use super::beside::{Beside, Tool};
 use super::record_events::sysfs;
@@ -213,5 +215,129 @@ fn forms_come_with_examples() {
         "[Hardware breakpoint]\n       -e mem:0x1000/8:w: ",
     ] {
         assert!(told.contains(part), "{told}");
+    }
+}
+
+/// A listing of this tracefs that does not take for ever.
+fn list_in(folder: &str, words: &[&str]) -> String {
+    let program = env!("CARGO_BIN_EXE_rperf");
+    let line = [&["60", program, "--debugfs-dir", folder, "list"], words].concat();
+    let outcome = Run::new("timeout").args(line).finish();
+    let outcome = outcome.expect("timeout starts");
+    assert_eq!(outcome.status, 0, "{words:?}: {}", outcome.stderr);
+    outcome.stdout
+}
+
+/// Names are those of folders: nothing is kept from one run to the next, and nothing in the folders is opened.
+#[test]
+fn tracepoints_are_those_that_there_are_now() {
+    let scratch = Scratch::new();
+    let folder = tracefs(&scratch);
+    let event = |name: &str| {
+        let event = scratch.path().join("events/cook").join(name);
+        fs::create_dir_all(&event).expect("created");
+        for file in ["id", "format"] {
+            let made = Run::new("mkfifo").args([event.join(file)]).finish();
+            assert_eq!(made.expect("mkfifo starts").status, 0);
+        }
+    };
+    let row = |name: &str| format!("  {:<50} [Tracepoint event]\n", format!("cook:{name}"));
+    event("cook_soup");
+    let meal = row("cook_meal");
+    assert_eq!(
+        list_in(&folder, &["tracepoint"]),
+        meal.clone() + &row("cook_soup")
+    );
+    // A module comes, and brings a name that is longer than its column.
+    let long = "cook_breakfast_for_all_who_stay_in_this_house_tonight";
+    event(long);
+    let all = format!(
+        "  cook:{long} [Tracepoint event]\n{meal}{}",
+        row("cook_soup")
+    );
+    assert_eq!(list_in(&folder, &["cook:*"]), all);
+    fs::remove_dir_all(scratch.path().join("events/cook/cook_meal")).expect("removed");
+    assert!(!list_in(&folder, &["tracepoint"]).contains("cook_meal"));
+}
+
+#[test]
+fn pipes_get_one_event_a_line_and_nothing_else() {
+    if !may_trace("list::pipes_get_one_event_a_line_and_nothing_else") {
+        return;
+    }
+    let text = list(&["tracepoint"]).stdout;
+    let mut listed = BTreeSet::new();
+    for line in text.lines() {
+        let name = line.strip_prefix("  ").and_then(|line| {
+            let name = line.strip_suffix(" [Tracepoint event]")?.trim_end();
+            (!name.contains(char::is_whitespace)).then_some(name)
+        });
+        let name = name.unwrap_or_else(|| panic!("{line}"));
+        listed.extend(name.split_once(':').map(|(system, _)| system.to_owned()));
+    }
+    // A folder in which nothing but switches lies is no system of events.
+    let folders = |path: &Path| -> Vec<(String, PathBuf)> {
+        let entries = fs::read_dir(path).expect("tracefs is readable").flatten();
+        let entries = entries.filter(|entry| entry.path().is_dir());
+        let named = |entry: fs::DirEntry| {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            (name, entry.path())
+        };
+        entries.map(named).collect()
+    };
+    let systems = folders(Path::new("/sys/kernel/tracing/events")).into_iter();
+    let systems = systems.filter(|(_, path)| {
+        let mut events = folders(path).into_iter();
+        events.any(|(_, event)| event.join("id").exists())
+    });
+    let systems: BTreeSet<String> = systems.map(|(name, _)| name).collect();
+    // Other tests add and take away groups of probes meanwhile.
+    let lasting = |name: &&String| !name.starts_with("rperf") && !name.contains("probe");
+    assert!(
+        systems
+            .iter()
+            .filter(lasting)
+            .eq(listed.iter().filter(lasting)),
+        "{systems:?} {listed:?}"
+    );
+}
+
+#[test]
+fn a_terminal_gets_a_title() {
+    let program = env!("CARGO_BIN_EXE_rperf");
+    let line = format!("{program} list dummy");
+    let run = Run::new("script").args(["-qec", &line, "/dev/null"]);
+    let shown = run.env("PAGER", "cat -u").finish().expect("script starts");
+    let row = format!("  {:<50} [Software event]", "dummy");
+    let title = "List of pre-defined events (to be used in -e or -M):";
+    let lines: Vec<&str> = shown.stdout.lines().map(str::trim_end).collect();
+    assert_eq!(lines, ["", title, "", row.as_str()], "{shown:?}");
+}
+
+#[test]
+fn what_a_name_stands_for_is_told() {
+    let faults = list(&["-v", "page-faults"]).stdout;
+    for part in [
+        "  page-faults OR faults ",
+        "\n       type 1, config 0x2\n",
+        "\n       modifiers ukhG",
+        "; opens here",
+    ] {
+        assert!(faults.contains(part), "{faults}");
+    }
+    let cycles = list(&["-v", "cycles"]);
+    // Where it is counted, it is a row; else it is said, with the same numbers.
+    let told = cycles.stdout + &cycles.stderr;
+    assert!(told.contains("type 0, config 0x0"), "{told}");
+    if !may_trace("list::what_a_name_stands_for_is_told") {
+        return;
+    }
+    let call = list(&["-v", "syscalls:sys_enter_openat"]).stdout;
+    for declared in [
+        "int __syscall_nr ",
+        "const char * filename ",
+        "umode_t mode ",
+    ] {
+        assert!(call.contains(&format!("\n       {declared}")), "{call}");
     }
 }

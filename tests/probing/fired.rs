@@ -113,3 +113,47 @@ fn values_of_cpp_and_rust_are_those_that_the_program_prints() {
         check("plain-rs", &rust, "rust");
     }
 }
+
+#[test]
+fn events_that_were_just_added_are_listed_and_counted() {
+    if !can_probe("events_that_were_just_added_are_listed_and_counted") {
+        return;
+    }
+    let group = Group(format!("rperf{}_listed", id()));
+    let added = ["middle=middle val=%di", "leaf=leaf"].map(|what| format!("{}:{what}", group.0));
+    let words = ["-x", "./plain", "--add", &added[0], "--add", &added[1]];
+    let outcome = probe(rperf(), &words);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let rperf = |words: &[&str]| {
+        let run = Run::new(rperf()).args(words).within(programs());
+        run.env("HOME", programs()).finish().expect("rperf starts")
+    };
+    let rows: String = ["leaf", "middle"]
+        .map(|name| {
+            format!(
+                "  {:<50} [Tracepoint event]\n",
+                format!("{}:{name}", group.0)
+            )
+        })
+        .concat();
+    let all = format!("{}:*", group.0);
+    assert_eq!(rperf(&["list", &all]).stdout, rows);
+    assert!(rperf(&["list"]).stdout.contains(&rows));
+    let middle = format!("{}:middle", group.0);
+    let told = rperf(&["list", "-v", &middle]).stdout;
+    let defined = format!("\n       defined as p:{}/middle /", group.0);
+    assert!(
+        told.contains(&defined) && told.contains("\n       u64 val "),
+        "{told}"
+    );
+    // Once in each round.
+    let counted = rperf(&["stat", "-x,", "-e", &all, "./plain", "5"]);
+    let counts = |name: &str| {
+        let name = format!(",,{}:{name},", group.0);
+        let row = counted.stderr.lines().find(|line| line.contains(&name));
+        row.and_then(|row| row.split(',').next()?.parse::<u64>().ok())
+    };
+    for name in ["middle", "leaf"] {
+        assert_eq!(counts(name), Some(5), "{}", counted.stderr);
+    }
+}

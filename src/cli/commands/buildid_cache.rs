@@ -208,7 +208,7 @@ impl<'c> Editor<'c> {
             file: &present.file,
             id: &id,
             debug: debug.as_deref(),
-            without_probes: present.without_probes,
+            probes: &present.probes,
         };
         self.cache.add(&object).map_err(|error| cause(&error))
     }
@@ -240,11 +240,6 @@ impl<'c> Editor<'c> {
     fn add(&self, file: &Path) -> Result<(), String> {
         let present = self.files.read(file)?;
         self.put(&present)?;
-        if !present.without_probes && self.verbose {
-            let shown = file.display();
-            let line = format_args!("{shown}: its USDT probes are not listed yet");
-            self.context.note(line);
-        }
         self.say("Adding", &present.id.to_string(), file);
         Ok(())
     }

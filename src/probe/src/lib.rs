@@ -28,7 +28,7 @@ pub use event::{
 };
 pub use field::{Field, Read};
 pub use filter::NameFilter;
-pub use marker::{Marker, markers};
+pub use marker::{Marker, cached_list, markers};
 pub use object::{Object, Sources};
 pub use search::{Found, Note, Options, Probe, find};
 pub use show::{

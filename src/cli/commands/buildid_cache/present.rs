@@ -7,7 +7,10 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use clap::ArgMatches;
-use rperf_symbol::{BuildId, Files as _, build_id_of_elf, has_probes};
+use rperf_probe::{Object, Sources, cached_list};
+use rperf_symbol::{
+    BuildId, Files as _, ObjectKind, ObjectRequest, SearchPaths, build_id_of_elf, has_probes, load,
+};
 
 use super::cause;
 use crate::cli::error::CliError;
@@ -23,7 +26,8 @@ pub(super) struct Present {
     /// Where it can be read here.
     pub(super) file: PathBuf,
     pub(super) id: BuildId,
-    pub(super) without_probes: bool,
+    /// The list of its USDT probes.
+    pub(super) probes: String,
 }
 
 /// Where paths begin: here, or at `--target-ns`.
@@ -67,13 +71,32 @@ impl Namespace {
         };
         let bytes = DiskFiles.read(&file).map_err(|error| cause(&error))?;
         let id = build_id_of_elf(&bytes).ok_or("it has no build-id")?;
+        let probes = match has_probes(&bytes) {
+            true => probes(&path, &file, &bytes),
+            false => String::new(),
+        };
         Ok(Present {
             path,
             file,
             id,
-            without_probes: !has_probes(&bytes),
+            probes,
         })
     }
+}
+
+/// The list of the USDT probes of a file.
+fn probes(path: &Path, file: &Path, bytes: &[u8]) -> String {
+    let request = ObjectRequest::new(file, ObjectKind::User);
+    let loaded = load(&DiskFiles, &SearchPaths::new(None), &request);
+    let object = Object::parse(Sources {
+        files: &DiskFiles,
+        path,
+        bytes,
+        table: &loaded.table,
+        info: None,
+    });
+    // A file with a build-id and a section of that name is an object.
+    object.map_or_else(|_| String::new(), |object| cached_list(&object, path))
 }
 
 /// What `path` names where `root` is `/`: links that begin with `/` begin there, and none leads out. A relative path begins

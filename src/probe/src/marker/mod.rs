@@ -1,7 +1,10 @@
 //! Places that the authors of programs marked: USDT, by the notes in `.note.stapsdt`
 //! (<https://sourceware.org/systemtap/wiki/UserSpaceProbeImplementation>).
 
+mod cached;
 mod operand;
+
+pub use cached::cached_list;
 
 use rperf_events::matches_pattern;
 

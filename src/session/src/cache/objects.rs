@@ -41,8 +41,8 @@ pub struct NewObject<'a> {
     pub id: &'a str,
     /// The file with its debugging information, if that is separate and installed.
     pub debug: Option<&'a Path>,
-    /// Whether it has no USDT probes: then their list is known to be empty.
-    pub without_probes: bool,
+    /// The list of its USDT probes, as perf writes it.
+    pub probes: &'a str,
 }
 
 impl Cache {
@@ -110,8 +110,8 @@ impl Cache {
             place(debug, &folder.join("debug"))?;
         }
         let probes = folder.join("probes");
-        if object.without_probes && !probes.exists() {
-            fs::write(probes, "")?;
+        if !probes.exists() {
+            fs::write(probes, object.probes)?;
         }
         // A link that leads nowhere, or to another file of the same build.
         if self.object(object.id).is_none() {
@@ -223,7 +223,7 @@ mod tests {
             file: path,
             id,
             debug: None,
-            without_probes: true,
+            probes: "",
         }
     }
 
