@@ -1,6 +1,6 @@
 //! `stat record` and `stat report` by themselves.
 
-use rperf_testkit::{Outcome, Scratch};
+use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
 
 use crate::kernel::rperf_in;
 
@@ -29,10 +29,52 @@ fn what_is_shown_later_is_what_was_shown() {
     let table = std::fs::read_to_string(scratch.path().join("table")).expect("a table");
     let (date, table) = table.split_once("\n\n").expect("a dated table");
     assert!(date.starts_with("# started on "), "{date}");
-    // Times are no events of the kernel, and not kept.
-    let is_kept = |row: &String| !row.contains("duration_time");
-    let shown: Vec<String> = rows(&shown.stderr).into_iter().filter(is_kept).collect();
-    assert_eq!(rows(table), shown);
+    assert_eq!(rows(table), rows(&shown.stderr));
+    assert!(table.contains(",ns,duration_time,"), "{table}");
+}
+
+/// Both tools read what there is of times and cgroups.
+#[test]
+fn cgroups_and_times_are_kept_by_name() {
+    let scratch = Scratch::new();
+    let record = [
+        "stat",
+        "record",
+        "-x,",
+        "-a",
+        "-o",
+        "counts",
+        "-e",
+        "cs,duration_time",
+        "-G",
+        "/,",
+        "--",
+        "true",
+    ];
+    let shown = rperf(&scratch, &record);
+    if !crate::kernel::is_root() {
+        return;
+    }
+    assert_eq!(shown.status, 0, "{}", shown.stderr);
+    let again = rperf(&scratch, &["stat", "report", "-x,", "-i", "counts"]);
+    let all = |text: &str| -> Vec<String> {
+        let rows = text
+            .lines()
+            .map(|row| row.split(',').take(5).collect::<Vec<_>>().join(","));
+        rows.collect()
+    };
+    assert_eq!(all(&again.stderr), all(&shown.stderr), "{again:?}");
+    assert!(shown.stderr.contains(",cs,/,"), "{}", shown.stderr);
+    let Some(perf) = real_perf() else {
+        return skip("cgroups_and_times_are_kept_by_name", "there is no perf");
+    };
+    let words = ["stat", "report", "-i", "counts"];
+    let theirs = Run::new(perf).args(words).within(scratch.path()).finish();
+    let theirs = theirs.expect("perf starts");
+    assert_eq!(theirs.status, 0, "{}", theirs.stderr);
+    for row in ["cs\t/", " ns   duration_time "] {
+        assert!(theirs.stderr.contains(row), "{}", theirs.stderr);
+    }
 }
 
 #[test]
@@ -75,11 +117,6 @@ fn what_makes_no_sense_is_refused() {
         ),
         (
             &["record", "-n", "true"][..],
-            129,
-            "there is nothing to keep but times",
-        ),
-        (
-            &["record", "-e", "duration_time", "true"][..],
             129,
             "there is nothing to keep but times",
         ),

@@ -1,6 +1,9 @@
 //! Times that a counting command takes itself, under names among those of events.
 
+use rperf_wire::{Attr, EventType};
+
 use crate::names::TOOL_NAMES;
+use crate::spec::DUMMY;
 
 /// A time that is no event of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,5 +22,12 @@ impl Tool {
         let tools = [Self::Duration, Self::User, Self::System];
         let mut known = TOOL_NAMES.iter().zip(tools);
         known.find_map(|(known, tool)| (*known == name).then_some(tool))
+    }
+
+    /// The one that a file of counts has under this name and attr, which is that of an event that counts nothing.
+    #[must_use]
+    pub fn kept_as(name: &str, attr: &Attr) -> Option<Self> {
+        let is_dummy = attr.kind == EventType::SOFTWARE && attr.config == DUMMY;
+        Self::named(name).filter(|_| is_dummy)
     }
 }

@@ -39,8 +39,7 @@ pub(super) fn kept(
     context: &Context,
 ) -> Result<Plan, CliError> {
     let request = &mut plan.request;
-    let is_kept = |event: &rperf_session::CountEvent| event.spec.tool.is_none();
-    if !request.events.iter().any(is_kept) {
+    if request.events.is_empty() {
         return Err(CliError::usage(
             "stat record: there is nothing to keep but times: give events with -e",
         ));

@@ -77,20 +77,16 @@ impl<'a> Kept<'a> {
         keep: &'a Keep,
         (opened, places): (&Opened<Running>, &Places),
     ) -> Result<Self, Error> {
-        let ids: Vec<Vec<Option<u64>>> = opened.events.iter().map(ids).collect();
-        // Times are no events of the kernel: whoever reads knows when each round was.
-        let kernels = opened.events.iter().zip(&ids);
-        let kernels: Vec<_> = kernels
-            .enumerate()
-            .filter(|(_, (event, _))| event.spec.tool.is_none())
-            .collect();
-        let described = kernels.iter().map(|(_, (event, ids))| describe(event, ids));
-        let described: Vec<EventDesc> = described.collect();
-        let place = |index| kernels.iter().position(|(known, _)| *known == index);
-        let placed = kernels.iter().map(|(_, (event, _))| {
-            let leader = event.leader.and_then(place);
-            (&event.spec.group, leader)
+        let ids: Vec<Vec<Option<u64>>> = (0..).zip(&opened.events).map(ids).collect();
+        let events = request.events.iter().zip(&opened.events).zip(&ids);
+        let described = events.map(|((wanted, event), ids)| EventDesc {
+            attr: event.attr.clone(),
+            ids: ids.iter().flatten().copied().collect(),
+            name: kept_name(&event.spec.name, wanted.cgroup.as_deref()),
         });
+        let described: Vec<EventDesc> = described.collect();
+        let placed = opened.events.iter();
+        let placed = placed.map(|event| (&event.spec.group, event.leader));
         let placed: Vec<(&Group, Option<usize>)> = placed.collect();
         let about = About {
             proc: &request.proc,
@@ -180,11 +176,17 @@ impl<'a> Kept<'a> {
                 continue;
             };
             if self.keep.stream.is_some() {
-                synthesize::name(to, *id, &event.spec.name);
+                let name = kept_name(&event.spec.name, wanted.cgroup.as_deref());
+                synthesize::name(to, *id, &name);
             }
             synthesize::unit_and_scale(to, *id, &event.spec);
             if let Some(cpus) = &wanted.cpus {
                 synthesize::event_cpus(to, *id, cpus.numbers());
+            } else if event.spec.tool.is_some() {
+                let cpus: Vec<u32> = event.counters.iter().filter_map(|at| at.cpu).collect();
+                if !cpus.is_empty() {
+                    synthesize::event_cpus(to, *id, &cpus);
+                }
             }
         }
         let name = |task: &i32| {
@@ -224,7 +226,14 @@ fn stat(id: u64, cell: &Cell, threads: &BTreeMap<u32, u32>) -> UserRecord<'stati
     })
 }
 
-fn ids(event: &OpenEvent<Counter>) -> Vec<Option<u64>> {
+/// What times, which are no events of the kernel, have for ids, each behind the other. The kernel counts from 1 on.
+const TIMES: u64 = 1 << 63;
+
+/// By place the id of the counter.
+fn ids((index, event): (u64, &OpenEvent<Counter>)) -> Vec<Option<u64>> {
+    if event.spec.tool.is_some() {
+        return vec![Some(TIMES | index)];
+    }
     let counters = event.counters.iter();
     let id = |counter: &Counter| counter.id().ok();
     counters
@@ -232,10 +241,7 @@ fn ids(event: &OpenEvent<Counter>) -> Vec<Option<u64>> {
         .collect()
 }
 
-fn describe(event: &OpenEvent<Counter>, ids: &[Option<u64>]) -> EventDesc {
-    EventDesc {
-        attr: event.attr.clone(),
-        ids: ids.iter().flatten().copied().collect(),
-        name: event.spec.name.clone(),
-    }
+/// The name of an event in a file: behind it and a tab that of its cgroup, for which the format has no place.
+fn kept_name(name: &str, cgroup: Option<&str>) -> String {
+    cgroup.map_or_else(|| name.to_owned(), |cgroup| format!("{name}\t{cgroup}"))
 }

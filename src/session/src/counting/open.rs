@@ -31,7 +31,7 @@ pub(super) struct OpenEvent<C> {
 /// A counter and where it counts. There is none where the event isn't supported, or the thread has ended.
 #[derive(Debug)]
 pub(super) struct Placed<C> {
-    cpu: Option<u32>,
+    pub(super) cpu: Option<u32>,
     thread: Option<u32>,
     pub(super) counter: Option<C>,
 }

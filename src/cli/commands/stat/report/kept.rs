@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use rperf_count::{Aggregation, Event, Grouping, Round, Rounds};
-use rperf_perfdata::{EventUpdate, PerfData, RecordAt, Update};
-use rperf_wire::{RecordKind, StatConfig, UserRecord};
+use rperf_count::{Aggregation, Event, Grouping, Role, Round, Rounds};
+use rperf_events::Tool;
+use rperf_perfdata::{EventDesc, EventUpdate, PerfData, RecordAt, Update};
+use rperf_wire::{Attr, RecordKind, StatConfig, UserRecord};
 
 use super::super::grouping::{at_last_level, is_of_cpus};
 use super::super::show::Subject;
@@ -29,7 +30,7 @@ impl<'d> Kept<'d> {
         let described = data.events();
         let mut events: Vec<Event> = Vec::with_capacity(described.len());
         for (index, event) in described.iter().enumerate() {
-            let mut counted = Event::new(&event.name, &event.attr);
+            let mut counted = named(&event.name, &event.attr);
             counted.supported = !event.ids.is_empty();
             // Units of a PMU that counts one thing in several places stand one behind the other.
             let same = described
@@ -91,7 +92,13 @@ impl<'d> Kept<'d> {
         match update.update {
             Update::Unit(unit) => event.unit = unit,
             Update::Scale(scale) => event.scale = scale,
-            Update::Name(name) => event.name = name,
+            Update::Name(name) => {
+                let described = self.data.events().get(index);
+                if let Some(EventDesc { attr, .. }) = described {
+                    let named = named(&name, attr);
+                    (event.name, event.cgroup, event.role) = (named.name, named.cgroup, named.role);
+                }
+            }
             Update::Cpus(cpus) => self.rounds.set_cpus(index, cpus),
             _ => {}
         }
@@ -134,4 +141,18 @@ impl<'d> Kept<'d> {
             unscaled: setting(StatConfig::SCALE) == Some(0),
         }
     }
+}
+
+/// The event that a recording calls `name`: behind a tab is its cgroup.
+fn named(name: &str, attr: &Attr) -> Event {
+    let (name, cgroup) = match name.split_once('\t') {
+        Some((name, cgroup)) => (name, Some(cgroup.to_owned())),
+        None => (name, None),
+    };
+    let mut event = Event::new(name, attr);
+    event.cgroup = cgroup;
+    if Tool::kept_as(name, attr).is_some() {
+        event.role = Role::Time;
+    }
+    event
 }
