@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use rperf_testkit::{Outcome, Scratch};
+use rperf_testkit::{Outcome, Run, Scratch};
 
 use crate::kernel::{Running, is_root, rperf_in};
 
@@ -254,4 +254,47 @@ fn thousands_of_counters_are_opened() {
         "{}",
         outcome.stderr
     );
+}
+
+/// What a shell makes of `--event=faults:{k,u}`.
+#[test]
+fn the_kernels_part_and_that_of_programs_make_the_whole() {
+    let words = [
+        "-x,",
+        "--event=faults:k",
+        "--event=faults:u",
+        "-e",
+        "faults",
+        "true",
+    ];
+    let outcome = stat(&words);
+    let row = |line: &str| {
+        let mut cells = line.split(',');
+        let count: Option<u64> = cells.next()?.parse().ok();
+        Some((count?, cells.nth(1)?.to_owned()))
+    };
+    let rows: Option<Vec<(u64, String)>> = outcome.stderr.lines().map(row).collect();
+    let rows = rows.filter(|_| is_root());
+    let Some([(kernel, first), (user, second), (all, third)]) = rows.as_deref() else {
+        assert!(!is_root(), "{}", outcome.stderr);
+        return;
+    };
+    assert_eq!([first, second, third], ["faults:k", "faults:u", "faults"]);
+    assert!(*kernel + *user == *all && *user > 0, "{}", outcome.stderr);
+}
+
+#[test]
+fn too_many_counters_for_the_files_that_may_be_open() {
+    let program = env!("CARGO_BIN_EXE_rperf");
+    let events = vec!["faults:u"; 20].join(",");
+    let line = format!("ulimit -n 16; exec {program} stat -e {events} true");
+    // Root may raise any limit as long as it has this capability.
+    let run = match is_root() {
+        true => Run::new("setpriv").args(["--bounding-set=-sys_resource", "sh", "-c", &line]),
+        false => Run::new("sh").args(["-c", &line]),
+    };
+    let outcome = run.finish().expect("a shell starts");
+    assert_eq!(outcome.status, 255, "{outcome:?}");
+    let said = "Error:\nToo many events are opened.\nhint: the limit of open files was raised as far as it goes; 'ulimit -Hn'";
+    assert!(outcome.stderr.starts_with(said), "{outcome:?}");
 }
