@@ -230,8 +230,10 @@ impl Entry {
         let weights = &mut self.weights;
         weights.own = weights.own.saturating_add(weight.period);
         weights.samples += weight.samples;
-        weights.latency = weights.latency.saturating_add(weight.latency);
-        add_each(&mut weights.costs, &weight.costs);
+        if let Some(extras) = &weight.extras {
+            weights.latency = weights.latency.saturating_add(extras.latency);
+            add_each(&mut weights.costs, &extras.costs);
+        }
         let mode = match level {
             Level::Kernel => 0,
             Level::User => 1,
@@ -246,7 +248,7 @@ impl Entry {
         let total = &mut self.weights.total;
         *total = total.saturating_add(weight.period);
         let latency = &mut self.weights.total_latency;
-        *latency = latency.saturating_add(weight.latency);
+        *latency = latency.saturating_add(weight.latency());
         if depth > 0 {
             self.chains += weight.samples;
         }

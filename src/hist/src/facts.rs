@@ -102,15 +102,15 @@ impl Wanted {
         parallelism.map(|parallelism| parallelism.at(sample.order))
     }
 
-    /// The parts of what a sample cost, where numbers are made of them.
+    /// Whether more than events and samples is added up.
+    pub(crate) fn any_extra(&self) -> bool {
+        self.costs || self.parallelism.is_some()
+    }
+
+    /// The parts of what a sample cost.
     pub(crate) fn costs(&self, sample: &Sample<'_>) -> [u64; 3] {
-        match self.costs {
-            true => {
-                let weight = self.weight(sample);
-                [weight.whole, weight.instruction, weight.retirement]
-            }
-            false => [0; 3],
-        }
+        let weight = self.weight(sample);
+        [weight.whole, weight.instruction, weight.retirement]
     }
 
     /// Whether anything is read.

@@ -17,7 +17,7 @@ use crate::parallel;
 use crate::preload::objects;
 use crate::select::{Choice, Select};
 use crate::slices::SliceMap;
-use crate::stacks::{Interner, Stacks, Weight};
+use crate::stacks::{Extras, Interner, Stacks, Weight};
 
 /// Samples folded by what they hold. Made for each worker of [`rperf_replay::Replay::fold`] by [`Naming::samples`].
 ///
@@ -206,6 +206,18 @@ impl<'n, 'w> Samples<'n, 'w> {
         threads.map_or(0, |threads| period / u64::from(threads.max(1)))
     }
 
+    /// What few reports ask for.
+    #[inline]
+    fn extras(&self, sample: &Sample<'_>, period: u64) -> Option<Box<Extras>> {
+        if !self.facts.any_extra() {
+            return None;
+        }
+        Some(Box::new(Extras {
+            latency: self.latency(sample, period),
+            costs: self.facts.costs(sample),
+        }))
+    }
+
     /// Counts each branch of a sample. The newest first.
     fn branches(&mut self, world: &World, sample: &Sample<'_>) {
         let Some(branches) = sample.wire.branch_stack else {
@@ -241,13 +253,12 @@ impl<'n, 'w> Samples<'n, 'w> {
         let weight = Weight {
             period: hit.period,
             samples: 1,
-            latency: self.latency(sample, hit.period),
-            costs: self.facts.costs(sample),
             first: sample.order,
             thread: Thread {
                 pid: sample.pid,
                 tid: sample.tid,
             },
+            extras: self.extras(sample, hit.period),
         };
         self.add(&key, weight);
         self.led = led;

@@ -11,21 +11,28 @@ use crate::histogram::Sum;
 use crate::keys::{Context, Site, Thread};
 use crate::slices::SliceMap;
 
-/// What the samples of one stack add up to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What the samples of one stack add up to. There are millions of them in a recording of distinct stacks.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Weight {
     /// Events.
     pub(crate) period: u64,
     /// Samples.
     pub(crate) samples: u64,
-    /// Events, each shared by the threads that ran side by side.
-    pub(crate) latency: u64,
-    /// As in [`Weights::costs`](crate::histogram::Weights::costs).
-    pub(crate) costs: [u64; 3],
     /// The earliest of them.
     pub(crate) first: Order,
     /// Its thread.
     pub(crate) thread: Thread,
+    /// What few reports ask for.
+    pub(crate) extras: Option<Box<Extras>>,
+}
+
+/// Sums that are kept where somebody asks for one of them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Extras {
+    /// Events, each shared by the threads that ran side by side.
+    pub(crate) latency: u64,
+    /// As in [`Weights::costs`](crate::histogram::Weights::costs).
+    pub(crate) costs: [u64; 3],
 }
 
 impl Weight {
@@ -34,20 +41,33 @@ impl Weight {
         Sum {
             period: self.period,
             samples: self.samples,
-            latency: self.latency,
+            latency: self.latency(),
         }
+    }
+
+    /// Events, each shared by the threads that ran side by side; 0 where nobody asks.
+    pub(crate) fn latency(&self) -> u64 {
+        self.extras.as_ref().map_or(0, |extras| extras.latency)
     }
 
     /// Adds more samples.
     pub(crate) fn add(&mut self, other: &Self) {
         self.period = self.period.saturating_add(other.period);
         self.samples += other.samples;
-        self.latency = self.latency.saturating_add(other.latency);
-        add_each(&mut self.costs, &other.costs);
+        if let Some(more) = &other.extras {
+            self.extras.get_or_insert_default().add(more);
+        }
         if other.first < self.first {
             self.first = other.first;
             self.thread = other.thread;
         }
+    }
+}
+
+impl Extras {
+    fn add(&mut self, other: &Self) {
+        self.latency = self.latency.saturating_add(other.latency);
+        add_each(&mut self.costs, &other.costs);
     }
 }
 
@@ -136,7 +156,7 @@ impl Stacks {
         words.extend_from_slice(key.frames);
         let mut hasher = FxHasher::default();
         words.hash(&mut hasher);
-        let value = (key.level, *weight);
+        let value = (key.level, weight.clone());
         let add = |sum: &mut (Level, Weight), more: &(Level, Weight)| sum.1.add(&more.1);
         self.weights.upsert(hasher.finish(), words, value, add);
     }
@@ -203,7 +223,7 @@ impl Layout {
                 leaf: sites[*leaf as usize],
                 level: *level,
                 frames: start..self.frames.len(),
-                weight: *weight,
+                weight: weight.clone(),
             });
         }
     }

@@ -141,10 +141,9 @@ fn fold(fake: &Fake, samples: &[Sample]) -> Stacks {
             &Weight {
                 period: sample.period,
                 samples: 1,
-                latency: 0,
-                costs: [0; 3],
                 first: sample.order,
                 thread: sample.context.thread,
+                extras: None,
             },
         );
     }
