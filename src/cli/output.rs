@@ -10,7 +10,7 @@ use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rperf_sys::widen_pipe;
+use rperf_sys::{widen_pipe, window_size};
 
 /// Bytes gathered before a write to stdout.
 const BUFFER: usize = 64 << 10;
@@ -50,6 +50,15 @@ impl Output {
     /// Whether stdout is a terminal (a pager does not change the answer).
     pub(crate) fn is_terminal(&self) -> bool {
         self.terminal
+    }
+
+    /// Rows and columns of the terminal at stdout, which may change at any time.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that asks for stdout"
+    )]
+    pub(crate) fn window_size(&self) -> Option<(usize, usize)> {
+        self.terminal.then(|| window_size(&io::stdout())).flatten()
     }
 
     /// Stdout, locked until the returned writer is dropped.

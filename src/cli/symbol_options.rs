@@ -75,6 +75,11 @@ impl Symbols {
             .marking_cut_stacks(self.mark_cut)
     }
 
+    /// Where files of the system that runs are.
+    pub(crate) fn live_paths(&self, context: &Context) -> SearchPaths {
+        self.search_paths(SearchPaths::new(context.buildid_dir()))
+    }
+
     /// The usual places, as far as nothing else was said. Below `--symfs` there is a cache of its own, as in perf.
     fn search_paths(&self, usual: SearchPaths) -> SearchPaths {
         let cache = self.symfs.as_ref().map(|root| root.join(".debug"));

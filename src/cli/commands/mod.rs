@@ -17,6 +17,7 @@ mod record;
 mod report;
 mod script;
 mod stat;
+mod top;
 mod version;
 
 use clap::{ArgMatches, Command};
@@ -182,6 +183,13 @@ pub(crate) const COMMANDS: &[Entry] = &[
         run: stat::run,
     },
     Entry {
+        name: "top",
+        summary: "Show which code runs right now",
+        usage: &["[<options>]"],
+        build: top::command,
+        run: top::run,
+    },
+    Entry {
         name: "version",
         summary: "Show the version and what is built in",
         usage: &["[<options>]"],
@@ -231,7 +239,6 @@ const TO_COME: &[(&str, &str)] = &[
     ),
     ("test", "the tests of the source tree take its place"),
     ("timechart", "Linux perf has it"),
-    ("top", "'record -ag -- sleep 5' and then 'report'"),
     (
         "trace",
         "'strace -f' follows system calls; to read a file use 'script'",

@@ -33,7 +33,11 @@ use crate::cli::live::{control, events, explain, said};
 use crate::cli::options::flag;
 
 pub(super) use self::args::command;
+pub(super) use self::call_graph::Chains;
 use self::off_cpu::OffCpuTime;
+pub(super) use self::rate::sampling;
+pub(super) use self::request::{real_time, wanted as wanted_events};
+pub(super) use self::ring_size::pages as ring_pages;
 use self::unwinding::Unwinding;
 
 /// Records until the workload ends or the user stops it.

@@ -30,7 +30,7 @@ impl Growing {
     pub fn new(endian: Endian, events: &[EventDesc]) -> Self {
         Self {
             endian,
-            builder: WorldBuilder::new(endian),
+            builder: WorldBuilder::live(endian),
             events: EventTable::new(endian, events),
             order: Rounds::new(),
             state: Vec::new(),
@@ -44,6 +44,11 @@ impl Growing {
             self.record(&raw, record);
             self.position += record.len() as u64;
         }
+    }
+
+    /// What follows is of the next round: as a FINISHED_ROUND record says it.
+    pub fn end_round(&mut self) {
+        self.order.finish_round();
     }
 
     fn record(&mut self, raw: &RawRecord<'_>, bytes: &[u8]) {

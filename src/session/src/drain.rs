@@ -213,6 +213,20 @@ impl Rings {
         Ok(any)
     }
 
+    /// Hands all whole records to `take`, ring by ring; whether there were any.
+    pub(crate) fn hand_over(&mut self, walker: &mut Walker, take: &mut dyn FnMut(&[u8])) -> bool {
+        let mut any = false;
+        for ring in &mut self.rings {
+            let Some(chunk) = drain(ring) else { continue };
+            any = true;
+            let runs = walker.walk(chunk.pieces(), |_| {});
+            for run in [runs.first, runs.straddling, runs.second] {
+                take(run);
+            }
+        }
+        any
+    }
+
     /// Writes records that were made here, at their place among those of the rings.
     pub(crate) fn records(
         &mut self,

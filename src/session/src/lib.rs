@@ -4,6 +4,7 @@
 //! One call, [`record`], goes from the first system call to the closed file. It prints nothing: what is
 //! worth a line while it runs goes to a [`Watch`], what is known at the end into a [`Summary`].
 //!
+//! An [`Observation`] is the same without a file: whoever looks at records at once gets them out of the rings.
 //! [`count`] does the same for counters that are only read.
 //!
 //! **Invariants.** Ring chunks go to the file as they are, with one write per run of whole records;
@@ -25,6 +26,7 @@ mod lanes;
 mod layout;
 mod losses;
 mod medium;
+mod observing;
 mod open;
 mod opened;
 mod output;
@@ -51,11 +53,12 @@ pub use counting::{
 };
 pub use error::{Error, NotOpened};
 pub use losses::{Missed, Sampled};
+pub use observing::{Observation, Woken};
 pub use open::may_profile_kernel;
 pub use recording::record;
 pub use request::{
-    Affinity, BuildIds, Happened, Request, Rotation, Switch, Synthesized, Target, Threads, Turn,
-    Watch,
+    Affinity, BuildIds, Happened, Request, Roots, Rotation, Switch, Synthesized, Target, Threads,
+    Turn, Watch,
 };
 pub use rewriting::{Rewriter, Rewriting};
 pub use summary::Summary;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rperf_events::{CallGraph, Details, EventSpec, Sampling};
+use rperf_events::{CallGraph, DEFAULT_FREQUENCY, Details, EventSpec, Sampling};
 use rperf_sys::{CpuList, Observed, Program, Tracefs};
 use rperf_wire::Attr;
 
@@ -179,6 +179,64 @@ pub struct Request {
     pub sysfs: PathBuf,
     /// Where tracefs is mounted, for the descriptions of tracepoints.
     pub tracefs: Tracefs,
+}
+
+/// Where the kernel's file systems are mounted.
+#[derive(Debug, Clone)]
+pub struct Roots {
+    /// `/proc`.
+    pub proc: PathBuf,
+    /// `/sys`.
+    pub sysfs: PathBuf,
+    /// tracefs.
+    pub tracefs: Tracefs,
+}
+
+impl Request {
+    /// Samples of `events` by [`DEFAULT_FREQUENCY`], of all that `target` runs, told of with their names and mappings; no
+    /// file.
+    #[must_use]
+    pub fn observing(target: Target, events: Vec<EventSpec>, roots: Roots) -> Self {
+        Self {
+            target,
+            workload: None,
+            events,
+            sampling: Sampling::Default(DEFAULT_FREQUENCY),
+            call_graph: CallGraph::default(),
+            raw_samples: false,
+            details: Details::default(),
+            rewriting: None,
+            max_stack: 0,
+            ring_pages: None,
+            output: PathBuf::new(),
+            stream: None,
+            compress: false,
+            stamped: false,
+            rotation: None,
+            turn_at: Vec::new(),
+            threads: None,
+            affinity: Affinity::default(),
+            flush_from: 1,
+            cgroups: Vec::new(),
+            real_time: None,
+            switches: None,
+            max_size: None,
+            synthesized: Synthesized {
+                tasks: true,
+                mappings: true,
+                cgroups: true,
+            },
+            maps_within: Duration::from_millis(500),
+            tail_synthesize: false,
+            build_ids: false,
+            command_line: Vec::new(),
+            version: String::new(),
+            cache: None,
+            proc: roots.proc,
+            sysfs: roots.sysfs,
+            tracefs: roots.tracefs,
+        }
+    }
 }
 
 /// Told while a recording is set up and runs.

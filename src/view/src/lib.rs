@@ -11,5 +11,6 @@ mod made;
 pub mod report;
 pub mod script;
 pub mod stat;
+pub mod top;
 
 pub use groups::{Group, Groups};

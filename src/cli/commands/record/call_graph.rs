@@ -9,15 +9,18 @@ use crate::cli::options::{flag, number};
 
 /// Callchains as they were asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Chains {
-    pub(super) mode: CallGraph,
+pub(in crate::cli::commands) struct Chains {
+    pub(in crate::cli::commands) mode: CallGraph,
     /// The deepest chain in frames, 0 for the system's own limit.
-    pub(super) max_stack: u16,
+    pub(in crate::cli::commands) max_stack: u16,
 }
 
 impl Chains {
     /// The option says how; `-g` alone leaves that to the configuration.
-    pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
+    pub(in crate::cli::commands) fn new(
+        matches: &ArgMatches,
+        context: &Context,
+    ) -> Result<Self, CliError> {
         if let Some(words) = matches.get_one::<String>("call-graph") {
             return Self::parse(words);
         }

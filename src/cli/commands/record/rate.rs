@@ -14,7 +14,7 @@ const BAD_RATE: u8 = 234;
 const LIMIT: &str = "/proc/sys/kernel/perf_event_max_sample_rate";
 
 /// Settles the rate within what the kernel allows; says so where that is not what was asked for.
-pub(super) fn sampling(
+pub(in crate::cli::commands) fn sampling(
     matches: &ArgMatches,
     context: &Context,
     sysctl: &Sysctl,

@@ -80,7 +80,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, 
 }
 
 /// The events to be recorded: those that are named, or the usual one.
-fn wanted(
+pub(in crate::cli::commands) fn wanted(
     matches: &ArgMatches,
     context: &Context,
     target: &Target,
@@ -139,7 +139,7 @@ fn say_what_is_otherwise(matches: &ArgMatches, context: &Context) {
 }
 
 /// Of `-r`.
-fn real_time(matches: &ArgMatches) -> Result<Option<i32>, CliError> {
+pub(in crate::cli::commands) fn real_time(matches: &ArgMatches) -> Result<Option<i32>, CliError> {
     let Some(priority) = matches.get_one::<u64>("realtime") else {
         return Ok(None);
     };

@@ -8,7 +8,10 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 
 /// Data pages of each ring, rounded up to a power of two; `None` where the user doesn't say.
-pub(super) fn pages(matches: &ArgMatches, context: &Context) -> Result<Option<usize>, CliError> {
+pub(in crate::cli::commands) fn pages(
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<Option<usize>, CliError> {
     let Some(word) = matches.get_one::<String>("mmap-pages") else {
         return Ok(None);
     };

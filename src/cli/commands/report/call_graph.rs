@@ -165,7 +165,10 @@ pub(super) fn least_row(matches: &ArgMatches, context: &Context) -> Result<Optio
     Ok(limit_option(matches)?.or_else(configured))
 }
 
-fn limit_option(matches: &ArgMatches) -> Result<Option<f64>, CliError> {
+/// Of `--percent-limit`.
+pub(in crate::cli::commands) fn limit_option(
+    matches: &ArgMatches,
+) -> Result<Option<f64>, CliError> {
     let Some(text) = matches.get_one::<String>("percent-limit") else {
         return Ok(None);
     };

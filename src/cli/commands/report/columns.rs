@@ -9,7 +9,7 @@ use crate::cli::filter::words;
 use crate::cli::options::flag;
 
 /// What the options ask for.
-pub(super) struct Columns {
+pub(in crate::cli::commands) struct Columns {
     /// Empty where the kinds of events decide.
     sort: Vec<Word>,
     /// Whether the key `parent` stands behind the others.
@@ -58,8 +58,16 @@ const FILTERED: &[(&str, &str)] = &[("comm", "comms"), ("dso", "dsos"), ("symbol
 impl Columns {
     /// Reads options and configuration.
     pub(super) fn new(matches: &ArgMatches, context: &Context) -> Self {
-        let text = |id| matches.get_one::<String>(id).map(String::as_str);
-        let sort = text("sort").or_else(|| context.config.text("report.sort_order"));
+        Self::or(matches, context.config.text("report.sort_order"))
+    }
+
+    /// Reads options; `configured` are the sort keys where none are given.
+    pub(in crate::cli::commands) fn or(matches: &ArgMatches, configured: Option<&str>) -> Self {
+        let text = |id| {
+            let given = matches.try_get_one::<String>(id).ok().flatten();
+            given.map(String::as_str)
+        };
+        let sort = text("sort").or(configured);
         let fields = text("fields");
         let (adds_keys, keys) = added(sort.unwrap_or_default());
         let (adds_fields, shown) = added(fields.unwrap_or_default());
@@ -87,7 +95,7 @@ impl Columns {
 
     /// Columns and order; `usual` are the sort keys where none are given, `shares` the numbers before them.
     /// `find` knows the words that are no keys by themselves.
-    pub(super) fn resolve(
+    pub(in crate::cli::commands) fn resolve(
         &self,
         usual: &str,
         shares: &[Number],
@@ -147,27 +155,28 @@ impl Columns {
     }
 
     /// Whether the columns are those of `--fields` alone.
-    pub(super) fn is_exact(&self) -> bool {
+    pub(in crate::cli::commands) fn is_exact(&self) -> bool {
         self.only_fields
     }
 
     /// Whether rows are sorted by the function first.
-    pub(super) fn begins_with_symbol(&self) -> bool {
+    pub(in crate::cli::commands) fn begins_with_symbol(&self) -> bool {
         let first = self.sort.first().and_then(Word::key);
         self.sorted && !self.adds_keys && first.is_some_and(|key| key.name == "symbol")
     }
 }
 
 /// What columns and order come to for one recording.
-pub(super) struct Resolved {
-    pub(super) columns: Vec<Field>,
-    pub(super) order_by: Vec<Field>,
+pub(in crate::cli::commands) struct Resolved {
+    pub(in crate::cli::commands) columns: Vec<Field>,
+    pub(in crate::cli::commands) order_by: Vec<Field>,
     /// Columns that are left out because they have one value, and that value.
-    pub(super) values: Vec<(&'static str, String)>,
+    pub(in crate::cli::commands) values: Vec<(&'static str, String)>,
 }
 
 /// The fields that a word given with an option names, where it is no key.
-pub(super) type Find<'f> = &'f mut dyn FnMut(&str, &str) -> Result<Vec<Field>, CliError>;
+pub(in crate::cli::commands) type Find<'f> =
+    &'f mut dyn FnMut(&str, &str) -> Result<Vec<Field>, CliError>;
 
 /// The fields that words name.
 fn fields(words: &[Word], option: &str, find: Find<'_>) -> Result<Vec<Field>, CliError> {

@@ -363,7 +363,10 @@ fn no_branches(option: &str) -> CliError {
 }
 
 /// The regular expression of an option.
-fn regex(matches: &ArgMatches, option: &str) -> Result<Option<Regex>, CliError> {
+pub(in crate::cli::commands) fn regex(
+    matches: &ArgMatches,
+    option: &str,
+) -> Result<Option<Regex>, CliError> {
     let text = matches.get_one::<String>(option);
     text.map(|text| compile(option, text)).transpose()
 }
@@ -388,7 +391,7 @@ fn sort_event(matches: &ArgMatches) -> usize {
     number.map_or(0, |number| usize::try_from(*number).unwrap_or(usize::MAX))
 }
 
-fn widths(list: &str) -> Result<Vec<usize>, CliError> {
+pub(in crate::cli::commands) fn widths(list: &str) -> Result<Vec<usize>, CliError> {
     let words = list.split(',').map(str::trim);
     let widths = words.map(|word| match word {
         "" => Ok(0),
@@ -407,7 +410,7 @@ fn separator(text: &str) -> String {
     }
 }
 
-fn is_relative(word: &str) -> Result<bool, CliError> {
+pub(in crate::cli::commands) fn is_relative(word: &str) -> Result<bool, CliError> {
     match word {
         "relative" => Ok(true),
         "absolute" => Ok(false),

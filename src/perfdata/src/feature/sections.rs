@@ -23,7 +23,9 @@ pub struct Features<'a> {
 }
 
 impl<'a> Features<'a> {
-    pub(crate) fn none(endian: Endian) -> Self {
+    /// Those of what has no header.
+    #[must_use]
+    pub fn none(endian: Endian) -> Self {
         Self {
             sections: Vec::new(),
             build_ids: Vec::new(),

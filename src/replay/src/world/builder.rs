@@ -21,6 +21,8 @@ pub struct WorldBuilder {
     /// The kernel of each machine, and where it is mapped now.
     pub(super) kernel_dsos: FxHashMap<Machine, DsoId>,
     pub(super) kernel_ranges: FxHashMap<DsoId, (u64, u64)>,
+    /// Whether it is of the system that runs, whose kernel goes by another name than a recording's.
+    pub(super) is_live: bool,
 }
 
 /// A mapping of a process, out of either MMAP record.
@@ -44,6 +46,16 @@ impl WorldBuilder {
             last: Order::default(),
             kernel_dsos: FxHashMap::default(),
             kernel_ranges: FxHashMap::default(),
+            is_live: false,
+        }
+    }
+
+    /// The same for the system that runs.
+    #[must_use]
+    pub fn live(endian: Endian) -> Self {
+        Self {
+            is_live: true,
+            ..Self::new(endian)
         }
     }
 

@@ -9,6 +9,9 @@ use super::space::{Space, SpaceId};
 use super::{PROT_EXEC, WorldBuilder};
 use crate::{Dso, DsoId, DsoKind, Machine, Mapping, Order};
 
+/// What views of the running system call the kernel.
+const LIVE_KERNEL: &str = "[kernel]";
+
 const KSYMBOL_UNREGISTER: u16 = 1;
 
 impl WorldBuilder {
@@ -124,7 +127,10 @@ impl WorldBuilder {
     fn kernel_dso(&mut self, machine: Machine, name: &str) -> DsoId {
         let known = self.kernel_dsos.get(&machine).copied();
         let id = known.unwrap_or_else(|| {
-            let dso = Dso::new(machine, DsoKind::Kernel, name);
+            let mut dso = Dso::new(machine, DsoKind::Kernel, name);
+            if self.is_live && machine == Machine::Host {
+                LIVE_KERNEL.clone_into(&mut dso.short_name);
+            }
             self.world.dsos.add(name, dso)
         });
         self.kernel_dsos.insert(machine, id);

@@ -36,7 +36,9 @@ fn date(days: i64) -> Date {
     }
 }
 
-fn clock(seconds: i64) -> String {
+/// `07:53:31`, of seconds since 1970 in the time that is meant.
+#[must_use]
+pub fn clock(seconds: i64) -> String {
     let second = seconds.rem_euclid(DAY);
     format!(
         "{:02}:{:02}:{:02}",

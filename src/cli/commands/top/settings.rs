@@ -1,0 +1,189 @@
+//! What is counted of the samples, and how it is laid out.
+
+use clap::ArgMatches;
+use rperf_hist::{
+    Direction, Field, GraphForm, GraphOptions, LiveSetup, Number, Options, Select, Source,
+};
+use rperf_lines::{Filter, SymbolNames};
+use rperf_perfdata::{Described, EventDesc, Features};
+use rperf_resolve::StackOptions;
+use rperf_view::report::{BranchValue, Layout};
+use rperf_wire::{Endian, EventType};
+
+use crate::cli::choice::Chosen;
+use crate::cli::color::paints;
+use crate::cli::commands::report::{Columns, is_relative, limit_option, regex, widths};
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::files::DiskFiles;
+use crate::cli::filter::words;
+use crate::cli::options::flag;
+use crate::cli::stacks::{source, stack_options, unwinding_limit};
+use crate::cli::symbol_options::Symbols;
+use crate::cli::symbols::own_vdso;
+
+/// The rows where nothing is said.
+const KEYS: &str = "dso,symbol";
+/// Branches of call graphs below this share of all events are left out, in percent.
+const THRESHOLD: f64 = 0.5;
+/// Frames of a callchain that count.
+const MAX_STACK: usize = 127;
+/// `PERF_COUNT_SW_DUMMY`: an event that has no samples.
+const DUMMY: u64 = 9;
+
+/// What the options ask for.
+pub(super) struct Settings {
+    options: Options,
+    /// How rows are laid out.
+    pub(super) layout: Layout,
+    symbols: Symbols,
+    /// Whether all events share a table.
+    group: bool,
+}
+
+impl Settings {
+    /// Reads options and configuration; `callchains` says whether samples have any.
+    pub(super) fn new(
+        matches: &ArgMatches,
+        context: &Context,
+        callchains: bool,
+    ) -> Result<Self, CliError> {
+        let on = |id| flag(matches, id) == Some(true);
+        let text = |id| matches.get_one::<String>(id).map(String::as_str);
+        let hierarchy = on("hierarchy");
+        if hierarchy && text("fields").is_some() {
+            let message = "--hierarchy and --fields options cannot be used together";
+            return Err(CliError::usage(message).hint("-s names the levels"));
+        }
+        let configured = || context.config.flag("top.children");
+        let children = flag(matches, "children").or_else(configured);
+        let children = callchains && children != Some(false) && !hierarchy;
+        let columns = Columns::or(matches, None);
+        let shares: &[Number] = match children {
+            true => &[Number::Total, Number::Own],
+            false => &[Number::Own],
+        };
+        let resolved = columns.resolve(KEYS, shares, &mut unknown)?;
+        refuse_strange(&resolved.order_by)?;
+        let limit = limit_option(matches)?;
+        let max_stack = matches.get_one::<u64>("max-stack").copied();
+        let max_stack = max_stack.and_then(|frames| usize::try_from(frames).ok());
+        let sort_event = matches.get_one::<u64>("group-sort-idx").copied();
+        let options = Options {
+            columns: resolved.columns,
+            order_by: resolved.order_by,
+            children,
+            order: match children {
+                true => Direction::Caller,
+                false => Direction::Callee,
+            },
+            graph: callchains.then_some(GraphOptions {
+                form: GraphForm::Graph,
+                min_percent: limit.unwrap_or(THRESHOLD),
+                by_address: false,
+                by_line: false,
+                tells_branches: false,
+            }),
+            max_stack: max_stack.unwrap_or(MAX_STACK),
+            ignore_callees: regex(matches, "ignore-callees")?,
+            relative: text("percentage").map_or(Ok(false), is_relative)?,
+            sort_event: sort_event.map_or(0, |event| usize::try_from(event).unwrap_or(usize::MAX)),
+            ..Options::default()
+        };
+        let layout = Layout {
+            min_percent: limit.unwrap_or_default(),
+            own_is_self: children && !columns.is_exact(),
+            widths: text("column-widths").map_or(Ok(Vec::new()), widths)?,
+            separator: None,
+            graph_form: GraphForm::Graph,
+            graph_value: BranchValue::Percent,
+            graph_limit: None,
+            hierarchy,
+            paints: paints(context, "", None)?,
+            skip_symbol: columns.begins_with_symbol(),
+        };
+        Ok(Self {
+            options,
+            layout,
+            symbols: Symbols::new(matches, context)?,
+            group: on("group"),
+        })
+    }
+
+    /// How samples of these events are counted.
+    pub(super) fn setup(
+        &self,
+        matches: &ArgMatches,
+        context: &Context,
+        events: &[EventDesc],
+    ) -> LiveSetup {
+        let features = Features::none(Endian::NATIVE);
+        let described = Described {
+            endian: Endian::NATIVE,
+            events,
+            features: &features,
+            is_pipe: false,
+        };
+        let mut options = self.options.clone();
+        let limit = unwinding_limit(described, &mut options);
+        let sampled = (0..).zip(events).filter(|(_, event)| !is_dummy(event));
+        let sampled: Vec<usize> = sampled.map(|(index, _)| index).collect();
+        let groups = match self.group {
+            true => vec![sampled],
+            false => sampled.into_iter().map(|event| vec![event]).collect(),
+        };
+        LiveSetup {
+            source: Source {
+                groups,
+                ..source(described, None)
+            },
+            stacks: StackOptions {
+                outermost: options.order == Direction::Caller,
+                ..stack_options(described, limit)
+            },
+            options,
+            files: &DiskFiles,
+            paths: self.symbols.live_paths(context),
+            vdso: own_vdso(),
+            select: chosen(matches),
+        }
+    }
+}
+
+/// Whether an event is there for what it tells besides samples.
+fn is_dummy(event: &EventDesc) -> bool {
+    event.attr.kind == EventType::SOFTWARE && event.attr.config == DUMMY
+}
+
+/// The samples that `--comms`, `--dsos` and `--symbols` leave.
+fn chosen(matches: &ArgMatches) -> Option<Box<dyn Select>> {
+    let symbols = words(matches, "symbols");
+    let filter = Filter {
+        comms: words(matches, "comms"),
+        dsos: words(matches, "dsos"),
+        symbols: symbols.map(|names| SymbolNames::new(names.iter().map(String::as_str))),
+        ..Filter::default()
+    };
+    let chosen = Chosen::new(filter)?;
+    Some(Box::new(chosen))
+}
+
+/// Words that are no keys.
+fn unknown(option: &str, word: &str) -> Result<Vec<Field>, CliError> {
+    let error = CliError::usage(format!("Unknown --{option} key: `{word}'"));
+    Err(error.hint("fields of tracepoints are keys of 'report', of what 'record -e' recorded"))
+}
+
+/// Keys of what is not taken here.
+fn refuse_strange(order_by: &[Field]) -> Result<(), CliError> {
+    let mut keys = order_by.iter().filter_map(|field| field.key());
+    let strange = keys.find(|key| {
+        let needs_more = key.shows_payload() || key.shows_parent() || key.shows_parallelism();
+        key.needs().is_some() || needs_more
+    });
+    let Some(key) = strange else {
+        return Ok(());
+    };
+    let error = CliError::usage(format!("Invalid --sort key: `{}'", key.name));
+    Err(error.hint("'report' sorts by it, what 'record' recorded"))
+}

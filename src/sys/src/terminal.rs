@@ -1,0 +1,96 @@
+//! The terminal that a person sits at: keys as they are pressed, and its size.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+
+/// A terminal that hands over keys one by one and does not show them, until dropped. ^C still sends SIGINT.
+#[derive(Debug)]
+pub struct KeyInput {
+    fd: OwnedFd,
+    before: libc::termios,
+}
+
+impl KeyInput {
+    /// Changes the terminal of `input`.
+    ///
+    /// # Errors
+    /// `ENOTTY` where it is none; what tcsetattr(3) reports.
+    pub fn begin(input: &impl AsFd) -> io::Result<Self> {
+        let fd = input.as_fd().try_clone_to_owned()?;
+        let mut modes = MaybeUninit::<libc::termios>::uninit();
+        // SAFETY: the call writes no more than the structure that it is given.
+        if unsafe { libc::tcgetattr(fd.as_raw_fd(), modes.as_mut_ptr()) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the call succeeded, so the structure is filled in.
+        let before = unsafe { modes.assume_init() };
+        let mut keys = before;
+        keys.c_lflag &= !(libc::ICANON | libc::ECHO);
+        keys.c_cc[libc::VMIN] = 0;
+        keys.c_cc[libc::VTIME] = 0;
+        let terminal = Self { fd, before };
+        terminal.set(&keys)?;
+        Ok(terminal)
+    }
+
+    /// The keys that were pressed since this was asked last, some of them if there are many; none when the terminal is gone.
+    ///
+    /// # Errors
+    /// What read(2) reports.
+    pub fn pressed(&self) -> io::Result<Vec<u8>> {
+        let mut keys = vec![0; 64];
+        let count = crate::counter::read_fd(self.fd.as_fd(), &mut keys)?;
+        keys.truncate(count);
+        Ok(keys)
+    }
+
+    fn set(&self, modes: &libc::termios) -> io::Result<()> {
+        // SAFETY: the structure came from tcgetattr and is only read.
+        match unsafe { libc::tcsetattr(self.fd.as_raw_fd(), libc::TCSANOW, modes) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+impl AsFd for KeyInput {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl Drop for KeyInput {
+    fn drop(&mut self) {
+        // A terminal that is gone has no modes.
+        let _ = self.set(&self.before);
+    }
+}
+
+/// Rows and columns of the terminal behind `output`; `None` where it is none, or does not know.
+#[must_use]
+pub fn window_size(output: &impl AsFd) -> Option<(usize, usize)> {
+    let mut size = libc::winsize {
+        ws_row: 0,
+        ws_col: 0,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    let fd = output.as_fd().as_raw_fd();
+    // SAFETY: the request writes one `winsize`, which outlives the call.
+    let result = unsafe { libc::ioctl(fd, libc::TIOCGWINSZ, &raw mut size) };
+    let known = result == 0 && size.ws_row > 0 && size.ws_col > 0;
+    known.then_some((size.ws_row.into(), size.ws_col.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_terminal_has_neither_keys_nor_size() {
+        let file = std::fs::File::open("/dev/null").unwrap();
+        assert!(KeyInput::begin(&file).is_err());
+        assert_eq!(window_size(&file), None);
+    }
+}
