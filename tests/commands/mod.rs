@@ -48,6 +48,7 @@ mod stat_control;
 mod stat_kept;
 mod stat_metrics;
 mod symbols;
+mod top;
 mod tracepoints;
 
 use rperf_testkit::{Outcome, Run};

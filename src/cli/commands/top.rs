@@ -53,6 +53,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
                 room: Room {
                     rows: most.unwrap_or(usize::MAX),
                     samples: least.unwrap_or_default(),
+                    screen: None,
                 },
                 json: on("json"),
             };

@@ -168,7 +168,7 @@ impl Live {
 
     fn count(&mut self, records: &[u8]) {
         let counts = &mut self.counts;
-        for (raw, _) in split(records, self.growing.endian()) {
+        for (raw, _) in RawRecord::all(records, self.growing.endian()) {
             match raw.kind {
                 RecordKind::SAMPLE => {
                     let mode = raw.misc.cpu_mode();
@@ -204,7 +204,7 @@ impl Live {
             let stacks = UserStacks::new(&resolver, setup.stacks.clone());
             let mut samples = stacks.fold(naming.samples(Some(&chosen)));
             let mut position = self.position;
-            for (raw, size) in split(&self.ready, self.growing.endian()) {
+            for (raw, record) in RawRecord::all(&self.ready, self.growing.endian()) {
                 if raw.kind == RecordKind::SAMPLE {
                     match self.growing.sample(&raw, position) {
                         Ok(Some(sample)) => samples.sample(self.growing.world(), &sample),
@@ -212,7 +212,7 @@ impl Live {
                         Err(_) => self.counts.damaged += 1,
                     }
                 }
-                position += size as u64;
+                position += record.len() as u64;
             }
             let folded = samples.into_inner().finish(NonZeroUsize::MIN);
             self.stacks.merge(stacks.summary());
@@ -220,23 +220,15 @@ impl Live {
                 table.add(more);
             }
         }
-        self.known = Some(resolver.into_known());
+        let mut known = resolver.into_known();
         self.position += self.ready.len() as u64;
         self.ready.clear();
+        known.forget_run_time_code(self.growing.world());
+        if self.growing.forget() {
+            known.forget_mappings();
+        }
+        self.known = Some(known);
     }
-}
-
-/// Whole records, one after the other, each with its size.
-fn split(
-    records: &[u8],
-    endian: rperf_wire::Endian,
-) -> impl Iterator<Item = (RawRecord<'_>, usize)> {
-    let mut rest = records;
-    std::iter::from_fn(move || {
-        let (raw, size) = RawRecord::split(rest, endian)?;
-        rest = rest.get(size..)?;
-        Some((raw, size))
-    })
 }
 
 /// The samples that are chosen, without those of a side that is hidden.

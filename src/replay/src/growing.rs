@@ -6,7 +6,7 @@
 //! ```
 
 use rperf_perfdata::EventDesc;
-use rperf_wire::{DecodeError, Endian, RawRecord, RecordKind, SampleLayout};
+use rperf_wire::{DecodeError, Endian, RawRecord, Record, RecordKind, SampleLayout};
 
 use crate::events::EventTable;
 use crate::rounds::take_up_to;
@@ -21,8 +21,19 @@ pub struct Growing {
     order: Rounds,
     /// Records that change the World and are not in it yet.
     state: Vec<(Order, Vec<u8>)>,
+    /// Threads that have ended, and when.
+    ended: Vec<(Order, u32)>,
+    /// Up to where the World was complete one time before: no sample to come is older.
+    settled: u64,
+    /// Up to where it is complete.
+    completed: u64,
+    /// What was left of the World when it last forgot something.
+    kept: usize,
     position: u64,
 }
+
+/// A World of less than this many threads and mappings need not forget anything.
+const SMALL: usize = 1 << 14;
 
 impl Growing {
     /// Nothing was noted of a recording of these events.
@@ -34,6 +45,10 @@ impl Growing {
             events: EventTable::new(endian, events),
             order: Rounds::new(),
             state: Vec::new(),
+            ended: Vec::new(),
+            settled: 0,
+            completed: 0,
+            kept: 0,
             position: 0,
         }
     }
@@ -65,6 +80,11 @@ impl Growing {
                 if WorldBuilder::wants(kind) {
                     self.state.push((order, bytes.to_vec()));
                 }
+                if kind == RecordKind::EXIT
+                    && let Ok(Record::Exit(task)) = Record::decode(raw, self.endian)
+                {
+                    self.ended.push((order, task.tid));
+                }
             }
         }
     }
@@ -72,12 +92,26 @@ impl Growing {
     /// Brings the World up to where nothing older can follow: the end of the round before the last one that was noted whole.
     pub fn complete(&mut self) {
         let limit = self.order.limit();
+        self.settled = std::mem::replace(&mut self.completed, limit);
         for (order, bytes) in take_up_to(&mut self.state, limit, |(order, _)| *order) {
             if let Some((raw, _)) = RawRecord::split(&bytes, self.endian) {
                 // A damaged record changes nothing, as for who reads the file.
                 let _: Result<(), DecodeError> = self.builder.push(order, &raw);
             }
         }
+    }
+
+    /// Has a World that has grown to twice its size forget what no later sample can ask for; whether it did. Ids of mappings
+    /// and epochs from before mean nothing then. To be called when all samples up to here have been looked at.
+    pub fn forget(&mut self) -> bool {
+        let size = self.builder.world().size();
+        if size + self.ended.len() < 2 * self.kept + SMALL {
+            return false;
+        }
+        let over = take_up_to(&mut self.ended, self.settled, |(order, _)| *order);
+        self.builder.forget(&over);
+        self.kept = self.builder.world().size();
+        true
     }
 
     /// Brings the World up to all that was noted.

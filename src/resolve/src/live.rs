@@ -112,7 +112,11 @@ impl LiveStacks {
             }
         });
         self.summary.merge(rewriting.stacks.summary());
-        self.known = Some(resolver.into_known());
+        let mut known = resolver.into_known();
+        if self.growing.forget() {
+            known.forget_mappings();
+        }
+        self.known = Some(known);
         self.position += records.len() as u64;
         for (worker, stretch) in self.workers.iter_mut().zip(stretches) {
             match worker.out.is_empty() {

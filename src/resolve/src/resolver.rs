@@ -523,6 +523,21 @@ impl<'w> Resolver<'w> {
 }
 
 impl Known {
+    /// The ids of mappings are others from now on.
+    pub fn forget_mappings(&mut self) {
+        (self.kernel, self.mappings) = (None, 0);
+    }
+
+    /// What runtimes say of their code is read again where it is asked for: they make more as they go. Ids of such
+    /// functions mean nothing then.
+    pub fn forget_run_time_code(&mut self, world: &World) {
+        for (dso, object) in world.dsos().iter().zip(&mut self.objects) {
+            if matches!(dso.kind, DsoKind::PerfMap(_)) {
+                object.take();
+            }
+        }
+    }
+
     /// The same with room for all objects of `world`. Of several mappings of the host's kernel the last counts.
     fn grown(mut self, world: &World) -> Self {
         let is_kernel = |dso: DsoId| {

@@ -1,5 +1,6 @@
 //! `top --stdio`: the line over the rows, and the rows, in the layout of perf 6.1.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Write};
 
@@ -80,6 +81,8 @@ pub struct Room {
     pub rows: usize,
     /// Samples that a row needs to be shown.
     pub samples: u64,
+    /// Lines, those of call graphs too, and columns of a screen; `None` where there is no end of them.
+    pub screen: Option<(usize, usize)>,
 }
 
 /// Writes the first rows, without titles; columns are as wide as these need.
@@ -98,7 +101,42 @@ pub fn write_first_rows(
         columns: histogram.columns.clone(),
         ..*histogram
     };
-    write_rows(out, &part, layout)
+    let Some((lines, columns)) = room.screen else {
+        return write_rows(out, &part, layout);
+    };
+    let mut text = Vec::new();
+    write_rows(&mut text, &part, layout)?;
+    let text = String::from_utf8_lossy(&text);
+    for line in text.lines().take(lines) {
+        write_cut(out, line, columns)?;
+    }
+    Ok(())
+}
+
+/// Writes a line, as much of it as so many columns show.
+pub fn write_cut(out: &mut dyn Write, line: &str, columns: usize) -> io::Result<()> {
+    writeln!(out, "{}", cut(line, columns))
+}
+
+/// The part of a line that takes so many columns. Colours (ECMA-48, SGR) take none, and end with the line.
+fn cut(line: &str, columns: usize) -> Cow<'_, str> {
+    let (mut taken, mut in_color, mut colors) = (0, false, false);
+    for (at, letter) in line.char_indices() {
+        match letter {
+            '\x1b' => (in_color, colors) = (true, true),
+            'm' if in_color => in_color = false,
+            _ if in_color => {}
+            _ if taken == columns => {
+                let kept = &line[..at];
+                return match colors {
+                    true => format!("{kept}\x1b[m").into(),
+                    false => kept.into(),
+                };
+            }
+            _ => taken += 1,
+        }
+    }
+    line.into()
 }
 
 /// Writes an object: when (seconds since 1970) and of what the interval is, with the share of one CPU that observing it
@@ -156,6 +194,15 @@ fn rounded(value: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_are_cut_by_what_is_seen_of_them() {
+        assert_eq!(cut("abc", 3), "abc");
+        assert_eq!(cut("abcd", 3), "abc");
+        assert_eq!(cut("\x1b[31mäb\x1b[m", 2), "\x1b[31mäb\x1b[m");
+        assert_eq!(cut("\x1b[31mäb\x1b[mc", 2), "\x1b[31mäb\x1b[m\x1b[m");
+        assert_eq!(cut("\x1b[31mäb\x1b[m", 1), "\x1b[31mä\x1b[m");
+    }
 
     #[test]
     fn the_line_is_perfs() {

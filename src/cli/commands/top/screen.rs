@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rperf_sys::KeyInput;
 use rperf_view::report::Layout;
-use rperf_view::top::{Room, write_first_rows};
+use rperf_view::top::{Room, write_cut, write_first_rows};
 
 use super::LOST;
 use super::keys::{Asked, Key, Menu};
@@ -105,24 +105,31 @@ impl<'a> Screen<'a> {
     /// Shows the last interval.
     fn draw(&self, session: &Session) -> io::Result<()> {
         let out = &mut self.context.stdout();
-        let columns = self.size().1;
-        write!(out, "{CLEAR}\n")?;
-        session.status(self.table, |status| writeln!(out, "{status}"))?;
+        let (height, columns) = self.size();
+        writeln!(out, "{CLEAR}")?;
+        session.status(self.table, |status| {
+            write_cut(out, &status.to_string(), columns)
+        })?;
         writeln!(out, "{}", "-".repeat(columns.saturating_sub(1)))?;
         let mut lost = 0;
         if session.interval().losses > 0 {
-            writeln!(out, "WARNING: {LOST}")?;
+            write_cut(out, &format!("WARNING: {LOST}"), columns.saturating_sub(1))?;
             lost = 1;
         }
         out.write_all(b"\n")?;
         let room = Room {
             rows: self.entries().saturating_sub(lost),
             samples: self.least.unwrap_or_default(),
+            screen: Some((
+                height.saturating_sub(AROUND + lost),
+                columns.saturating_sub(1),
+            )),
         };
         if let Some((_, table)) = session.table(self.table) {
             let histogram = table.histogram();
             if histogram.rows.is_empty() {
-                writeln!(out, "   {}", session.why_empty())?;
+                let text = format!("   {}", session.why_empty());
+                write_cut(out, &text, columns.saturating_sub(1))?;
             }
             write_first_rows(out, histogram, &self.layout, room)?;
         }

@@ -32,7 +32,7 @@ pub(super) struct Session {
     pub(super) zero: bool,
     /// The places of the events that have a table each.
     groups: Vec<Vec<usize>>,
-    /// Whether all events have a rate that is told.
+    /// How often samples are taken.
     sampling: Sampling,
     scope: String,
     /// The clock that takes the place of a missing counter.
@@ -146,12 +146,12 @@ impl Session {
         self.drain();
         self.live.end_round();
         self.live.end_round();
+        // Naming what came is no part of the time in which it came.
+        self.interval.end(self.live.take_counts());
         self.live.refresh(match self.zero {
             true => Fade::AtOnce,
             false => Fade::Slowly,
         });
-        let counts = self.live.take_counts();
-        self.interval.end(counts);
         self.due = Instant::now() + self.delay;
     }
 

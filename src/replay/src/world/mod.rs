@@ -5,6 +5,7 @@ mod code;
 mod comms;
 mod dsos;
 mod epoch;
+mod forget;
 mod kernel;
 mod namespaces;
 mod naming;

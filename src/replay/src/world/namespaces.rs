@@ -29,6 +29,11 @@ impl Namespaces {
         }
     }
 
+    /// Nobody asks for those of this thread any more.
+    pub(crate) fn ended(&mut self, tid: u32) {
+        self.threads.remove(&tid);
+    }
+
     /// Those of the thread that had the id just before `order`; none if that was not said.
     pub(crate) fn at(&self, tid: u32, order: Order) -> &[Namespace] {
         let changes = self.threads.get(&tid).map_or(&[][..], Vec::as_slice);

@@ -82,6 +82,33 @@ impl Threads {
         life.changes.push((order, Change::Start(name)));
     }
 
+    /// The thread that had this id has ended; false where another has it by now.
+    pub(crate) fn end(&mut self, order: Order, tid: u32) -> bool {
+        let is_over = |life: &Life| life.changes.last().is_none_or(|(at, _)| *at <= order);
+        let over = self.lives.get(&tid).is_some_and(is_over);
+        over && self.lives.remove(&tid).is_some()
+    }
+
+    /// Forgets all names but the last ones, which count from the beginning.
+    pub(crate) fn settle(&mut self) {
+        for life in self.lives.values_mut() {
+            let last = life.changes.drain(..).next_back();
+            let name = last.and_then(|(_, change)| change.comm());
+            let name = name.map(|name| (Order::default(), Change::Comm(name)));
+            life.changes.extend(name);
+        }
+    }
+
+    /// How many thread ids are known.
+    pub(crate) fn len(&self) -> usize {
+        self.lives.len()
+    }
+
+    /// The processes of all threads, one as often as it has threads.
+    pub(crate) fn processes(&self) -> impl Iterator<Item = u32> + '_ {
+        self.lives.values().filter_map(|life| life.pid)
+    }
+
     fn latest(&self, tid: u32) -> Option<CommId> {
         let (_, change) = self.lives.get(&tid)?.changes.last()?;
         change.comm()

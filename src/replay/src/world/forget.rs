@@ -1,0 +1,218 @@
+//! A World that goes on for days forgets what no sample can ask for any more.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::space::{Parent, Space, SpaceId};
+use super::{Lifetime, World, WorldBuilder};
+use crate::{Machine, Mapping, MappingId, Order};
+
+impl World {
+    /// How many things it remembers, by which memory grows.
+    pub(crate) fn size(&self) -> usize {
+        self.mappings.len() + self.spaces.len() + self.threads.len()
+    }
+}
+
+impl WorldBuilder {
+    /// Leaves out the threads of `ended`, each with the moment of its end, the processes that have none left, and of all
+    /// mappings what others hide. What remains is as if it had been there from the beginning. Ids of mappings change,
+    /// those of files and names stay.
+    ///
+    /// Does nothing where functions of runtimes are known, which only recordings tell of.
+    pub fn forget(&mut self, ended: &[(Order, u32)]) {
+        let world = &mut self.world;
+        if !world.code.is_empty() {
+            return;
+        }
+        for (order, tid) in ended {
+            if world.threads.end(*order, *tid) {
+                world.namespaces.ended(*tid);
+            }
+        }
+        world.threads.settle();
+        let alive: FxHashSet<u32> = world.threads.processes().collect();
+        let mut kept = Kept {
+            world,
+            numbers: FxHashMap::default(),
+            mappings: Vec::new(),
+            spaces: Vec::new(),
+        };
+        let processes = kept.world.processes.iter();
+        let living = processes.filter(|((machine, pid), _)| {
+            let is_idle = *pid == 0 || *pid == u32::MAX;
+            *machine != Machine::Host || is_idle || alive.contains(pid)
+        });
+        let last: Vec<_> = living
+            .filter_map(|(process, lives)| Some((*process, lives.last()?.space)))
+            .collect();
+        let kernels: Vec<_> = kept.world.kernels.clone().into_iter().collect();
+        let kernels: Vec<_> = kernels
+            .into_iter()
+            .map(|(machine, space)| (machine, kept.space(space)))
+            .collect();
+        let processes = last.into_iter().map(|(process, space)| {
+            let life = Lifetime {
+                since: Order::default(),
+                space: kept.space(space),
+            };
+            (process, vec![life])
+        });
+        let processes: FxHashMap<_, _> = processes.collect();
+        let Kept {
+            mappings, spaces, ..
+        } = kept;
+        world.processes = processes;
+        world.kernels = kernels.into_iter().collect();
+        world.mappings = mappings;
+        world.spaces = spaces;
+        world.version += 1;
+    }
+}
+
+/// What is taken over.
+struct Kept<'w> {
+    world: &'w World,
+    /// Mappings by the number that they had.
+    numbers: FxHashMap<MappingId, MappingId>,
+    mappings: Vec<Mapping>,
+    spaces: Vec<Space>,
+}
+
+impl Kept<'_> {
+    /// Takes over what is visible of an address space in the end, inherited or its own.
+    fn space(&mut self, old: SpaceId) -> SpaceId {
+        let borders = self.world.borders(Parent {
+            space: old,
+            until: Order::MAX,
+        });
+        let mut space = Space::default();
+        let mut run: Option<(u64, u64, MappingId)> = None;
+        for (start, end) in borders.iter().zip(borders.iter().skip(1)) {
+            let visible = self.world.lookup_in(old, Order::MAX, *start);
+            run = match (run, visible) {
+                (Some((first, _, mapping)), Some(same)) if mapping == same => {
+                    Some((first, *end, mapping))
+                }
+                (before, visible) => {
+                    self.insert(&mut space, before);
+                    visible.map(|mapping| (*start, *end, mapping))
+                }
+            };
+        }
+        self.insert(&mut space, run);
+        let id = SpaceId(u32::try_from(self.spaces.len()).unwrap_or(u32::MAX));
+        self.spaces.push(space);
+        id
+    }
+
+    fn insert(&mut self, space: &mut Space, run: Option<(u64, u64, MappingId)>) {
+        let Some((start, end, old)) = run else {
+            return;
+        };
+        let next = MappingId(u32::try_from(self.mappings.len()).unwrap_or(u32::MAX));
+        let mapping = *self.numbers.entry(old).or_insert(next);
+        if mapping == next {
+            self.mappings.push(*self.world.mapping(old));
+        }
+        space.insert(Order::default(), (start, end), Some(mapping));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rperf_wire::{Comm, CpuMode, Encoder, Endian, Misc, Mmap, RawRecord, Record, Task};
+
+    fn push(builder: &mut WorldBuilder, time: u64, record: &Record<'_>) {
+        let (kind, own) = record.kind_and_misc();
+        let mut body = Vec::new();
+        record.encode_body(&mut Encoder::new(&mut body, Endian::NATIVE));
+        let raw = RawRecord {
+            kind,
+            misc: Misc(own.0 | 2),
+            body: &body,
+        };
+        builder.push(at(time), &raw).expect("a whole record");
+    }
+
+    fn at(time: u64) -> Order {
+        Order { time, position: 0 }
+    }
+
+    fn fork(parent: u32, child: u32) -> Record<'static> {
+        Record::Fork(Task {
+            pid: child,
+            ppid: parent,
+            tid: child,
+            ptid: parent,
+            time: 0,
+        })
+    }
+
+    fn mmap(pid: i32, start: u64, filename: &'static [u8]) -> Record<'static> {
+        Record::Mmap(Mmap {
+            pid,
+            tid: pid.cast_unsigned(),
+            start,
+            len: 0x1000,
+            pgoff: 0,
+            filename,
+        })
+    }
+
+    fn seen(world: &World, pid: u32, address: u64) -> Option<&str> {
+        let mapping = world.lookup(Machine::Host, CpuMode::User, pid, at(1), address)?;
+        Some(&world.dso(world.mapping(mapping).dso).name)
+    }
+
+    #[test]
+    fn what_ended_and_what_is_hidden_goes_and_the_rest_stays() {
+        let mut builder = WorldBuilder::live(Endian::NATIVE);
+        let comm = Comm {
+            pid: 7,
+            tid: 7,
+            comm: b"server",
+        };
+        push(&mut builder, 1, &Record::Comm(comm));
+        push(&mut builder, 2, &mmap(7, 0x1000, b"/bin/server"));
+        push(&mut builder, 3, &fork(7, 8));
+        push(&mut builder, 4, &mmap(7, 0x1000, b"/bin/other"));
+        push(&mut builder, 5, &fork(7, 9));
+        push(&mut builder, 6, &fork(7, 10));
+        builder.forget(&[(at(7), 9)]);
+        let world = builder.world();
+        assert_eq!(seen(world, 7, 0x1800), Some("/bin/other"));
+        assert_eq!(
+            seen(world, 8, 0x1800),
+            Some("/bin/server"),
+            "as of the fork"
+        );
+        assert_eq!(seen(world, 9, 0x1800), None);
+        assert_eq!(seen(world, 10, 0x1800), Some("/bin/other"));
+        assert_eq!(world.comm(world.comm_at(10, 10, at(1))), "server");
+        assert_eq!(world.mappings().len(), 2);
+        // Ended long ago, and the id is another's now.
+        push(&mut builder, 8, &fork(10, 9));
+        builder.forget(&[(at(7), 9)]);
+        assert_eq!(seen(builder.world(), 9, 0x1800), Some("/bin/other"));
+    }
+
+    #[test]
+    fn days_of_short_processes_take_no_more_than_an_hour() {
+        let mut builder = WorldBuilder::live(Endian::NATIVE);
+        push(&mut builder, 1, &mmap(7, 0x1000, b"/bin/sh"));
+        let mut sizes = Vec::new();
+        for time in 1..2000_u64 {
+            let child = 100 + u32::try_from(time % 50).expect("a small number");
+            push(&mut builder, 4 * time, &fork(7, child));
+            push(
+                &mut builder,
+                4 * time + 1,
+                &mmap(child.cast_signed(), 0x5000, b"/bin/ls"),
+            );
+            builder.forget(&[(at(4 * time + 2), child)]);
+            sizes.push(builder.world().size());
+        }
+        assert!(sizes.iter().all(|size| *size <= 8), "{sizes:?}");
+    }
+}

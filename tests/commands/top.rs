@@ -1,0 +1,247 @@
+//! `top` without a terminal: what runs is shown in blocks, of whatever runs it is asked.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Command, Stdio};
+
+use rperf_testkit::{Outcome, Scratch};
+
+use super::rperf;
+use crate::kernel::{Running, is_root, rperf_in};
+
+/// What `top` prints of a shell that spins, with these options behind `-p PID`.
+fn of_spinning(options: &[&str]) -> Outcome {
+    let target = Running::spin();
+    of(&target, options)
+}
+
+fn of(target: &Running, options: &[&str]) -> Outcome {
+    let scratch = Scratch::new();
+    let pid = target.0.id().to_string();
+    let words = [&["top", "-e", "cpu-clock", "-p", &pid][..], options].concat();
+    let outcome = rperf_in(&scratch, &words).finish().expect("rperf starts");
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    outcome
+}
+
+/// Runs again until the output has `wanted`: on a busy machine nothing may have run in an interval.
+fn until(wanted: &str, options: &[&str]) -> String {
+    let mut seen = String::new();
+    for intervals in ["2", "4", "8", "16", "32"] {
+        let more = [options, &["--intervals", intervals]].concat();
+        seen = of_spinning(&more).stdout;
+        if seen.contains(wanted) {
+            return seen;
+        }
+    }
+    panic!("no {wanted} in {seen}");
+}
+
+/// Whether a line begins with hours, minutes and seconds.
+fn is_title(line: &str) -> bool {
+    let time = line.get(..8).unwrap_or_default();
+    let shape = time.chars().map(|letter| match letter.is_ascii_digit() {
+        true => '0',
+        false => letter,
+    });
+    shape.eq("00:00:00".chars()) && line.get(8..10) == Some("  ")
+}
+
+#[test]
+fn blocks_have_a_time_rows_and_an_empty_line() {
+    let text = until(" sh ", &["-d", "0.5", "-ns", "comm"]);
+    assert!(!text.contains('\x1b'), "{text:?}");
+    let blocks: Vec<&str> = text
+        .split("\n\n")
+        .filter(|block| !block.is_empty())
+        .collect();
+    assert!(blocks.len() >= 2, "{text}");
+    for block in &blocks {
+        let mut lines = block.lines();
+        let title = lines.next().expect("a title");
+        assert!(is_title(title), "{title}");
+        assert!(
+            title.contains("[4000Hz cpu-clock], (target_pid: "),
+            "{title}"
+        );
+        assert!(title.contains("  own CPU "), "{title}");
+        for line in lines {
+            assert!(line.starts_with("   "), "{line}");
+        }
+    }
+    let row = text
+        .lines()
+        .find(|line| line.contains(" sh "))
+        .expect("a row");
+    let words: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!((words[0], words[2]), ("100.00%", "sh"), "{row}");
+    assert!(words[1].parse::<u64>().expect("samples") > 0);
+}
+
+#[test]
+fn objects_are_one_a_line() {
+    let text = until(
+        "\"comm\":\"sh\"",
+        &["-d", "0.5", "--json", "-s", "comm", "-F", "999"],
+    );
+    for line in text.lines() {
+        let object: serde_json::Value = serde_json::from_str(line).expect("an object");
+        assert_eq!(object["event"], "cpu-clock");
+        for row in object["rows"].as_array().expect("rows") {
+            assert_eq!(row["overhead_percent"], 100.0);
+            assert!(row["samples"].as_u64() > Some(0));
+        }
+    }
+}
+
+#[test]
+fn callers_count_with_their_callees() {
+    let text = until("--", &["-d", "0.5", "-g", "-s", "comm"]);
+    assert!(text.contains(" sh "), "{text}");
+}
+
+#[test]
+fn the_kernel_and_user_space_can_be_hidden() {
+    let all = ["-d", "0.5", "--intervals", "4", "-s", "comm"];
+    let both = [&all[..], &["-K", "-U"]].concat();
+    let text = of_spinning(&both).stdout;
+    let rows = text
+        .lines()
+        .filter(|line| line.contains('%') && !is_title(line));
+    assert_eq!(rows.count(), 0, "{text}");
+    assert!(text.contains("     ("), "the reason is said: {text}");
+}
+
+#[test]
+fn the_end_of_what_is_observed_ends_the_blocks() {
+    let child = Command::new("sleep").arg("1").stdin(Stdio::null()).spawn();
+    let target = Running(child.expect("sleep starts"));
+    let outcome = of(&target, &["-d", "0.3"]);
+    assert!(
+        outcome
+            .stderr
+            .contains("all observed processes and threads have ended"),
+        "{}",
+        outcome.stderr
+    );
+    assert!(outcome.stdout.lines().next().is_some_and(is_title));
+}
+
+#[test]
+fn a_closed_pipe_ends_it_without_a_word() {
+    let target = Running::spin();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rperf"));
+    command
+        .args(["top", "-e", "cpu-clock", "-d", "0.1", "-p"])
+        .arg(target.0.id().to_string())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut top = command.spawn().expect("rperf starts");
+    let mut line = String::new();
+    let mut reader = BufReader::new(top.stdout.take().expect("a pipe"));
+    reader.read_line(&mut line).expect("a line");
+    assert!(is_title(&line), "{line}");
+    drop(reader);
+    let outcome = top.wait_with_output().expect("it ends");
+    assert_eq!(String::from_utf8_lossy(&outcome.stderr), "");
+}
+
+#[test]
+fn an_interrupt_is_the_usual_end() {
+    let target = Running::spin();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rperf"));
+    command
+        .args(["top", "-e", "cpu-clock", "-d", "0.1", "-p"])
+        .arg(target.0.id().to_string())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    let mut top = command.spawn().expect("rperf starts");
+    // Keys are for terminals: what comes through a pipe is left alone, and its end too.
+    let mut keys = top.stdin.take().expect("a pipe");
+    keys.write_all(b"xq\n").expect("room");
+    drop(keys);
+    let mut lines = BufReader::new(top.stdout.take().expect("a pipe")).lines();
+    assert!(
+        lines
+            .next()
+            .is_some_and(|line| is_title(&line.expect("text")))
+    );
+    let pid = top.id().to_string();
+    let killed = Command::new("kill").args(["-INT", &pid]).status();
+    assert!(killed.expect("kill runs").success());
+    let rest: Vec<String> = lines.map(|line| line.expect("text")).collect();
+    assert!(top.wait().expect("it ends").success());
+    assert!(
+        !rest.iter().any(|line| line.contains("Mapped keys")),
+        "{rest:?}"
+    );
+}
+
+#[test]
+fn the_whole_system_has_a_block_for_each_event() {
+    if !is_root() {
+        return rperf_testkit::skip("top::the_whole_system", "whole CPUs need root");
+    }
+    let scratch = Scratch::new();
+    let words = "top -e cs,cpu-clock -c 1000000 -d 0.5 --intervals 2 -E 3 -s comm";
+    let words: Vec<&str> = words.split(' ').collect();
+    let outcome = rperf_in(&scratch, &words).finish().expect("rperf starts");
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let titles: Vec<&str> = outcome
+        .stdout
+        .lines()
+        .filter(|line| is_title(line))
+        .collect();
+    assert_eq!(titles.len(), 4, "{}", outcome.stdout);
+    for (title, event) in titles
+        .iter()
+        .zip(["[cs], (all, ", "[cpu-clock], (all, "].iter().cycle())
+    {
+        assert!(title.contains(event), "{title}");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_a_line() {
+    for (words, status, message) in [
+        (
+            &["-F", "9", "-c", "9"][..],
+            234,
+            "cannot set frequency and period at the same time",
+        ),
+        (&["-d", "x"], 129, "-d: 'x' is no number of seconds"),
+        (&["calc"], 129, "rperf top: 'calc' is no option"),
+        (&["-s", "nosuch"], 129, "Unknown --sort key: `nosuch'"),
+        (&["-s", "mem"], 129, "Invalid --sort key: `mem'"),
+        (
+            &["-G", "x", "-p", "1"],
+            129,
+            "cgroup monitoring only available in system-wide mode",
+        ),
+        (
+            &["--overwrite"],
+            129,
+            "rperf top: --overwrite is not supported yet",
+        ),
+        (
+            &["-p", "4194999"],
+            244,
+            "Couldn't create thread/CPU maps: No such process",
+        ),
+    ] {
+        let words = [&["top"], words].concat();
+        let outcome = rperf(&words).finish().expect("rperf starts");
+        assert_eq!(
+            (outcome.status, outcome.stdout.as_str()),
+            (status, ""),
+            "{words:?}: {}",
+            outcome.stderr
+        );
+        assert!(
+            outcome.stderr.contains(message),
+            "{words:?}: {}",
+            outcome.stderr
+        );
+    }
+}
