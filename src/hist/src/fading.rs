@@ -206,6 +206,7 @@ fn fade_weights(weights: &mut Weights) {
     faded(&mut weights.samples);
     faded(&mut weights.latency);
     faded(&mut weights.total_latency);
+    weights.costs.iter_mut().for_each(faded);
 }
 
 /// What fell on a row itself, by event.
@@ -249,24 +250,10 @@ fn add_rows(rows: &mut Vec<Row>, more: Vec<Row>, graph: Option<GraphOptions>) {
 }
 
 fn add_row(row: &mut Row, more: Row, is_list: bool) {
-    add_weights(&mut row.weights, &more.weights);
-    for (weights, more) in row.others.iter_mut().zip(&more.others) {
-        add_weights(weights, more);
-    }
+    row.add(&more);
     row.chains += more.chains;
     row.unresolved &= more.unresolved;
     graph::add(&mut row.graph, more.graph, is_list);
-}
-
-fn add_weights(weights: &mut Weights, more: &Weights) {
-    weights.own = weights.own.saturating_add(more.own);
-    for (mode, more) in weights.modes.iter_mut().zip(more.modes) {
-        *mode = mode.saturating_add(more);
-    }
-    weights.total = weights.total.saturating_add(more.total);
-    weights.samples += more.samples;
-    weights.latency = weights.latency.saturating_add(more.latency);
-    weights.total_latency = weights.total_latency.saturating_add(more.total_latency);
 }
 
 /// The heavier first, by the numbers in the order; then by cells.

@@ -5,8 +5,7 @@ use std::cmp::Reverse;
 use rustc_hash::FxHashMap;
 
 use crate::fields::{Field, Number};
-use crate::histogram::{Histogram, Row, Weights};
-use crate::stacks::add_each;
+use crate::histogram::{Histogram, Row};
 
 /// A line of a hierarchy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,32 +84,11 @@ fn with_cell(row: &Row, level: usize) -> Row {
     }
 }
 
-impl Row {
-    /// Adds what another row counts.
-    fn add(&mut self, other: &Self) {
-        self.weights.add(&other.weights);
-        for (own, more) in self.others.iter_mut().zip(&other.others) {
-            own.add(more);
-        }
-    }
-}
-
-impl Weights {
-    fn add(&mut self, other: &Self) {
-        self.own = self.own.saturating_add(other.own);
-        self.total = self.total.saturating_add(other.total);
-        self.samples += other.samples;
-        self.latency = self.latency.saturating_add(other.latency);
-        self.total_latency = self.total_latency.saturating_add(other.total_latency);
-        add_each(&mut self.modes, &other.modes);
-        add_each(&mut self.costs, &other.costs);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fields::parse;
+    use crate::histogram::Weights;
 
     #[test]
     fn every_level_is_ordered_by_its_own_weight() {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::fields::{Field, Number};
+use crate::stacks::add_each;
 
 /// The rows of one event, or of the events of one group.
 #[derive(Debug, Clone, Default)]
@@ -73,6 +74,28 @@ impl Row {
     pub fn numbers(&self, number: Number) -> impl Iterator<Item = u64> {
         let all = std::iter::once(&self.weights).chain(&self.others);
         all.map(move |weights| number.of(weights))
+    }
+}
+
+impl Row {
+    /// Adds what another row counts.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.weights.add(&other.weights);
+        for (own, more) in self.others.iter_mut().zip(&other.others) {
+            own.add(more);
+        }
+    }
+}
+
+impl Weights {
+    fn add(&mut self, other: &Self) {
+        self.own = self.own.saturating_add(other.own);
+        self.total = self.total.saturating_add(other.total);
+        self.samples += other.samples;
+        self.latency = self.latency.saturating_add(other.latency);
+        self.total_latency = self.total_latency.saturating_add(other.total_latency);
+        add_each(&mut self.modes, &other.modes);
+        add_each(&mut self.costs, &other.costs);
     }
 }
 
