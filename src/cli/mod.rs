@@ -17,6 +17,7 @@ mod files;
 mod filter;
 mod findings;
 mod globals;
+mod groups;
 mod header;
 mod help;
 mod input;

@@ -1,5 +1,9 @@
 //! `rperf annotate`: instructions and shares beside perf, and the source between them.
 
+mod brief;
+mod code;
+mod options;
+
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -17,6 +21,11 @@ const BURNING: &str = "burn_deep,burn_compare,burn_handler,burn_alloca,burn_real
 
 /// The program compiled and recorded; the name of the recording.
 fn recorded(test: &str) -> Option<(Beside, String)> {
+    recorded_with(test, &["-e", "cpu-clock:u"])
+}
+
+/// The same of other events.
+fn recorded_with(test: &str, events: &[&str]) -> Option<(Beside, String)> {
     let beside = Beside::find(test)?;
     let program = beside.path().join("stacks");
     let mut compiler = Command::new("cc");
@@ -24,7 +33,7 @@ fn recorded(test: &str) -> Option<(Beside, String)> {
     let built = compiler.arg(source()).status().expect("a C compiler");
     assert!(built.success());
     let program = program.to_str().expect("a printable path");
-    let words = ["-e", "cpu-clock:u", "-F", "2500", "--", program, "300"];
+    let words = [events, &["-F", "2500", "--", program, "300"]].concat();
     let file = beside.record(Tool::Rperf, "stacks", &words)?;
     Some((beside, file))
 }

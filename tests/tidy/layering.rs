@@ -13,7 +13,7 @@ use super::{assert_none, files, root, shown};
 const MAY_USE: &[(&str, &[&str])] = &[
     ("count", &["wire"]),
     ("debuginfod", &["symbol", "sys"]),
-    ("disasm", &["hist", "insn", "replay", "resolve"]),
+    ("disasm", &["hist", "insn", "replay", "resolve", "wire"]),
     ("events", &["wire"]),
     (
         "export",

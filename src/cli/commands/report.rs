@@ -3,7 +3,6 @@
 mod args;
 mod call_graph;
 mod columns;
-mod groups;
 mod mode;
 mod parallelism;
 mod selection;
@@ -45,11 +44,11 @@ pub(super) use self::call_graph::limit_option;
 pub(super) use self::columns::Columns;
 pub(super) use self::settings::{is_relative, regex, widths};
 
-use self::groups::Table;
 use self::selection::Selection;
 use self::settings::{Plan, Settings};
 use self::tasks::Tasks;
 use self::tracepoints::Tracepoints;
+use crate::cli::groups::Table;
 
 /// Kinds of records that a report makes no use of.
 const PASSED_OVER: &[RecordKind] = &[

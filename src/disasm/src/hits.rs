@@ -1,44 +1,30 @@
 //! Samples counted by function and address.
 
-use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
 
-use rperf_hist::{Choice, Select};
-use rperf_replay::{EventIndex, Fold, Sample, World};
-use rperf_resolve::{Frame, Place, Resolver, SymbolId};
+use rperf_hist::{Choice, Select, parallel};
+use rperf_replay::{DsoId, EventIndex, Fold, MappingId, Sample, World};
+use rperf_resolve::{Frame, Place, Resolver};
+use rperf_wire::CpuMode;
 use rustc_hash::FxHashMap;
 
-/// Samples that fell on one place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Hit {
-    /// How many.
-    pub samples: u64,
-    /// The events that they stand for.
-    pub period: u64,
+use crate::function::{Found, Functions, Hit};
+
+/// An address that samples of an event fell on. Where nothing is mapped, it is that of any process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Spot {
+    event: EventIndex,
+    mapping: Option<MappingId>,
+    mode: CpuMode,
+    ip: u64,
 }
 
-impl Hit {
-    /// Takes in another.
-    pub fn add(&mut self, other: Self) {
-        self.samples += other.samples;
-        self.period = self.period.saturating_add(other.period);
-    }
-}
-
-/// Samples of one event in one function.
-type Key = (EventIndex, SymbolId);
-
-/// Where a function was first seen, and what fell on its addresses.
-#[derive(Clone)]
-struct Found {
-    frame: Frame,
-    hits: FxHashMap<u64, Hit>,
-}
-
-/// Counts samples; to be folded over a recording.
+/// Counts samples; to be folded over a recording. Their addresses get names when all are counted.
 pub struct Hits<'r, 'w> {
     resolver: &'r Resolver<'w>,
     select: Option<&'r dyn Select>,
-    found: FxHashMap<Key, Found>,
+    spots: FxHashMap<Spot, (Place, Hit)>,
     totals: FxHashMap<EventIndex, Hit>,
 }
 
@@ -49,39 +35,54 @@ impl<'r, 'w> Hits<'r, 'w> {
         Self {
             resolver,
             select,
-            found: FxHashMap::default(),
+            spots: FxHashMap::default(),
             totals: FxHashMap::default(),
         }
     }
 
-    /// What was counted: by event, then the functions with most of it first.
+    /// The functions that were hit. Symbols of their objects are read by so many threads.
     #[must_use]
-    pub fn functions(self) -> Functions {
-        let functions = self.found.into_iter().map(|((event, symbol), found)| {
-            let mut sum = Hit::default();
-            found.hits.values().for_each(|hit| sum.add(*hit));
-            let mut hits: Vec<(u64, Hit)> = found.hits.into_iter().collect();
-            hits.sort_unstable_by_key(|(address, _)| *address);
-            Function {
-                event,
-                symbol,
-                frame: found.frame,
-                hits,
-                sum,
-            }
-        });
-        let mut functions: Vec<Function> = functions.collect();
-        functions.sort_unstable_by_key(|function| {
-            (
-                function.event,
-                Reverse(function.sum.period),
-                function.symbol,
-            )
-        });
-        Functions {
-            functions,
+    pub fn functions(self, threads: NonZeroUsize) -> Functions {
+        let world = self.resolver.world();
+        let objects = self.spots.keys().filter_map(|spot| spot.mapping);
+        let objects: BTreeSet<DsoId> = objects.map(|at| world.mapping(at).dso).collect();
+        let objects = objects.into_iter().collect();
+        parallel::map(objects, threads, |dso| self.resolver.read(dso));
+        let mut functions = Functions {
+            found: FxHashMap::default(),
             totals: self.totals,
+            chosen: FxHashMap::default(),
+            unnamed: FxHashMap::default(),
+        };
+        for (spot, (place, hit)) in self.spots {
+            let frame = self.resolver.locate(place, spot.mode, spot.ip);
+            let is_counted = |select: &dyn Select| {
+                let choice = select.place(self.resolver, &frame);
+                choice == Choice::Counted
+            };
+            if self.select.is_none_or(is_counted) {
+                functions.add(&frame, spot.event, hit);
+            }
         }
+        functions
+    }
+}
+
+impl Functions {
+    fn add(&mut self, frame: &Frame, event: EventIndex, hit: Hit) {
+        self.chosen.entry(event).or_default().add(hit);
+        let Some(symbol) = frame.symbol else {
+            if let Some(dso) = frame.dso {
+                *self.unnamed.entry(dso).or_default() += hit.samples;
+            }
+            return;
+        };
+        let found = self.found.entry(symbol).or_insert_with(|| Found {
+            frame: *frame,
+            hits: FxHashMap::default(),
+        });
+        let key = (event, frame.address);
+        found.hits.entry(key).or_default().add(hit);
     }
 }
 
@@ -97,81 +98,32 @@ impl Fold for Hits<'_, '_> {
             period: sample.period,
         };
         self.totals.entry(sample.event).or_default().add(hit);
+        if choice != Choice::Counted {
+            return;
+        }
         let place = Place {
             machine: sample.machine(),
             pid: sample.pid,
             order: sample.order,
         };
-        let frame = self.resolver.locate(place, sample.cpu_mode(), ip);
-        let (Some(symbol), Choice::Counted) = (frame.symbol, choice) else {
-            return;
+        let mode = sample.cpu_mode();
+        let spot = Spot {
+            event: sample.event,
+            mapping: world.lookup(place.machine, mode, place.pid, place.order, ip),
+            mode,
+            ip,
         };
-        let is_chosen =
-            |select: &dyn Select| select.place(self.resolver, &frame) == Choice::Counted;
-        if !self.select.is_none_or(is_chosen) {
-            return;
-        }
-        let found = self.found.entry((sample.event, symbol));
-        let found = found.or_insert_with(|| Found {
-            frame,
-            hits: FxHashMap::default(),
-        });
-        found.hits.entry(frame.address).or_default().add(hit);
+        let found = self.spots.entry(spot);
+        found.or_insert((place, Hit::default())).1.add(hit);
     }
 
     fn merge(&mut self, later: Self) {
         for (event, total) in later.totals {
             self.totals.entry(event).or_default().add(total);
         }
-        for (key, other) in later.found {
-            let Some(found) = self.found.get_mut(&key) else {
-                self.found.insert(key, other);
-                continue;
-            };
-            for (address, hit) in other.hits {
-                found.hits.entry(address).or_default().add(hit);
-            }
+        for (spot, (place, hit)) in later.spots {
+            let found = self.spots.entry(spot);
+            found.or_insert((place, Hit::default())).1.add(hit);
         }
     }
-}
-
-/// All functions that samples fell on.
-pub struct Functions {
-    functions: Vec<Function>,
-    totals: FxHashMap<EventIndex, Hit>,
-}
-
-impl Functions {
-    /// By event, then those with most of it first.
-    #[must_use]
-    pub fn all(&self) -> &[Function] {
-        &self.functions
-    }
-
-    /// Whether there were samples at all, if only in no function.
-    #[must_use]
-    pub fn has_samples(&self) -> bool {
-        !self.totals.is_empty()
-    }
-
-    /// All chosen samples of an event, those in no function too.
-    #[must_use]
-    pub fn total(&self, event: EventIndex) -> Hit {
-        self.totals.get(&event).copied().unwrap_or_default()
-    }
-}
-
-/// One function as one event saw it.
-#[derive(Debug, Clone)]
-pub struct Function {
-    /// The event.
-    pub event: EventIndex,
-    /// The function.
-    pub symbol: SymbolId,
-    /// A place in it where a sample fell.
-    pub frame: Frame,
-    /// What fell on each address, in terms of [`Frame::address`], by rising address.
-    pub hits: Vec<(u64, Hit)>,
-    /// All of it.
-    pub sum: Hit,
 }

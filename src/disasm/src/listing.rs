@@ -1,13 +1,12 @@
 //! The instructions of one function.
 
-use std::fmt::Write as _;
 use std::ops::Range;
 
-use rperf_insn::{Isa, Printed, Printer, Syntax};
+use rperf_insn::{Flow, Isa, Printed, Printer, Syntax};
 use rperf_replay::Order;
 use rperf_resolve::{Call, Frame, Resolver};
 
-use crate::{Function, Hit};
+use crate::{Function, Hit, Line, Named, Site, Told};
 
 /// The most bytes of code that are shown of one function.
 const MOST: u64 = 16 << 20;
@@ -23,43 +22,30 @@ pub enum NoCode {
     Empty,
 }
 
-/// Where the code of an instruction is in the source.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Site<'r> {
-    /// The innermost function, as the source has it.
-    pub function: &'r str,
-    /// Whether it was inlined into the one that is listed.
-    pub is_inlined: bool,
-    /// The file's path, as far as the compiler told, and the line from 1.
-    pub line: Option<(&'r str, u32)>,
-}
-
-/// One instruction.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line<'r> {
-    /// Its address in the object.
-    pub address: u64,
-    /// Its bytes.
-    pub bytes: Vec<u8>,
-    /// What it reads as, places with their names.
-    pub text: String,
-    /// What fell on it.
-    pub hit: Hit,
-    /// Its place in the source.
-    pub site: Option<Site<'r>>,
-}
-
 /// A function's instructions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing<'r> {
     /// The address of the first in the object.
     pub start: u64,
+    /// That behind the last byte of the function.
+    pub end: u64,
     /// All of them.
     pub lines: Vec<Line<'r>>,
 }
 
+/// How code is listed.
+#[derive(Clone, Copy, Default)]
+pub struct ListOptions<'o> {
+    /// How operands are written.
+    pub syntax: Syntax,
+    /// Whether each instruction has its place in the source.
+    pub sources: bool,
+    /// What objdump printed of the function, where its words are wanted.
+    pub told: Option<&'o Told>,
+}
+
 impl<'r> Listing<'r> {
-    /// Lists `function` with its samples; with `sources` each instruction has its place in the source.
+    /// Lists `function` with its samples.
     ///
     /// # Errors
     ///
@@ -67,38 +53,53 @@ impl<'r> Listing<'r> {
     pub fn new(
         resolver: &'r Resolver<'_>,
         function: &Function,
-        syntax: Syntax,
-        sources: bool,
+        options: ListOptions<'_>,
     ) -> Result<Self, NoCode> {
-        let symbol = resolver.symbol(function.symbol).ok_or(NoCode::Empty)?;
-        let size = symbol.end.saturating_sub(symbol.start).min(MOST);
-        let first = moved(
-            &function.frame,
-            symbol.start.wrapping_sub(function.frame.address),
-        );
-        let size = usize::try_from(size).map_err(|_| NoCode::Empty)?;
-        if size == 0 {
-            return Err(NoCode::Empty);
-        }
-        let code = resolver.code(&first, Order::MAX, size);
+        let (first, size) = first(resolver, function)?;
+        let length = usize::try_from(size).map_err(|_| NoCode::Empty)?;
+        let code = resolver.code(&first, Order::MAX, length);
         let code = code.ok_or(NoCode::Missing)?;
-        let isa = Isa::of_elf(code.file).ok_or(NoCode::Foreign)?;
+        let isa = Isa::of_elf(code.file);
+        if isa.is_none() && options.told.is_none() {
+            return Err(NoCode::Foreign);
+        }
+        let start = resolver.object_address(&first);
         let walk = Walk {
             resolver,
             first,
-            start: resolver.object_address(&first),
-            sources,
+            start,
+            options,
         };
-        let mut printer = Printer::new(isa, syntax);
+        let mut printer = isa.map(|isa| Printer::new(isa, options.syntax));
         let mut lines = Vec::new();
         for part in walk.parts(code.bytes.len()) {
-            walk.list(&code.bytes, part, &mut printer, &mut lines);
+            walk.list(&code.bytes, part, printer.as_mut(), &mut lines);
         }
-        share_out(&mut lines, function, symbol.start, walk.start);
-        Ok(Self {
-            start: walk.start,
-            lines,
-        })
+        share_out(&mut lines, function, first.address, start);
+        let end = start.saturating_add(size);
+        Ok(Self { start, end, lines })
+    }
+
+    /// The addresses of a function in its object.
+    ///
+    /// # Errors
+    ///
+    /// That it covers none.
+    pub fn place(resolver: &Resolver<'_>, function: &Function) -> Result<Range<u64>, NoCode> {
+        let (first, size) = first(resolver, function)?;
+        let start = resolver.object_address(&first);
+        Ok(start..start.saturating_add(size))
+    }
+}
+
+/// Where a function begins, and how many bytes of it are shown.
+fn first(resolver: &Resolver<'_>, function: &Function) -> Result<(Frame, u64), NoCode> {
+    let symbol = resolver.symbol(function.symbol).ok_or(NoCode::Empty)?;
+    let size = symbol.end.saturating_sub(symbol.start).min(MOST);
+    let before = symbol.start.wrapping_sub(function.frame.address);
+    match size {
+        0 => Err(NoCode::Empty),
+        size => Ok((moved(&function.frame, before), size)),
     }
 }
 
@@ -113,24 +114,28 @@ fn moved(frame: &Frame, bytes: u64) -> Frame {
 
 /// Gives each instruction what fell on its bytes.
 fn share_out(lines: &mut [Line<'_>], function: &Function, symbol_start: u64, start: u64) {
-    for (address, hit) in &function.hits {
+    for line in &mut *lines {
+        line.hits = vec![Hit::default(); function.sums.len()];
+    }
+    for (address, event, hit) in &function.hits {
         let shown = address.wrapping_sub(symbol_start).wrapping_add(start);
         let behind = lines.partition_point(|line| line.address <= shown);
-        if let Some(line) = behind.checked_sub(1).and_then(|index| lines.get_mut(index)) {
-            line.hit.add(*hit);
+        let line = behind.checked_sub(1).and_then(|index| lines.get_mut(index));
+        if let Some(sum) = line.and_then(|line| line.hits.get_mut(*event)) {
+            sum.add(*hit);
         }
     }
 }
 
 /// A way through the code of one function.
-struct Walk<'r, 'w> {
+struct Walk<'r, 'w, 'o> {
     resolver: &'r Resolver<'w>,
     first: Frame,
     start: u64,
-    sources: bool,
+    options: ListOptions<'o>,
 }
 
-impl<'r> Walk<'r, '_> {
+impl<'r> Walk<'r, '_, '_> {
     /// The stretches of `size` bytes that are code: a symbol without a size reaches up to the next one, beyond its section.
     fn parts(&self, size: usize) -> Vec<Range<usize>> {
         let Some(sections) = self.resolver.code_sections(&self.first) else {
@@ -151,7 +156,7 @@ impl<'r> Walk<'r, '_> {
         &self,
         code: &[u8],
         part: Range<usize>,
-        printer: &mut Printer,
+        mut printer: Option<&mut Printer>,
         lines: &mut Vec<Line<'r>>,
     ) {
         let mut calls = Vec::new();
@@ -160,48 +165,69 @@ impl<'r> Walk<'r, '_> {
             let done = rest.start as u64;
             let address = self.start.wrapping_add(done);
             let mut text = String::new();
-            let Some(printed) = printer.print(address, bytes, &mut text) else {
+            let printed = self.print(address, bytes, printer.as_deref_mut(), &mut text);
+            let Some(printed) = printed else {
                 return;
             };
-            self.name(&printed, &mut text);
-            let site = self.sources.then(|| self.site(done, &mut calls)).flatten();
+            let site = self.options.sources.then(|| self.site(done, &mut calls));
             let length = printed.len.min(bytes.len());
             lines.push(Line {
                 address,
                 bytes: bytes[..length].to_vec(),
                 text,
-                hit: Hit::default(),
-                site,
+                flow: printed.flow,
+                target: printed.target.map(|place| self.named(place)),
+                refers: printed.refers.map(|place| self.named(place)),
+                hits: Vec::new(),
+                site: site.flatten(),
             });
             rest.start += length;
         }
     }
 
-    /// Appends the names of the places that an instruction names or means.
-    fn name(&self, printed: &Printed, text: &mut String) {
-        if let Some(name) = printed.target.and_then(|place| self.symbol_at(place)) {
-            text.push_str(&name);
-        }
-        if let Some(place) = printed.refers {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "        # {place:x}");
-            text.push_str(&self.symbol_at(place).unwrap_or_default());
+    /// Prints an instruction in the words that are wanted; `None` at the end of the code that can be read.
+    fn print(
+        &self,
+        address: u64,
+        bytes: &[u8],
+        printer: Option<&mut Printer>,
+        text: &mut String,
+    ) -> Option<Printed> {
+        let printed = printer.and_then(|printer| printer.print(address, bytes, text));
+        let told = self.options.told.and_then(|told| told.at(address));
+        let Some((len, words)) = told.filter(|(len, _)| *len <= bytes.len()) else {
+            return printed;
+        };
+        text.clear();
+        match printed.filter(|printed| printed.len == len) {
+            // Names of places are put behind it again, as those of other lines.
+            Some(printed) if printed.target.or(printed.refers).is_some() => {
+                let words = words.split(" <").next().unwrap_or(words);
+                let words = words.split("  #").next().unwrap_or(words);
+                text.push_str(words.trim_end());
+                Some(printed)
+            }
+            printed => {
+                text.push_str(words);
+                Some(Printed {
+                    len,
+                    flow: printed.map_or(Flow::Next, |printed| printed.flow),
+                    target: None,
+                    refers: None,
+                })
+            }
         }
     }
 
-    /// The symbol at an address of the object, and how far into it that is.
-    fn symbol_at(&self, place: u64) -> Option<String> {
-        let frame = moved(&self.first, place.wrapping_sub(self.start));
-        let frame = self
-            .resolver
-            .in_mapping(frame.mapping?, frame.ip, frame.level);
-        let symbol = frame.symbol?;
-        let bytes = frame.address - self.resolver.symbol(symbol)?.start;
-        let name = self.resolver.symbol_name(symbol);
-        Some(match bytes {
-            0 => format!(" <{name}>"),
-            bytes => format!(" <{name}+0x{bytes:x}>"),
-        })
+    /// An address of the object with the symbol there.
+    fn named(&self, address: u64) -> Named<'r> {
+        let beside = self.resolver.beside(&self.first, address);
+        let symbol = beside.and_then(|frame| {
+            let symbol = frame.symbol?;
+            let bytes = frame.address - self.resolver.symbol(symbol)?.start;
+            Some((self.resolver.symbol_name(symbol), bytes))
+        });
+        Named { address, symbol }
     }
 
     fn site(&self, bytes: u64, calls: &mut Vec<Call<'r>>) -> Option<Site<'r>> {

@@ -33,7 +33,7 @@ mod namer;
 mod names;
 mod options;
 mod order;
-mod parallel;
+pub mod parallel;
 mod parallelism;
 mod patterns;
 mod payloads;

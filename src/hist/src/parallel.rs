@@ -9,7 +9,7 @@ use std::thread;
 const BATCH: usize = 16;
 
 /// `each` of all `items`, in their order.
-pub(crate) fn map<T: Send, R: Send>(
+pub fn map<T: Send, R: Send>(
     items: Vec<T>,
     threads: NonZeroUsize,
     each: impl Fn(T) -> R + Sync,

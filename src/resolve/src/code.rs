@@ -4,10 +4,11 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use rperf_replay::Order;
+use rperf_replay::{Machine, Order};
 use rperf_symbol::{CodeLayout, FileBytes, KernelCode};
+use rperf_wire::CpuMode;
 
-use crate::frame::Frame;
+use crate::frame::{Frame, Level, Place};
 use crate::resolver::Resolver;
 
 /// Code at some address, from there on.
@@ -69,6 +70,28 @@ impl Resolver<'_> {
     pub fn code_sections(&self, frame: &Frame) -> Option<&[Range<u64>]> {
         let sections = self.layout_of(frame)?.sections();
         (!sections.is_empty()).then_some(sections)
+    }
+
+    /// What lies at `address` of the object that `frame` is in, given as [`Resolver::object_address`] gives it.
+    #[must_use]
+    pub fn beside(&self, frame: &Frame, address: u64) -> Option<Frame> {
+        let place = match self.layout_of(frame) {
+            Some(layout) => layout.offset(address)?,
+            None => address,
+        };
+        let bytes = place.wrapping_sub(frame.address);
+        let ip = frame.ip.wrapping_add(bytes);
+        let found = self.in_mapping(frame.mapping?, ip, frame.level);
+        // Of the kernel and its modules each is somewhere else, and code of one goes on in the other.
+        if frame.level != Level::Kernel || found.symbol.is_some() {
+            return Some(found);
+        }
+        let anywhere = Place {
+            machine: Machine::Host,
+            pid: 0,
+            order: Order::MAX,
+        };
+        Some(self.locate(anywhere, CpuMode::Kernel, ip))
     }
 
     /// How the file is laid out that the code of `frame` is in.

@@ -8,6 +8,7 @@ pub mod header;
 pub mod list;
 #[cfg(test)]
 mod made;
+mod percent;
 pub mod report;
 pub mod script;
 pub mod stat;

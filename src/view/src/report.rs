@@ -3,7 +3,6 @@
 mod blocks;
 mod graph;
 mod hierarchy;
-mod percent;
 mod stats;
 mod table;
 mod tasks;

@@ -66,18 +66,30 @@ fn looks() -> Vec<Arg> {
         value("prefix-strip", "n")
             .value_parser(crate::cli::options::number)
             .help("leave out this many directories of their paths first"),
-        switch("stdio").help("print text; it is the only output there is yet"),
-        not_yet("stdio2", "use --stdio"),
-        not_yet("tui", "use --stdio"),
+        value("hot", "n")
+            .value_parser(crate::cli::options::number)
+            .help("only so many of the hottest instructions of each function, and what is around them"),
+        switch("group").help("show the events of a group beside each other (the default), or all events where there is no group"),
+        switch("skip-empty").help("leave out the columns of events without samples"),
+        switch("skip-missing").help("say nothing of functions whose code is not at hand"),
+        switch("stdio").help("print text with addresses (the default)"),
+        switch("stdio2").help("print text with labels, arrows and names instead of addresses"),
+        value("stdio-color", "mode").help("colours: always, never or auto (the default)"),
+        value("output", "directory")
+            .short('o')
+            .help("write a file for each function into this directory instead"),
+        value("objdump", "path").help("let this program print the instructions"),
+        switch("modules")
+            .short('m')
+            .help("read symbols of modules, which is always done"),
+        not_yet("tui", "use --stdio2"),
         not_yet("gtk", "use --stdio"),
-        not_yet("stdio-color", ""),
-        not_yet("group", "each event is shown apart"),
-        not_yet("objdump", "code is read without it"),
-        not_yet("skip-missing", ""),
+        not_yet("addr2line", "lines are read without it"),
         not_yet("data-type", ""),
+        not_yet("type-stat", ""),
+        not_yet("code-with-type", ""),
         not_yet("itrace", ""),
         not_yet("dump-raw-trace", "'report -D' prints records").short('D'),
-        not_yet("modules", "module symbols are read anyway").short('m'),
     ]
 }
 

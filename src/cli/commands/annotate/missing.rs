@@ -7,12 +7,16 @@ use rperf_disasm::{Function, Functions, NoCode};
 use rperf_events::nearest;
 use rperf_replay::DsoId;
 use rperf_resolve::Resolver;
+use rperf_symbol::BuildId;
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 
 /// Functions that an error names at most.
 const NAMED: usize = 8;
+
+/// Objects that an error names at most.
+const OBJECTS: usize = 3;
 
 /// That no samples fell on the function that was asked for.
 pub(super) fn no_samples_in<'n>(
@@ -32,13 +36,27 @@ pub(super) fn no_samples_in<'n>(
 }
 
 /// That no samples fell on any function.
-pub(super) fn no_samples(functions: &Functions, recording: &dyn Display) -> CliError {
+pub(super) fn no_samples(
+    functions: &Functions,
+    resolver: &Resolver<'_>,
+    recording: &dyn Display,
+) -> CliError {
     if !functions.has_samples() {
         return CliError::message(255, format!("The {recording} data has no samples!"));
     }
     let message = format!("{recording}: no sample fell on a function that is known by name");
-    CliError::message(1, message)
-        .hint("'report' shows where they fell, 'buildid-list' what the objects were")
+    let mut error = CliError::message(1, message);
+    for (dso, samples) in functions.unnamed().into_iter().take(OBJECTS) {
+        let object = resolver.world().dso(dso);
+        let name = &object.long_name;
+        error = error.detail(
+            match object.build_id.as_deref().and_then(BuildId::from_bytes) {
+                Some(id) => format!("{samples} samples are in {name} with build-id {id}"),
+                None => format!("{samples} samples are in {name}"),
+            },
+        );
+    }
+    error.hint("'buildid-cache --add' takes the files that were recorded; --symfs and --debuginfod find them elsewhere")
 }
 
 /// Functions without code, by object and reason.
@@ -50,7 +68,7 @@ impl Missing {
         let found = self.0.entry(function.symbol.dso);
         let (_, functions, samples) = found.or_insert((why, 0, 0));
         *functions += 1;
-        *samples += function.sum.samples;
+        *samples += function.samples();
     }
 
     /// Warns once for each object.
@@ -69,7 +87,7 @@ impl Missing {
             let object = resolver.world().dso(*dso);
             let hint = match why {
                 NoCode::Missing if object.is_kernel() => {
-                    "give its image with -k, or put it into the cache: buildid-cache --add vmlinux; as root /proc/kcore is read"
+                    "'buildid-cache --add vmlinux' or '-k vmlinux' gives its image; root also has the code that runs, in /proc/kcore"
                 }
                 NoCode::Missing => {
                     "the file that was recorded is not at hand: --symfs, --debuginfod or buildid-cache --add"
@@ -80,13 +98,19 @@ impl Missing {
                 NoCode::Empty => "its symbols have no size",
             };
             let plural = if *functions == 1 { "" } else { "s" };
-            lines.push((
-                format!(
-                    "{}: no code of {functions} function{plural} with {samples} samples",
-                    object.name
-                ),
-                hint,
-            ));
+            let mut line = format!(
+                "{}: no code of {functions} function{plural} with {samples} samples",
+                object.name
+            );
+            if let Some(id) = object.build_id.as_deref().and_then(BuildId::from_bytes)
+                && *why == NoCode::Missing
+            {
+                line.push_str(&match object.is_kernel() {
+                    true => format!(": No vmlinux file with build id {id} was found in the path."),
+                    false => format!(": no file with build-id {id} was found"),
+                });
+            }
+            lines.push((line, hint));
         }
         let functions: usize = self.0.values().map(|(_, functions, _)| functions).sum();
         if functions < wanted {

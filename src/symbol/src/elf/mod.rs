@@ -83,12 +83,22 @@ impl CodeLayout {
     /// The address that the program headers give to what lies at `offset` in the file; `None` where no segment holds it.
     #[must_use]
     pub fn address(&self, offset: u64) -> Option<u64> {
-        let holds = |segment: &&Segment| {
-            let behind = offset.checked_sub(segment.offset);
-            behind.is_some_and(|bytes| bytes < segment.memory_size)
-        };
-        let segment = self.segments.iter().find(holds)?;
-        Some((offset - segment.offset).wrapping_add(segment.address))
+        self.moved(offset, |segment| (segment.offset, segment.address))
+    }
+
+    /// The offset of what the program headers put at `address`; behind the end of the file for what begins as zeros.
+    #[must_use]
+    pub fn offset(&self, address: u64) -> Option<u64> {
+        self.moved(address, |segment| (segment.address, segment.offset))
+    }
+
+    /// `place` in the terms of the other start of the segment that holds it.
+    fn moved(&self, place: u64, starts: impl Fn(&Segment) -> (u64, u64)) -> Option<u64> {
+        self.segments.iter().find_map(|segment| {
+            let (from, to) = starts(segment);
+            let bytes = place.checked_sub(from)?;
+            (bytes < segment.memory_size).then(|| to.wrapping_add(bytes))
+        })
     }
 
     /// The sections of code as ranges of the file, by rising offset.

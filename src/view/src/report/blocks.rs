@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use rperf_hist::{Block, BlockTable};
 
-use super::percent::Percent;
 use super::table::Layout;
+use crate::percent::Percent;
 
 /// Titles and widths. All cells stand on the right.
 const COLUMNS: [(&str, usize); 6] = [

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use rperf_hist::{Branch, GraphForm, Row, Sum};
 
-use super::percent::Percent;
 use super::table::Layout;
+use crate::percent::Percent;
 
 /// What a branch of a call graph is marked with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use rperf_hist::{Histogram, Pads, Step};
 
 use super::graph;
-use super::percent::Percent;
 use super::table::{Column, Kind, Layout, Side, numbers, pad, write_number};
+use crate::percent::Percent;
 
 /// Blanks for each level.
 const INDENT: usize = 3;

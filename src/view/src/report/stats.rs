@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use rperf_wire::RecordKind;
 
-use super::percent::Percent;
+use crate::percent::Percent;
 
 /// Records by kind.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -9,7 +9,7 @@ use rperf_hist::{Field, GraphForm, Histogram, Number, Pads, Row};
 
 use super::graph::{self, BranchValue};
 use super::hierarchy;
-use super::percent::Percent;
+use crate::percent::Percent;
 
 /// How a report is laid out.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use rperf_hist::{BlockTable, BranchCounts, Histogram};
 
 use super::blocks;
-use super::percent::Rough;
 use super::table::{Layout, write_rows, write_titles};
+use crate::percent::Rough;
 
 /// One event's part of a report.
 #[derive(Debug, Clone, Copy)]

@@ -4,10 +4,10 @@ use std::fmt;
 
 /// A share of a whole, written with two decimals and a percent sign; of nothing it is nothing.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Percent(f64);
+pub(crate) struct Percent(f64);
 
 impl Percent {
-    pub(super) fn of(part: u64, whole: u64) -> Self {
+    pub(crate) fn of(part: u64, whole: u64) -> Self {
         if whole == 0 {
             return Self(0.0);
         }
@@ -15,11 +15,11 @@ impl Percent {
     }
 
     /// In percent.
-    pub(super) fn value(self) -> f64 {
+    pub(crate) fn value(self) -> f64 {
         self.0
     }
 
-    pub(super) fn below(self, limit: f64) -> bool {
+    pub(crate) fn below(self, limit: f64) -> bool {
         self.0 < limit
     }
 }
@@ -31,7 +31,7 @@ const PLAIN: &str = "\x1b[m";
 
 impl Percent {
     /// What has to stand around the text of it: large shares are red, small ones green, the smallest have no colour.
-    pub(super) fn paint(self) -> (&'static str, &'static str) {
+    pub(crate) fn paint(self) -> (&'static str, &'static str) {
         match self.0 {
             share if share >= 5.0 => (RED, PLAIN),
             share if share > 0.5 => (GREEN, PLAIN),
@@ -48,7 +48,7 @@ impl fmt::Display for Percent {
 
 /// A number of samples cut to thousands, millions or billions: `452 `, `12K`, `3M`. Exactly 1000 is not cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Rough(pub(super) u64);
+pub(crate) struct Rough(pub(crate) u64);
 
 impl fmt::Display for Rough {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

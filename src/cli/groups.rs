@@ -4,18 +4,18 @@ use rperf_perfdata::{Described, EventDesc};
 use rperf_view::Groups;
 
 /// Events beside each other in one table.
-pub(super) struct Table {
+pub(crate) struct Table {
     /// Their places, the leader first.
-    pub(super) events: Vec<usize>,
+    pub(crate) events: Vec<usize>,
     /// How they are called.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Whether perf speaks of events: it does for a leader alone, too.
-    pub(super) plural: bool,
+    pub(crate) plural: bool,
 }
 
 /// The tables of a recording: one for each group, or for each event if groups are not wanted. If they were asked for
 /// where the recording has none, all events are one.
-pub(super) fn tables(recording: Described<'_>, wanted: Option<bool>) -> Vec<Table> {
+pub(crate) fn tables(recording: Described<'_>, wanted: Option<bool>) -> Vec<Table> {
     let events = recording.events;
     let grouped = wanted != Some(false);
     let described = recording.features.group_desc().unwrap_or_default();

@@ -1,0 +1,78 @@
+//! A file for each function.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use crate::cli::error::CliError;
+
+/// Where files of functions go.
+pub(super) struct Files<'d> {
+    directory: &'d Path,
+    /// Names that were given out.
+    taken: BTreeSet<String>,
+}
+
+/// Characters that the name of a file takes of a function's.
+const NAME: usize = 120;
+
+impl<'d> Files<'d> {
+    pub(super) fn new(directory: &'d Path) -> Self {
+        Self {
+            directory,
+            taken: BTreeSet::new(),
+        }
+    }
+
+    /// Makes a file for a function out of what `write` writes.
+    ///
+    /// # Errors
+    ///
+    /// Status 1: it can't be written.
+    pub(super) fn write(
+        &mut self,
+        function: &str,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), CliError> {
+        let path = self.path(function);
+        let file = fs::create_dir_all(self.directory).and_then(|()| File::create(&path));
+        let written = file.map(BufWriter::new).and_then(|mut file| {
+            write(&mut file)?;
+            file.flush()
+        });
+        written.map_err(|error| CliError::message(1, format!("{}: {error}", path.display())))
+    }
+
+    /// `NAME.annotation`, as perf's browser calls it, with a number where there are several.
+    fn path(&mut self, function: &str) -> PathBuf {
+        let name = function.chars().take(NAME).map(|letter| match letter {
+            '/' => '_',
+            letter if letter.is_control() => '_',
+            letter => letter,
+        });
+        let name: String = name.collect();
+        let mut file = format!("{name}.annotation");
+        let mut number = 2;
+        while !self.taken.insert(file.clone()) {
+            file = format!("{name}-{number}.annotation");
+            number += 1;
+        }
+        self.directory.join(file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_function_has_a_file_of_its_own() {
+        let mut files = Files::new(Path::new("out"));
+        assert_eq!(files.path("leaf"), Path::new("out/leaf.annotation"));
+        assert_eq!(files.path("leaf"), Path::new("out/leaf-2.annotation"));
+        assert_eq!(files.path("../a/b"), Path::new("out/.._a_b.annotation"));
+        let long = files.path(&"x".repeat(5000));
+        assert!(long.to_string_lossy().len() < 200);
+    }
+}

@@ -1,0 +1,164 @@
+//! A function in few words: what the browser shows, as text.
+
+use std::io::{self, Write};
+
+use rperf_disasm::{Labels, Line, Site};
+
+use super::shares::{largest, shares};
+use super::{AnnotateOptions, Annotation, BYTES, Column, file_name, heading, hex, kept};
+use crate::percent::Rough;
+
+/// Prints it.
+pub(super) fn write(
+    out: &mut dyn Write,
+    shown: &Annotation<'_>,
+    options: &AnnotateOptions,
+) -> io::Result<()> {
+    title(out, shown)?;
+    let labels = Labels::new(shown.listing);
+    let events = shown.function.sums.len();
+    let mut page = Page {
+        out,
+        shown,
+        options,
+        columns: events * width(options.column),
+        labels: &labels,
+        site: None,
+    };
+    page.heading()?;
+    for line in kept::lines(shown, options) {
+        match line {
+            Some(line) => page.line(line)?,
+            None => page.note("...")?,
+        }
+    }
+    Ok(())
+}
+
+/// Two lines: what was counted, and the function.
+fn title(out: &mut dyn Write, shown: &Annotation<'_>) -> io::Result<()> {
+    let counted = &shown.counted;
+    let plural = if counted.plural { "s" } else { "" };
+    let (samples, name) = (Rough(counted.total.samples), counted.name);
+    write!(out, "Samples: {samples} of event{plural} '{name}',")?;
+    if let Some(frequency) = counted.frequency {
+        write!(out, " {frequency} Hz,")?;
+    }
+    let (period, share) = (counted.total.period, shown.share);
+    writeln!(out, " Event count (approx.): {period}, [percent: {share}]")?;
+    writeln!(out, "{}() {}", shown.name, shown.object)
+}
+
+/// Characters of an event's number with the blank behind it.
+fn width(column: Column) -> usize {
+    match column {
+        Column::Percent | Column::Samples => 7,
+        Column::Period => 12,
+    }
+}
+
+/// A function while it is printed.
+struct Page<'p, 'a> {
+    out: &'p mut dyn Write,
+    shown: &'p Annotation<'a>,
+    options: &'p AnnotateOptions,
+    /// Characters of the numbers before an instruction.
+    columns: usize,
+    labels: &'p Labels<'a>,
+    /// Where the instruction before was.
+    site: Option<Site<'a>>,
+}
+
+impl<'a> Page<'_, 'a> {
+    /// The lines that objdump begins with; the first names the column.
+    fn heading(&mut self) -> io::Result<()> {
+        let width = self.columns;
+        let title = self.options.column.title();
+        writeln!(self.out, "{title:<width$} {:width$}", "")?;
+        self.empty()?;
+        let (start, name) = (self.shown.listing.start, self.shown.name);
+        self.note(&format!("{start:016x} <{name}>:"))
+    }
+
+    fn empty(&mut self) -> io::Result<()> {
+        let width = self.columns;
+        writeln!(self.out, "{:width$} {:width$}", "", "")
+    }
+
+    /// A line that is no instruction.
+    fn note(&mut self, text: &str) -> io::Result<()> {
+        let (width, label) = (self.columns, self.labels.width() + 2);
+        let padded = width + label - 1;
+        writeln!(self.out, "{:width$} {:label$}{text:<padded$}", "", "")
+    }
+
+    fn line(&mut self, line: &Line<'a>) -> io::Result<()> {
+        self.site(line.site)?;
+        self.numbers(line)?;
+        let (width, label) = (self.columns, self.labels.width());
+        match self.labels.sources(line) {
+            0 => write!(self.out, " {:label$}  ", "")?,
+            _ => {
+                let offset = line.address - self.shown.listing.start;
+                write!(self.out, " {offset:>label$x}: ")?;
+            }
+        }
+        let arrow = self.labels.arrow(line).map_or(' ', |arrow| arrow.sign());
+        let mut text = self.labels.text(line);
+        if self.options.raw {
+            let first = &line.bytes[..line.bytes.len().min(BYTES)];
+            text = format!("{:<24}{text}", hex(first));
+        }
+        // As wide as perf fills it.
+        let padded = width + label + 5;
+        writeln!(self.out, "{arrow} {text:<padded$}")?;
+        self.further_bytes(line)
+    }
+
+    /// What fell on an instruction; nothing where nothing did.
+    fn numbers(&mut self, line: &Line<'_>) -> io::Result<()> {
+        let shares = shares(&line.hits, self.shown, self.options);
+        if largest(&shares).value() == 0.0 {
+            let width = self.columns;
+            return write!(self.out, "{:width$}", "");
+        }
+        let width = width(self.options.column) - 1;
+        for (hit, share) in line.hits.iter().zip(shares) {
+            let number = self.options.column.number(*hit, share);
+            write!(self.out, "{number:>width$} ")?;
+        }
+        Ok(())
+    }
+
+    /// What changed since the instruction before: the function, the line.
+    fn site(&mut self, site: Option<Site<'a>>) -> io::Result<()> {
+        let before = std::mem::replace(&mut self.site, site);
+        let Some(site) = site else {
+            return Ok(());
+        };
+        let function = |site: Site<'a>| (site.function, site.is_inlined);
+        if before.map(function) != Some(function(site)) {
+            self.note(&heading(site))?;
+        }
+        let Some((path, number)) = site.line.filter(|_| self.options.source) else {
+            return Ok(());
+        };
+        if before.and_then(|site| site.line) == site.line {
+            return Ok(());
+        }
+        match self.shown.source.line(path, number) {
+            Some(text) => self.note(text),
+            None => self.note(&format!("{}:{number}", file_name(path, self.options))),
+        }
+    }
+
+    /// The bytes of a long instruction that had no place in its line.
+    fn further_bytes(&mut self, line: &Line<'_>) -> io::Result<()> {
+        if !self.options.raw {
+            return Ok(());
+        }
+        let before = self.columns + self.labels.width() + 5;
+        let mut further = line.bytes.chunks(BYTES).skip(1);
+        further.try_for_each(|bytes| writeln!(self.out, "{:before$}{}", "", hex(bytes)))
+    }
+}

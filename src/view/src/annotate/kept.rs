@@ -1,0 +1,58 @@
+//! Which instructions are shown where only the hottest are wanted.
+
+use rperf_disasm::Line;
+
+use super::shares::{largest, shares};
+use super::{AnnotateOptions, Annotation};
+
+/// Instructions that are shown on each side of a hot one.
+const AROUND: usize = 4;
+
+/// The instructions to show; `None` for a gap between them.
+pub(super) fn lines<'a>(
+    shown: &Annotation<'a>,
+    options: &AnnotateOptions,
+) -> impl Iterator<Item = Option<&'a Line<'a>>> {
+    let lines = &shown.listing.lines;
+    let is_kept = match options.hottest {
+        None => vec![true; lines.len()],
+        Some(count) => around(&hottest(lines, count, shown, options), lines.len()),
+    };
+    let mut gap = false;
+    lines.iter().zip(is_kept).flat_map(move |(line, is_kept)| {
+        let begins = !is_kept && !gap;
+        gap = !is_kept;
+        match (is_kept, begins) {
+            (true, _) => Some(Some(line)),
+            (false, true) => Some(None),
+            (false, false) => None,
+        }
+    })
+}
+
+/// The places of the hottest instructions; those without samples are never among them.
+fn hottest(
+    lines: &[Line<'_>],
+    count: usize,
+    shown: &Annotation<'_>,
+    options: &AnnotateOptions,
+) -> Vec<usize> {
+    let places = lines.iter().enumerate().filter(|(_, line)| line.is_hit());
+    let heats = places.map(|(place, line)| {
+        let share = largest(&shares(&line.hits, shown, options));
+        (share.value(), place)
+    });
+    let mut heats: Vec<(f64, usize)> = heats.collect();
+    heats.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    heats.into_iter().take(count).map(|(_, at)| at).collect()
+}
+
+/// Which of so many places are near one of `places`.
+fn around(places: &[usize], all: usize) -> Vec<bool> {
+    let mut is_near = vec![false; all];
+    for place in places {
+        let end = (place + AROUND + 1).min(all);
+        is_near[place.saturating_sub(AROUND)..end].fill(true);
+    }
+    is_near
+}

@@ -1,0 +1,187 @@
+//! A function with addresses, as objdump would print it.
+
+use std::io::{self, Write};
+
+use rperf_disasm::{Line, Site};
+
+use super::shares::{largest, painted, shares};
+use super::{
+    AnnotateOptions, Annotation, BYTES, Column, WORTH, base, file_name, heading, hex, kept,
+};
+
+/// What begins and ends the colours of addresses and of instructions (ECMA-48, SGR).
+const ADDRESS: &str = "\x1b[35m";
+const CODE: &str = "\x1b[34m";
+const PLAIN: &str = "\x1b[m";
+
+/// Prints it.
+pub(super) fn write(
+    out: &mut dyn Write,
+    shown: &Annotation<'_>,
+    options: &AnnotateOptions,
+) -> io::Result<()> {
+    let columns = options.column.width() * shown.function.sums.len();
+    let title = format!(" {:<width$}", options.column.title(), width = columns - 1);
+    let object = base(shown.object);
+    let samples = shown.function.sums.first().map_or(0, |sum| sum.samples);
+    let text = format!(
+        "Source code & Disassembly of {object} for {} ({samples} samples, percent: {})",
+        shown.counted.name, shown.share
+    );
+    writeln!(out, "{title} |\t{text}")?;
+    writeln!(out, "{}", "-".repeat(title.len() + 8 + text.len()))?;
+    let mut page = Page {
+        out,
+        shown,
+        options,
+        columns,
+        digits: digits(shown),
+        addresses: shown
+            .listing
+            .lines
+            .last()
+            .map_or(0, |last| format!("{:x}", last.address).len()),
+        site: None,
+    };
+    page.heading()?;
+    for line in kept::lines(shown, options) {
+        match line {
+            Some(line) => page.line(line)?,
+            None => page.note("", "...")?,
+        }
+    }
+    writeln!(page.out)
+}
+
+/// Characters of the highest line number, two at least.
+fn digits(shown: &Annotation<'_>) -> usize {
+    let sites = shown.listing.lines.iter();
+    let sites = sites.filter_map(|line| line.site?.line);
+    let most = sites.map(|(_, number)| number).max().unwrap_or_default();
+    most.to_string().len().max(2)
+}
+
+/// A function while it is printed.
+struct Page<'p, 'a> {
+    out: &'p mut dyn Write,
+    shown: &'p Annotation<'a>,
+    options: &'p AnnotateOptions,
+    /// Characters of the numbers before an instruction.
+    columns: usize,
+    digits: usize,
+    /// Characters of the last address.
+    addresses: usize,
+    /// Where the instruction before was.
+    site: Option<Site<'a>>,
+}
+
+impl<'a> Page<'_, 'a> {
+    fn heading(&mut self) -> io::Result<()> {
+        let (start, name) = (self.shown.listing.start, self.shown.name);
+        self.note("", "")?;
+        self.note("", &format!("{start:016x} <{name}>:"))
+    }
+
+    /// A line that is no instruction, with a number of the source or without.
+    fn note(&mut self, number: &str, text: &str) -> io::Result<()> {
+        let (width, digits) = (self.columns, self.digits + 2);
+        let line = format!("{:width$} : {number:<digits$} {text}", "");
+        writeln!(self.out, "{}", line.trim_end())
+    }
+
+    fn line(&mut self, line: &Line<'a>) -> io::Result<()> {
+        self.site(line.site)?;
+        let width = self.options.column.width();
+        let shares = shares(&line.hits, self.shown, self.options);
+        for (hit, share) in line.hits.iter().zip(&shares) {
+            let number = self.options.column.number(*hit, *share);
+            let text = format!("{number:>width$}");
+            write!(self.out, "{}", painted(&text, *share, self.options))?;
+        }
+        self.instruction(line)?;
+        let named = line.site.and_then(|site| site.line);
+        let most = largest(&shares);
+        if self.options.lines
+            && most.value() > WORTH
+            && let Some((path, number)) = named
+        {
+            let place = format!(" // {}:{number}", file_name(path, self.options));
+            write!(self.out, "{}", painted(&place, most, self.options))?;
+        }
+        writeln!(self.out)?;
+        self.further_bytes(line)
+    }
+
+    /// What changed since the instruction before: the function, the line.
+    fn site(&mut self, site: Option<Site<'a>>) -> io::Result<()> {
+        let before = std::mem::replace(&mut self.site, site);
+        let Some(site) = site else {
+            return Ok(());
+        };
+        let function = |site: Site<'a>| (site.function, site.is_inlined);
+        if before.map(function) != Some(function(site)) {
+            self.note("", &heading(site))?;
+        }
+        let Some((path, number)) = site.line.filter(|_| self.options.source) else {
+            return Ok(());
+        };
+        if before.and_then(|site| site.line) == site.line {
+            return Ok(());
+        }
+        match self.shown.source.line(path, number) {
+            Some(text) => self.note(&number.to_string(), text.trim()),
+            None => {
+                let place = format!("{}:{number}", file_name(path, self.options));
+                self.note(&number.to_string(), &place)
+            }
+        }
+    }
+
+    /// Address, bytes if they are wanted, and text.
+    fn instruction(&mut self, line: &Line<'_>) -> io::Result<()> {
+        let (address, blanks) = self.address(line.address);
+        let mut code = " ".repeat(blanks);
+        if self.options.raw {
+            let first = &line.bytes[..line.bytes.len().min(BYTES)];
+            code.push_str(&format!("{:<24}", hex(first)));
+        }
+        code.push_str(&line.full_text());
+        match self.options.painted {
+            true => write!(
+                self.out,
+                " : {ADDRESS}  {address}{PLAIN}{CODE}{code}{PLAIN}"
+            ),
+            false => write!(self.out, " :   {address}{code}"),
+        }
+    }
+
+    /// An address as wide as the last one, and how many blanks there are behind it up to the next stop of a tab.
+    fn address(&self, address: u64) -> (String, usize) {
+        let text = format!("{address:x}:");
+        let blanks = (text.len() + 1).next_multiple_of(8) - text.len();
+        (
+            format!("{text:>width$}", width = self.addresses + 1),
+            blanks,
+        )
+    }
+
+    /// The bytes of a long instruction that had no place in its line.
+    fn further_bytes(&mut self, line: &Line<'_>) -> io::Result<()> {
+        if !self.options.raw {
+            return Ok(());
+        }
+        let width = self.options.column.width();
+        let none = match self.options.column {
+            Column::Percent => "0.00",
+            Column::Samples | Column::Period => "0",
+        };
+        for (index, bytes) in line.bytes.chunks(BYTES).enumerate().skip(1) {
+            let (address, blanks) = self.address(line.address + (index * BYTES) as u64);
+            for _ in &line.hits {
+                write!(self.out, "{none:>width$}")?;
+            }
+            writeln!(self.out, " :   {address}{:blanks$}{}", "", hex(bytes))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,47 @@
+//! The lines of the source that most fell on.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use rperf_disasm::Hit;
+
+use super::shares::{largest, painted, shares};
+use super::{AnnotateOptions, Annotation, WORTH, file_name};
+
+/// Lines by what fell on them, most first.
+pub(super) fn write(
+    out: &mut dyn Write,
+    shown: &Annotation<'_>,
+    options: &AnnotateOptions,
+) -> io::Result<()> {
+    let mut sums: BTreeMap<(&str, u32), Vec<Hit>> = BTreeMap::new();
+    for line in &shown.listing.lines {
+        let Some(place) = line.site.and_then(|site| site.line) else {
+            continue;
+        };
+        let none = || vec![Hit::default(); line.hits.len()];
+        let sum = sums.entry(place).or_insert_with(none);
+        let pairs = sum.iter_mut().zip(&line.hits);
+        pairs.for_each(|(sum, hit)| sum.add(*hit));
+    }
+    let lines = sums.iter().map(|(place, hits)| {
+        let shares = shares(hits, shown, options);
+        (largest(&shares), shares, *place)
+    });
+    let mut lines: Vec<_> = lines.filter(|line| line.0.value() > WORTH).collect();
+    lines.sort_by(|a, b| b.0.value().total_cmp(&a.0.value()).then(a.2.cmp(&b.2)));
+    let title = format!("\nSorted summary for file {}", shown.object);
+    writeln!(out, "{title}\n{}\n", "-".repeat(46))?;
+    if lines.is_empty() {
+        return writeln!(out, " Nothing higher than {WORTH}%");
+    }
+    for (most, shares, (path, number)) in lines {
+        for share in shares {
+            let number = format!("{:>8.2}", share.value());
+            write!(out, "{}", painted(&number, share, options))?;
+        }
+        let place = format!(" {}:{number}", file_name(path, options));
+        writeln!(out, "{}", painted(&place, most, options))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,140 @@
+//! Where code is: in dumps of runtimes, in a kernel's memory.
+
+use std::fs;
+use std::process::Command;
+
+use rperf_testkit::{Bytes, Scratch, skip};
+
+use super::super::handmade::{Attr, file, kcore, record};
+use crate::kernel::rperf_in;
+use crate::tidy::root;
+
+/// `PERF_SAMPLE_IP`, `_TID`, `_TIME`.
+const SAMPLE_TYPE: u64 = 1 | 1 << 1 | 1 << 2;
+/// Of a kernel that was never booted.
+const KERNEL: u64 = 0xffff_ffff_8100_0000;
+const BUILD_ID: [u8; 20] = [0x5a; 20];
+
+#[test]
+fn functions_that_a_runtime_dumped() {
+    let scratch = Scratch::new();
+    let program = scratch.path().join("jitdump");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O1", "-g", "-o"]).arg(&program);
+    let built = compiler
+        .arg(root().join("tests/workloads/jitdump.c"))
+        .status();
+    assert!(built.expect("a C compiler").success());
+    let program = program.to_str().expect("a printable path");
+    let folder = scratch.path().to_str().expect("a printable path");
+    let words = [
+        "record",
+        "-q",
+        "-o",
+        "perf.data",
+        "-e",
+        "cpu-clock:u",
+        "-k",
+        "mono",
+        "-F",
+        "999",
+        "--",
+    ];
+    let words = [&words[..], &[program, folder, "40"]].concat();
+    let recorded = rperf_in(&scratch, &words).finish().expect("rperf starts");
+    if recorded.status != 0 {
+        return skip(
+            "commands::annotate::code::functions_that_a_runtime_dumped",
+            &recorded.stderr,
+        );
+    }
+    let words = ["annotate", "--stdio2", "-s", "looping"];
+    let shown = rperf_in(&scratch, &words).finish().expect("rperf starts");
+    assert_eq!(shown.status, 0, "{shown:?}");
+    let code: Vec<&str> = ["push", "mov", "mov", "dec", "jne", "pop", "ret"].into();
+    let names = shown.stdout.lines().filter_map(|line| {
+        let mut words = line.split_whitespace();
+        words.find(|word| code.contains(word))
+    });
+    assert_eq!(names.collect::<Vec<_>>(), code, "{}", shown.stdout);
+    assert!(shown.stdout.contains("↑ jne  6 "), "{}", shown.stdout);
+}
+
+/// A recording of a kernel with a sample in its function `turn`, and where its listing and its memory are kept.
+fn of_kernel(scratch: &Scratch, code: &[u8]) {
+    let attr = Attr {
+        sample_type: SAMPLE_TYPE,
+        ..Attr::default()
+    };
+    let name = "[kernel.kallsyms]_text";
+    let mapped = Bytes::new().u32(u32::MAX).u32(0).u64(KERNEL).u64(0x20_0000);
+    let mapped = mapped.u64(KERNEL).raw([20, 0, 0, 0]).raw(BUILD_ID);
+    let mapped = mapped.u32(5).u32(2).text(name, 8);
+    const BUILD_ID_KERNEL: u16 = 1 << 14 | 1;
+    let trailer = |bytes: Bytes, time| bytes.u32(7).u32(7).u64(time);
+    let sample = Bytes::new().u64(KERNEL + 4).u32(7).u32(7).u64(2);
+    let records = [
+        record(10, BUILD_ID_KERNEL, trailer(mapped, 1)),
+        record(9, 1, sample),
+    ];
+    let recording = file(&attr, "x86_64", &records.concat());
+    fs::write(scratch.path().join("perf.data"), recording).expect("scratch");
+    let id: String = BUILD_ID.iter().map(|byte| format!("{byte:02x}")).collect();
+    let kept = scratch.path().join(".debug/[kernel.kcore]").join(id);
+    let kept = kept.join("2026010100000000");
+    fs::create_dir_all(&kept).expect("a folder in the cache");
+    let end = KERNEL + code.len() as u64;
+    let listing = format!(
+        "{KERNEL:x} T _text\n{KERNEL:x} T turn\n{end:x} T next\n{:x} T _etext\n",
+        end + 16
+    );
+    fs::write(kept.join("kallsyms"), listing).expect("a listing");
+    fs::write(kept.join("modules"), "").expect("no modules");
+    let mut memory = code.to_vec();
+    memory.resize(0x1000, 0xcc);
+    fs::write(kept.join("kcore"), kcore(&[(KERNEL, memory)])).expect("the kernel's code");
+}
+
+#[test]
+fn code_of_a_kernel_out_of_its_memory() {
+    let scratch = Scratch::new();
+    // push %rbp; mov %rsp,%rbp; call next; pop %rbp; ret
+    of_kernel(
+        &scratch,
+        &[0x55, 0x48, 0x89, 0xe5, 0xe8, 2, 0, 0, 0, 0x5d, 0xc3],
+    );
+    let shown = rperf_in(&scratch, &["annotate", "--stdio2"]);
+    let shown = shown.finish().expect("rperf starts");
+    assert_eq!(shown.status, 0, "{shown:?}");
+    let hot = shown.stdout.lines().find(|line| line.starts_with("100.00"));
+    assert_eq!(
+        hot.map(str::trim_end),
+        Some("100.00     → call next"),
+        "{}",
+        shown.stdout
+    );
+    let full = rperf_in(&scratch, &["annotate", "--stdio"]);
+    let full = full.finish().expect("rperf starts").stdout;
+    let line = "  100.00 :   ffffffff81000004:       call   ffffffff8100000b <next>";
+    assert!(full.lines().any(|shown| shown == line), "{full}");
+}
+
+#[test]
+fn a_kernel_without_code_is_named_once() {
+    let scratch = Scratch::new();
+    of_kernel(&scratch, &[0x55; 11]);
+    let folder = scratch.path().join(".debug/[kernel.kcore]");
+    fs::remove_dir_all(folder).expect("the cache");
+    let listing = format!(
+        "{KERNEL:x} T _text\n{KERNEL:x} T turn\n{:x} T next\n",
+        KERNEL + 11
+    );
+    fs::write(scratch.path().join("listing"), listing).expect("scratch");
+    let words = ["annotate", "--kallsyms", "listing"];
+    let shown = rperf_in(&scratch, &words).finish().expect("rperf starts");
+    assert_eq!((shown.status, shown.stdout.as_str()), (1, ""), "{shown:?}");
+    let id: String = BUILD_ID.iter().map(|byte| format!("{byte:02x}")).collect();
+    let said = format!("No vmlinux file with build id {id} was found in the path.");
+    assert!(shown.stderr.contains(&said), "{shown:?}");
+    assert!(shown.stderr.contains("-k vmlinux"), "{shown:?}");
+}
