@@ -5,20 +5,29 @@
 
 use std::io;
 
-use rperf_sys::{Counter, Observed};
+use rperf_sys::Observed;
 use rperf_wire::{Attr, AttrFlags, ReadFormat, SampleType};
 
 /// The part without which the kernel takes the event: `precise_ip 3 (2 is the highest that works)`, `sample_type
 /// PHYS_ADDR`. `None` where no single part is to blame, or the answer was another one than that something does not fit.
-pub(crate) fn refused_part(attr: &Attr, cause: &io::Error, on_cpus: bool) -> Option<String> {
-    if !matches!(cause.raw_os_error(), Some(libc::EINVAL | libc::EOPNOTSUPP)) {
-        return None;
+/// `opens` says whether the kernel takes an attr at [`a_place`].
+pub(crate) fn refused_part(
+    attr: &Attr,
+    cause: &io::Error,
+    opens: &dyn Fn(&Attr) -> bool,
+) -> Option<String> {
+    match cause.raw_os_error() {
+        Some(libc::EINVAL | libc::EOPNOTSUPP) => blamed(attr, opens),
+        _ => None,
     }
-    let observed = match on_cpus {
+}
+
+/// Where events are tried: at this process, or at a CPU if these are observed.
+pub(crate) fn a_place(on_cpus: bool) -> Observed {
+    match on_cpus {
         true => Observed { pid: -1, cpu: 0 },
         false => Observed { pid: 0, cpu: -1 },
-    };
-    blamed(attr, &|attr| Counter::open(attr, observed, None).is_ok())
+    }
 }
 
 fn blamed(attr: &Attr, opens: &dyn Fn(&Attr) -> bool) -> Option<String> {
@@ -185,6 +194,6 @@ mod tests {
     #[test]
     fn only_what_does_not_fit_is_looked_for() {
         let denied = io::Error::from_raw_os_error(libc::EACCES);
-        assert_eq!(refused_part(&attr(), &denied, false), None);
+        assert_eq!(refused_part(&attr(), &denied, &|_| false), None);
     }
 }

@@ -9,7 +9,7 @@ use rperf_events::{
 use rperf_sys::{Cgroup, Counter, Observed, PERF_FLAG_FD_CLOEXEC, PERF_FLAG_PID_CGROUP, Sysctl};
 use rperf_wire::{Attr, AttrFlags, EventType, ReadFormat};
 
-use crate::blame::refused_part;
+use crate::blame::{a_place, refused_part};
 use crate::tasks::Places;
 use crate::{Error, Happened, NotOpened, Request, Watch};
 
@@ -300,7 +300,9 @@ impl Opener<'_> {
         let flags = refused.event.attr.flags;
         let on_cpus = self.options.target == rperf_events::Target::Cpus;
         Error::from(Box::new(NotOpened {
-            refused: refused_part(&refused.event.attr, &refused.cause, on_cpus),
+            refused: refused_part(&refused.event.attr, &refused.cause, &|attr| {
+                Counter::open(attr, a_place(on_cpus), None).is_ok()
+            }),
             user_only: flags.contains(AttrFlags::EXCLUDE_KERNEL),
             tracepoint: refused.event.spec.tracepoint.is_some(),
             branches: !refused.event.attr.branch_sample_type.is_empty(),

@@ -11,7 +11,7 @@ use rperf_wire::{Attr, AttrFlags};
 use super::kernel::{Kernel, Running, Where};
 use super::near::Near;
 use super::{CountEvent, Readings};
-use crate::blame::refused_part;
+use crate::blame::{a_place, refused_part};
 use crate::control::Steered;
 use crate::open::{break_group, is_denied};
 use crate::tasks::Places;
@@ -105,7 +105,8 @@ impl<K: Kernel> Opened<K> {
                 Err(cause) => match opening.less(&event.spec, &cause, watch) {
                     Some(instead) => specs.splice(index..=index, [instead]).for_each(drop),
                     None => {
-                        let missing = event.unsupported(cause, opening, watch)?;
+                        let kernel = &opened.kernel;
+                        let missing = event.unsupported(cause, (kernel, opening), watch)?;
                         opened.events.push(missing);
                     }
                 },
@@ -389,10 +390,15 @@ impl<C> OpenEvent<C> {
     fn unsupported(
         mut self,
         cause: io::Error,
-        opening: &Opening<'_>,
+        (kernel, opening): (&impl Kernel<Counter = C>, &Opening<'_>),
         watch: &mut dyn Watch,
     ) -> Result<Self, Error> {
-        let refused = refused_part(&self.attr, &cause, opening.on_cpus);
+        let place = Where {
+            observed: a_place(opening.on_cpus),
+            cgroup: None,
+        };
+        let opens = |attr: &Attr| kernel.open(attr, place, None).is_ok();
+        let refused = refused_part(&self.attr, &cause, &opens);
         if !is_unsupported(&cause) {
             return Err(Error::from(Box::new(NotOpened {
                 refused,

@@ -22,6 +22,8 @@ struct Fake {
     user_only: bool,
     /// Whether it is older than `exclude_guest`.
     old: bool,
+    /// Whether its PMU has nothing that `config1` would choose.
+    plain: bool,
     /// Events that share the counters: beyond [`SLOTS`] each has its turn.
     opened: Shared<usize>,
 }
@@ -51,6 +53,9 @@ impl Kernel for Fake {
             return refused(libc::EACCES);
         }
         if self.old && attr.flags.contains(AttrFlags::EXCLUDE_GUEST) {
+            return refused(libc::EINVAL);
+        }
+        if self.plain && attr.config1 != 0 {
             return refused(libc::EINVAL);
         }
         if let Some(leader) = group {
@@ -100,8 +105,14 @@ struct Heard(Vec<String>);
 impl Watch for Heard {
     fn tell(&mut self, happened: Happened<'_>) {
         match happened {
-            Happened::NotSupported { event, grouped, .. } => {
+            Happened::NotSupported {
+                event,
+                grouped,
+                refused,
+            } => {
                 self.0.push(format!("{event} grouped={grouped}"));
+                let part = refused.map(|part| format!("refused {part}"));
+                self.0.extend(part);
             }
             Happened::GroupBroken { leader } => self.0.push(format!("broken {leader}")),
             Happened::UserOnly { event, .. } => self.0.push(format!("user {event}")),
@@ -218,6 +229,24 @@ fn events_that_take_turns_are_scaled() {
         panic!("{table:?}")
     };
     assert_eq!(value.percent_running(), 50.0);
+}
+
+#[test]
+fn the_part_that_a_counter_is_refused_for_is_told() {
+    let kernel = Fake {
+        plain: true,
+        ..Fake::default()
+    };
+    let (readings, heard) = counted(kernel, "cycles/config1=7/,instructions", false);
+    assert_eq!(
+        heard,
+        [
+            "without exclude_guest",
+            "cycles/config1=7/ grouped=false",
+            "refused config1 0x7"
+        ]
+    );
+    assert_eq!(readings.supported, [false, true]);
 }
 
 #[test]
