@@ -26,6 +26,18 @@ pub struct Metric {
     pub is_second: bool,
 }
 
+impl Metric {
+    /// One that stands on the line of its event.
+    fn new(value: f64, form: Form, unit: &str) -> Self {
+        Self {
+            value,
+            form,
+            unit: unit.to_owned(),
+            is_second: false,
+        }
+    }
+}
+
 /// How a value is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
@@ -155,79 +167,101 @@ impl Metrics {
         }
     }
 
+    /// What an event of the group says together with the others.
     fn of_member(&self, member: usize, cpu: u32, shown: &mut impl FnMut(Metric)) {
         let Some(event) = self.events.get(member) else {
             return;
         };
-        let mean = |kind| {
-            let mut counts = self.counts.iter();
-            let same = |count: &&Count| {
-                (count.kind, count.cpu, count.excluded) == (kind, cpu, event.excluded)
-            };
-            counts.find(same).map(|count| count.mean)
+        let beside = Beside {
+            event,
+            cpu,
+            counts: &self.counts,
         };
-        let value = event.value;
-        let mut show = |value: f64, form, unit: &str, is_second| {
-            shown(Metric {
-                value,
-                form,
-                unit: unit.to_owned(),
-                is_second,
-            });
+        let metric = match event.kind.missed() {
+            Some((all, unit)) => beside.missed(all, unit),
+            None => beside.metric(),
         };
-        let part = |of: f64, scale: f64| if of == 0.0 { 0.0 } else { value / of * scale };
-        let cycles = mean(Role::Cycles).filter(|cycles| *cycles != 0.0);
-        if let Some((all, unit)) = event.kind.missed() {
-            let Some(all) = mean(all) else {
-                return;
-            };
-            match event.kind {
-                Role::CacheMisses => show(part(all, 100.0), Form::FinePercent, unit, false),
-                _ => show(part(all, 100.0), Form::Percent, unit, false),
-            }
-            return;
+        metric.map(&mut *shown);
+        beside.stalls().map(shown);
+    }
+}
+
+/// An event with what was counted beside it.
+struct Beside<'m> {
+    event: &'m Event,
+    cpu: u32,
+    counts: &'m [Count],
+}
+
+impl Beside<'_> {
+    /// What events of a kind counted on the same CPU, of the same code.
+    fn mean(&self, kind: Role) -> Option<f64> {
+        let place = (kind, self.cpu, self.event.excluded);
+        let mut counts = self.counts.iter();
+        let same = |count: &&Count| (count.kind, count.cpu, count.excluded) == place;
+        counts.find(same).map(|count| count.mean)
+    }
+
+    /// The event as a part of something, `scale` for all of it.
+    fn part(&self, of: f64, scale: f64) -> f64 {
+        match of == 0.0 {
+            true => 0.0,
+            false => self.event.value / of * scale,
         }
-        match event.kind {
+    }
+
+    /// What missed, as a part of all.
+    fn missed(&self, all: Role, unit: &str) -> Option<Metric> {
+        let form = match self.event.kind {
+            Role::CacheMisses => Form::FinePercent,
+            _ => Form::Percent,
+        };
+        Some(Metric::new(self.part(self.mean(all)?, 100.0), form, unit))
+    }
+
+    fn metric(&self) -> Option<Metric> {
+        let cycles = self.mean(Role::Cycles).filter(|cycles| *cycles != 0.0);
+        let of_cycles = self.part(cycles.unwrap_or_default(), 100.0);
+        match self.event.kind {
             Role::Instructions => {
-                if let Some(cycles) = cycles {
-                    show(value / cycles, Form::Ratio, "insn per cycle", false);
-                }
-                let stalled = [Role::StalledFrontend, Role::StalledBackend];
-                let stalled = stalled.map(|kind| mean(kind).unwrap_or_default());
-                let stalled = stalled[0].max(stalled[1]);
-                if stalled != 0.0 && value != 0.0 {
-                    show(
-                        stalled / value,
-                        Form::Ratio,
-                        "stalled cycles per insn",
-                        true,
-                    );
-                }
+                let ratio = self.event.value / cycles?;
+                Some(Metric::new(ratio, Form::Ratio, "insn per cycle"))
             }
-            Role::StalledFrontend => {
-                let ratio = part(cycles.unwrap_or_default(), 100.0);
-                if ratio != 0.0 {
-                    show(ratio, Form::Percent, "frontend cycles idle", false);
-                }
-            }
+            Role::StalledFrontend => (of_cycles != 0.0)
+                .then(|| Metric::new(of_cycles, Form::Percent, "frontend cycles idle")),
             Role::StalledBackend => {
-                let ratio = part(cycles.unwrap_or_default(), 100.0);
-                show(ratio, Form::Percent, "backend cycles idle", false);
+                Some(Metric::new(of_cycles, Form::Percent, "backend cycles idle"))
             }
             // Of clocks perf shows how many CPUs were in use, which takes the time that passed, and a recording has none.
-            Role::Clock => {}
+            Role::Clock => None,
             Role::Cycles => {
-                if let Some(time) = mean(Role::Clock).filter(|time| *time != 0.0) {
-                    show(value / time, Form::Rate, "GHz", false);
-                }
+                let time = self.mean(Role::Clock).filter(|time| *time != 0.0)?;
+                Some(Metric::new(self.event.value / time, Form::Rate, "GHz"))
             }
             _ => {
-                if let Some(time) = mean(Role::Clock) {
-                    let (rate, prefix) = scaled(part(time, 1e9));
-                    show(rate, Form::Rate, &format!("{prefix}/sec"), false);
-                }
+                let (rate, prefix) = scaled(self.part(self.mean(Role::Clock)?, 1e9));
+                Some(Metric::new(rate, Form::Rate, &format!("{prefix}/sec")))
             }
         }
+    }
+
+    /// The cycles in which nothing came on, for each instruction.
+    fn stalls(&self) -> Option<Metric> {
+        let instructions = self.event.value;
+        if self.event.kind != Role::Instructions || instructions == 0.0 {
+            return None;
+        }
+        let stalled = [Role::StalledFrontend, Role::StalledBackend];
+        let [front, back] = stalled.map(|kind| self.mean(kind).unwrap_or_default());
+        let stalled = front.max(back);
+        (stalled != 0.0).then(|| Metric {
+            is_second: true,
+            ..Metric::new(
+                stalled / instructions,
+                Form::Ratio,
+                "stalled cycles per insn",
+            )
+        })
     }
 }
 

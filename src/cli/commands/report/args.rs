@@ -40,15 +40,16 @@ pub(super) const COLOR: &str = "stdio-color";
 pub(in crate::cli::commands) fn command() -> Command {
     let command = Command::new("report").long_about(ABOUT);
     command
-        .args(input_and_layout())
+        .args(input())
+        .args(table())
         .args(selection())
         .args(code())
         .args(rest())
         .arg(symbol_filter())
 }
 
-/// What is read and how it is laid out.
-fn input_and_layout() -> Vec<Arg> {
+/// What is read, and what is told of the file instead of a table.
+fn input() -> Vec<Arg> {
     vec![
         // Before what perf has: of the options that a prefix fits, the last two are named.
         debuginfod::option(),
@@ -74,6 +75,12 @@ fn input_and_layout() -> Vec<Arg> {
         names::kallsyms(),
         input::force(),
         not_yet("modules", "module symbols are read anyway").short('m'),
+    ]
+}
+
+/// What makes a table, and how it is laid out.
+fn table() -> Vec<Arg> {
+    vec![
         switch("show-nr-samples")
             .short('n')
             .help("show the number of samples of each line"),
@@ -174,7 +181,7 @@ fn rest() -> Vec<Arg> {
             .help("what shares are of where samples are chosen: of those, or of all (the default)"),
         not_yet("itrace", ""),
         switch("full-source-path").help("print source files with their whole path"),
-        not_yet("show-ref-call-graph", ""),
+        not_yet("show-ref-call-graph", "the table of the event with callchains shows them"),
         not_yet("stitch-lbr", ""),
         value("socket-filter", "socket")
             .value_parser(number)

@@ -190,23 +190,34 @@ impl Settings {
             own_is_self: shape.children && !self.columns.is_exact(),
             ..self.layout.clone()
         };
-        let parts = recording
-            .events
-            .iter()
-            .map(|event| has_weight_parts(event.attr.sample_type));
-        let parent = self.parent(&order_by, shape.lacks_callchains)?;
         let options = Options {
-            counted: shape.counted,
+            parent: self.parent(&order_by, shape.lacks_callchains)?,
             columns,
             order_by,
+            parallelism: parallelism.map(Arc::new),
+            ..self.options(&shape, recording)
+        };
+        Ok(Plan {
+            costs_by: self.mode.costs_by(shape.counted).map(str::to_owned),
+            shows_blocks: self.total_cycles,
+            options,
+            layout,
+            values,
+        })
+    }
+
+    /// What does not depend on columns.
+    fn options(&self, shape: &Shape, recording: Described<'_>) -> Options {
+        let events = recording.events.iter();
+        let parts = events.map(|event| has_weight_parts(event.attr.sample_type));
+        Options {
+            counted: shape.counted,
             children: shape.children,
             order: self.graph.order.unwrap_or(shape.order),
-            graph: self.graph(&shape),
+            graph: self.graph(shape),
             max_stack: self.max_stack,
             branch_chains: self.graph.branches,
             hide_unresolved: self.hide_unresolved,
-            parallelism: parallelism.map(Arc::new),
-            parent,
             exclude_other: self.exclude_other,
             ignore_callees: self.ignore_callees.clone(),
             symbol_filter: self.symbol_filter.clone(),
@@ -217,14 +228,8 @@ impl Settings {
             places: self.verbose,
             sort_event: self.sort_event,
             weight_parts: parts.collect(),
-        };
-        Ok(Plan {
-            costs_by: self.mode.costs_by(shape.counted).map(str::to_owned),
-            shows_blocks: self.total_cycles,
-            options,
-            layout,
-            values,
-        })
+            ..Options::default()
+        }
     }
 
     /// What is counted, and which callchains there are for it.

@@ -48,12 +48,7 @@ pub fn count(
         last_at: Duration::ZERO,
     };
     if let Some(workload) = &mut workload {
-        let program = request.workload.as_ref();
-        let path = program.map(|program| program.path().to_owned());
-        workload.start().map_err(|cause| Error::Workload {
-            program: path.unwrap_or_default(),
-            cause,
-        })?;
+        start(workload, request)?;
     }
     run.kept.as_mut().map_or(Ok(()), Kept::commit)?;
     let mut waiting = Waiting {
@@ -85,6 +80,16 @@ pub fn count(
         ended: ended.filter(|_| !was_timer),
         usage,
         signal,
+    })
+}
+
+/// Lets the program go on to its first instruction.
+fn start(workload: &mut Workload, request: &CountRequest) -> Result<(), Error> {
+    let program = request.workload.as_ref();
+    let path = program.map(|program| program.path().to_owned());
+    workload.start().map_err(|cause| Error::Workload {
+        program: path.unwrap_or_default(),
+        cause,
     })
 }
 

@@ -24,6 +24,9 @@ pub(super) fn write(
     if let Some((key, value)) = string(features, feature) {
         return writeln!(out, "# {key} : {}", value.as_deref().unwrap_or(NULL));
     }
+    if let Some(fact) = fact(features, feature) {
+        return writeln!(out, "# {fact}");
+    }
     let long = matches!(
         feature,
         FeatureId::CPU_TOPOLOGY
@@ -38,38 +41,17 @@ pub(super) fn write(
     }
     match feature {
         FeatureId::NRCPUS => cpus(out, features),
-        FeatureId::TOTAL_MEM => {
-            let memory = features.total_mem().unwrap_or_default();
-            writeln!(out, "# total memory : {memory} kB")
-        }
         FeatureId::CMDLINE => cmdline(out, &features.cmdline().unwrap_or_default()),
         FeatureId::EVENT_DESC => events(out, features),
         FeatureId::CPU_TOPOLOGY => topology(out, &features.cpu_topology().unwrap_or_default()),
         FeatureId::NUMA_TOPOLOGY => nodes(out, features),
-        FeatureId::BRANCH_STACK => writeln!(out, "# contains samples with branch stack"),
         FeatureId::PMU_MAPPINGS => pmus(out, features),
         FeatureId::GROUP_DESC => groups(out, recording),
-        FeatureId::AUXTRACE => {
-            writeln!(out, "# contains AUX area data (e.g. instruction trace)")
-        }
-        FeatureId::STAT => writeln!(out, "# contains stat data"),
         FeatureId::CACHE => caches(out, features),
         FeatureId::BPF_PROG_INFO => bpf::write_programs(out, features, recording.endian),
         FeatureId::BPF_BTF => bpf::write_types(out, features),
         FeatureId::SAMPLE_TIME => sample_time(out, features.sample_time().unwrap_or_default()),
         FeatureId::MEM_TOPOLOGY => memory(out, features.mem_topology().as_ref()),
-        FeatureId::CLOCKID => {
-            let resolution = features.clockid().unwrap_or_default();
-            writeln!(
-                out,
-                "# clockid frequency: {} MHz",
-                resolution.wrapping_mul(1000)
-            )
-        }
-        FeatureId::DIR_FORMAT => {
-            let version = features.dir_format().unwrap_or_default();
-            writeln!(out, "# directory data version : {version}")
-        }
         FeatureId::COMPRESSED => compressed(out, features),
         FeatureId::CPU_PMU_CAPS => features
             .cpu_pmu_caps()
@@ -90,11 +72,31 @@ pub(super) fn write(
                 of.machine, of.flags
             )
         }),
-        FeatureId::CLN_SIZE => features
-            .cache_line()
-            .map_or(Ok(()), |bytes| writeln!(out, "# cacheline size: {bytes}")),
         _ => Ok(()),
     }
+}
+
+/// The features that are one number, or whose being there is all.
+fn fact(features: &Features<'_>, feature: FeatureId) -> Option<String> {
+    Some(match feature {
+        FeatureId::TOTAL_MEM => {
+            let memory = features.total_mem().unwrap_or_default();
+            format!("total memory : {memory} kB")
+        }
+        FeatureId::BRANCH_STACK => "contains samples with branch stack".to_owned(),
+        FeatureId::AUXTRACE => "contains AUX area data (e.g. instruction trace)".to_owned(),
+        FeatureId::STAT => "contains stat data".to_owned(),
+        FeatureId::CLOCKID => {
+            let resolution = features.clockid().unwrap_or_default();
+            format!("clockid frequency: {} MHz", resolution.wrapping_mul(1000))
+        }
+        FeatureId::DIR_FORMAT => {
+            let version = features.dir_format().unwrap_or_default();
+            format!("directory data version : {version}")
+        }
+        FeatureId::CLN_SIZE => format!("cacheline size: {}", features.cache_line()?),
+        _ => return None,
+    })
 }
 
 /// The features that are one string, under the words that stand before it.
