@@ -70,9 +70,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     let thread_layout = threads::layout(matches)?;
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
-    let full = flag(matches, "show-info") == Some(true);
     if flag(matches, "header-only") == Some(true) {
-        print_header(context, &input, &data, full)?;
+        print_header(context, &input, &data, is_full(matches))?;
         return Ok(Exit::Ok);
     }
     let progress = Progress::start(context, data.data().len());
@@ -81,7 +80,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         return Ok(exit_of(&data));
     }
     let diagnostics = replay.diagnostics();
-    if replay.sample_counts().iter().sum::<u64>() == 0 {
+    if replay.sample_counts().iter().all(|samples| *samples == 0) {
         conclude(&input.path, &diagnostics, context)?;
         return Err(no_samples(&input, &data));
     }
@@ -116,19 +115,40 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     }
     drop(progress);
     context.paginate("report")?;
-    if !settings.quiet {
-        match flag(matches, "header") {
-            Some(true) => print_header(context, &input, &data, full)?,
-            _ => write_banner(&mut context.stdout())?,
-        }
-    }
-    let lost = diagnostics.lost_samples;
-    print(context, &question, &counts, lost, &settings)?;
+    print_start(matches, context, &input, &data)?;
+    print(
+        context,
+        &question,
+        &counts,
+        diagnostics.lost_samples,
+        &settings,
+    )?;
     let threads = thread_layout.map(|layout| (threads::counts(&replay, &data), layout));
     print_rest(context, &counts, threads)?;
     warn_of_cut(context, &counts.stacks, copied(data.events()));
     conclude(&input.path, &replay.diagnostics(), context)?;
     Ok(exit_of(&data))
+}
+
+/// Whether `-I` asks for all of the header.
+fn is_full(matches: &ArgMatches) -> bool {
+    flag(matches, "show-info") == Some(true)
+}
+
+/// What stands before everything else.
+fn print_start(
+    matches: &ArgMatches,
+    context: &Context,
+    input: &Input,
+    data: &PerfData<'_>,
+) -> Result<(), CliError> {
+    if flag(matches, "quiet") == Some(true) {
+        return Ok(());
+    }
+    match flag(matches, "header") {
+        Some(true) => print_header(context, input, data, is_full(matches)),
+        _ => Ok(write_banner(&mut context.stdout())?),
+    }
 }
 
 /// What stands behind the tables.
@@ -201,12 +221,7 @@ fn print_dump(
         records = records.as_they_stand();
     }
     records.write_start(&mut context.stdout())?;
-    if flag(matches, "header") == Some(true) {
-        let full = flag(matches, "show-info") == Some(true);
-        print_header(context, input, replay.data(), full)?;
-    } else if flag(matches, "quiet") != Some(true) {
-        write_banner(&mut context.stdout())?;
-    }
+    print_start(matches, context, input, replay.data())?;
     dump::write(&mut context.stdout(), replay, records, |_, _| Ok(()))?;
     Ok(())
 }

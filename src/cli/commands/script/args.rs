@@ -61,8 +61,16 @@ fn input_and_fields() -> Vec<Arg> {
             .short('l')
             .help("list the scripts that are built in"),
         not_yet("list-dlfilters", ""),
-        not_yet("script", "pipe the text into the script").short('s'),
-        not_yet("gen-script", "write one that reads the text").short('g'),
+        not_yet(
+            "script",
+            "no interpreter is built in: pipe the text, or that of --json, into the script",
+        )
+        .short('s'),
+        not_yet(
+            "gen-script",
+            "scripts read the lines of --json, an object for each sample",
+        )
+        .short('g'),
         not_yet("dlfilter", ""),
         not_yet("dlarg", ""),
         input::option(),
