@@ -5,6 +5,7 @@
 #   script, NAME.RECORDER.report.READER of report, NAME.RECORDER.insn.READER of script with the instructions (the kernel's
 #   are in /proc/kcore), NAME.RECORDER.attrs of perf evlist -v
 # For each line of `stat` both tools count ./load: NAME.TOOL.stat.
+# probe.sh, where it is there, does what there is to do with probes of the kernel.
 # Lines of `fixtures` are recorded by perf alone: NAME.data.
 PATH=/payload:$PATH
 if [ -e fakepmu.ko ]; then insmod ./fakepmu.ko || exit 1; fi
@@ -25,6 +26,8 @@ while read -r name words; do
         perf evlist -v -i "$base.data" >"$base.attrs" 2>&1
     done
 done <cases
+
+if [ -e probe.sh ]; then . ./probe.sh; fi
 
 if [ -e stat ]; then
     while read -r name words; do

@@ -172,7 +172,6 @@ fn what_is_wrong_is_said_with_the_way_out() {
             254,
             &["Probe point '%tock' not found.", "nearest to it: tick"],
         ),
-        (&["-D", "vfs_read"], 129, &["-x PROGRAM"]),
         (&[], 129, &["nothing to do"]),
     ] {
         let (found, said) = told(words);

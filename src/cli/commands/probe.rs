@@ -2,25 +2,31 @@
 
 mod add;
 mod args;
+mod blacklist;
 mod delete;
 mod list;
 mod problem;
+mod running;
 mod show;
 mod tables;
 mod target;
+mod tracepoint;
 
 pub(super) use args::command;
 
 use std::io::Write as _;
+use std::path::Path;
 
 use clap::ArgMatches;
 use rperf_probe::{
-    Definition, Event, Options, Probe, base_name, find, group_of, group_of_provider, parse,
+    Definition, Error, Event, KERNEL_GROUP, Options, Probe, Target, base_name, find, group_of,
+    group_of_provider, parse,
 };
 
 use self::args::Given;
 use self::problem::{faulty, problem};
-use self::target::Binary;
+use self::running::Places;
+use self::target::{Binary, Opened};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit};
 use crate::cli::options::flag;
@@ -64,14 +70,17 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
             return Err(CliError::usage(format!("--{name} goes with --{with}")));
         }
     }
+    if on(matches, "bootconfig") && shown.is_empty() {
+        return Err(CliError::usage("--bootconfig goes with --definition"));
+    }
     if functions.is_some() {
         return show::list_functions(matches, context);
     }
     if let Some(line) = line {
         return show::list_lines(line, matches, context);
     }
-    if let Some(given) = variables.last() {
-        return show::list_variables(given, matches, context);
+    if !variables.is_empty() {
+        return show::list_variables(&variables, matches, context);
     }
     if let Some(pattern) = list {
         return list::run(pattern, matches, context);
@@ -91,9 +100,20 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
 /// `-D`: the text that would create the events.
 fn define(shown: &[Given], matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
     let mut out = context.stdout();
+    let for_boot = on(matches, "bootconfig");
     for given in shown {
         for (event, _) in events(given, matches, context)?.events {
-            writeln!(out, "{event}")?;
+            if !for_boot {
+                writeln!(out, "{event}")?;
+                continue;
+            }
+            let line = event.boot_line().ok_or_else(|| {
+                CliError::usage("--bootconfig: a booting kernel has no programs to probe")
+            })?;
+            if event.group != KERNEL_GROUP {
+                context.warn(format_args!("Group name {} is ignored", event.group));
+            }
+            writeln!(out, "{line}")?;
         }
     }
     out.flush()?;
@@ -103,7 +123,7 @@ fn define(shown: &[Given], matches: &ArgMatches, context: &Context) -> Result<Ex
 /// A definition that was read, the object that it is about, and what bounds the search there.
 struct Sought {
     definition: Definition,
-    binary: Binary,
+    opened: Opened,
     options: Options,
 }
 
@@ -112,7 +132,7 @@ impl Sought {
         let text = &given.definition;
         Ok(Self {
             definition: parse(text).map_err(|fault| faulty(fault, text))?,
-            binary: Binary::open(&given.target, matches, context)?,
+            opened: Opened::open(&given.target, matches, context)?,
             options: args::search_options(matches)?,
         })
     }
@@ -129,31 +149,31 @@ struct Defined {
 fn events(given: &Given, matches: &ArgMatches, context: &Context) -> Result<Defined, CliError> {
     let Sought {
         definition,
-        binary,
+        opened,
         options,
     } = Sought::open(given, matches, context)?;
-    let object = binary
-        .object()
-        .map_err(|error| problem(&error, "add events"))?;
-    let found =
-        find(&object, &definition, &options).map_err(|error| problem(&error, "add events"))?;
+    let places = match &opened {
+        Opened::Kernel(kernel) => kernel.find(&definition, &options)?,
+        Opened::Program(binary) => in_program(binary, &definition, &options)
+            .map_err(|error| problem(&error, "add events"))?,
+    };
+    let Places { found, targets } = places;
     for note in &found.notes {
         context.note(problem::note(note));
     }
-    let group = |probe: &Probe| match (&definition.group, &probe.provider) {
-        (Some(group), _) => group.clone(),
-        (None, Some(provider)) => group_of_provider(provider),
-        (None, None) => group_of(binary.path()),
+    let group = |probe: &Probe, target: &Target| match (&definition.group, &probe.provider, target)
+    {
+        (Some(group), ..) => group.clone(),
+        (None, Some(provider), _) => group_of_provider(provider),
+        (None, None, Target::Program { object, .. }) => group_of(Path::new(object)),
+        (None, None, Target::Kernel { .. }) => KERNEL_GROUP.to_owned(),
     };
     let several = found.probes.len() > 1;
-    let path = binary.path().to_string_lossy().into_owned();
-    let events = found.probes.iter().map(|probe| {
+    let events = found.probes.iter().zip(targets).map(|(probe, target)| {
         let event = Event {
-            group: group(probe),
+            group: group(probe, &target),
             name: base_name(&definition, probe),
-            object: path.clone(),
-            file_offset: probe.file_offset,
-            semaphore: probe.semaphore,
+            target,
             is_return: probe.is_return,
             fields: probe.fields.clone(),
         };
@@ -161,6 +181,23 @@ fn events(given: &Given, matches: &ArgMatches, context: &Context) -> Result<Defi
     });
     let events = events.collect();
     Ok(Defined { definition, events })
+}
+
+/// The places in a program or library.
+fn in_program(
+    binary: &Binary,
+    definition: &Definition,
+    options: &Options,
+) -> Result<Places, Error> {
+    let found = find(&binary.object()?, definition, options)?;
+    let object = binary.path().to_string_lossy();
+    let targets = found.probes.iter().map(|probe| Target::Program {
+        object: object.clone().into_owned(),
+        file_offset: probe.file_offset,
+        semaphore: probe.semaphore,
+    });
+    let targets = targets.collect();
+    Ok(Places { found, targets })
 }
 
 /// `middle+12 (inlined)`.

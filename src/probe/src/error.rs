@@ -125,6 +125,31 @@ pub enum Error {
         /// Symbols of a similar name.
         nearest: Vec<String>,
     },
+    /// Only debug information of the kernel tells what was asked for.
+    #[error("Failed to find the path for the kernel: no image with debug information")]
+    NoKernelImage,
+    /// The kernel does not tell the parameters of a function, or there are several of that name.
+    #[error("the parameters of '{function}' are not known")]
+    NoSignature {
+        /// The function.
+        function: String,
+        /// How many of that name the kernel's types know.
+        count: usize,
+    },
+    /// The function is somewhere else in the kernel.
+    #[error("Probe point '{function}' not found.")]
+    OtherModule {
+        /// The function.
+        function: String,
+        /// The module that has it; `None` for the kernel itself.
+        module: Option<String>,
+    },
+    /// The kernel's types are damaged.
+    #[error("the kernel's types (BTF) are damaged at byte {offset}")]
+    Btf {
+        /// Where.
+        offset: usize,
+    },
     /// The source file cannot be read.
     #[error("Failed to find source file path of {}", path.display())]
     NoSource {
@@ -180,8 +205,20 @@ impl Error {
                 said.map(|name| format!("the kernel calls it {name}")).collect()
             }
             Self::NoSymbol { nearest, .. } => of(nearest, "nearest to it:"),
+            Self::NoKernelImage => vec![
+                "-k VMLINUX names the image; packages have it as linux-image-*-dbg or kernel-debuginfo, and DEBUGINFOD_URLS may lead to it".to_owned(),
+                "without it there are functions, their parameters at the entry (BTF), returns and offsets (f arg->member, f%return, f+4), registers (%di), memory (@SYMBOL) and $retval".to_owned(),
+            ],
+            Self::NoSignature { function, count } => vec![match count {
+                0 => format!("the kernel's types (BTF) have no function {function}; registers (%di) and $arg1 can be recorded"),
+                count => format!("{count} functions of the kernel have this name; registers (%di) and $arg1 can be recorded"),
+            }],
+            Self::OtherModule { function, module } => one(match module {
+                Some(module) => format!("-m {module} {function}: it is in this module"),
+                None => format!("without -m: {function} is in the kernel itself"),
+            }),
             Self::NoSource { .. } => one("--source DIR names the folder that it is under".to_owned()),
-            Self::Definition(_) | Self::Object { .. } | Self::NoCode { .. } => Vec::new(),
+            Self::Definition(_) | Self::Object { .. } | Self::NoCode { .. } | Self::Btf { .. } => Vec::new(),
         }
     }
 }

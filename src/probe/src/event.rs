@@ -22,16 +22,63 @@ pub struct Event {
     pub group: String,
     /// The name.
     pub name: String,
-    /// The object, as the kernel is told.
-    pub object: String,
-    /// Where it is in the file.
-    pub file_offset: u64,
-    /// The counter that switches the marker on.
-    pub semaphore: Option<u64>,
+    /// Where it is.
+    pub target: Target,
     /// Whether the return of a function is probed.
     pub is_return: bool,
     /// What is recorded.
     pub fields: Vec<Field>,
+}
+
+/// Where a probe is, in the kernel's words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// In a program or library.
+    Program {
+        /// The object.
+        object: String,
+        /// Where it is in the file.
+        file_offset: u64,
+        /// The counter that switches the marker on.
+        semaphore: Option<u64>,
+    },
+    /// In the kernel, or in a module of it.
+    Kernel {
+        /// The module.
+        module: Option<String>,
+        /// A function, or the start of the kernel.
+        symbol: String,
+        /// Bytes behind it.
+        offset: u64,
+    },
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Program {
+                object,
+                file_offset,
+                semaphore,
+            } => {
+                write!(f, "{object}:{file_offset:#x}")?;
+                match semaphore {
+                    Some(semaphore) => write!(f, "({semaphore:#x})"),
+                    None => Ok(()),
+                }
+            }
+            Self::Kernel {
+                module,
+                symbol,
+                offset,
+            } => {
+                if let Some(module) = module {
+                    write!(f, "{module}:")?;
+                }
+                write!(f, "{symbol}+{offset}")
+            }
+        }
+    }
 }
 
 impl fmt::Display for Event {
@@ -41,18 +88,31 @@ impl fmt::Display for Event {
         let Self {
             group,
             name,
-            object,
-            file_offset,
+            target,
             ..
         } = self;
-        write!(f, "{kind}:{group}/{name} {object}:{file_offset:#x}")?;
-        if let Some(semaphore) = self.semaphore {
-            write!(f, "({semaphore:#x})")?;
-        }
+        write!(f, "{kind}:{group}/{name} {target}")?;
         for field in &self.fields {
             write!(f, " {field}")?;
         }
         Ok(())
+    }
+}
+
+impl Event {
+    /// The line of the kernel's boot configuration that makes it (Documentation/admin-guide/bootconfig.rst, `ftrace.event`); it knows
+    /// one group. `None` for a probe of a program.
+    #[must_use]
+    pub fn boot_line(&self) -> Option<String> {
+        let Target::Kernel { .. } = self.target else {
+            return None;
+        };
+        let fields = self.fields.iter().map(|field| format!(" {field}"));
+        let fields: String = fields.collect();
+        let (name, target) = (&self.name, &self.target);
+        Some(format!(
+            "ftrace.event.kprobes.{name}.probe = '{target}{fields}'"
+        ))
     }
 }
 
@@ -64,6 +124,9 @@ pub fn group_of(object: &Path) -> String {
     let base = end.and_then(|end| name.get(..end)).unwrap_or(&name);
     format!("probe_{base}")
 }
+
+/// The group of the kernel's probes.
+pub const KERNEL_GROUP: &str = "probe";
 
 /// The group of a marker's event: `sdt_` and its provider.
 #[must_use]
@@ -271,9 +334,11 @@ mod tests {
         let event = Event {
             group: "probe_calc".to_owned(),
             name: "leaf".to_owned(),
-            object: "/opt/calc".to_owned(),
-            file_offset: 0x1139,
-            semaphore: Some(0x3018),
+            target: Target::Program {
+                object: "/opt/calc".to_owned(),
+                file_offset: 0x1139,
+                semaphore: Some(0x3018),
+            },
             is_return: false,
             fields: vec![Field {
                 name: Some("n".to_owned()),
@@ -297,5 +362,16 @@ mod tests {
         assert!(kernel.is_return);
         assert_eq!(kernel.place, ExistingPlace::Kernel("vfs_read+0".to_owned()));
         assert_eq!(Existing::parse("# nothing"), None);
+        assert_eq!(event.boot_line(), None);
+        let target = Target::Kernel {
+            module: None,
+            symbol: "vfs_read".to_owned(),
+            offset: 4,
+        };
+        let boot = Event { target, ..event };
+        assert_eq!(
+            boot.boot_line().as_deref(),
+            Some("ftrace.event.kprobes.leaf.probe = 'vfs_read+4 n=%di:s64'")
+        );
     }
 }

@@ -5,6 +5,7 @@
 //! **Invariants.** No input makes it panic. The crate opens no file, prints nothing and knows nothing of the machine that
 //! it runs on.
 
+mod btf;
 mod definition;
 mod describe;
 mod dwarf;
@@ -12,22 +13,27 @@ mod error;
 mod event;
 mod field;
 mod filter;
+mod kernel;
 mod marker;
 mod object;
 mod register;
 mod search;
+mod shape;
 mod show;
 
+pub use btf::Btf;
 pub use definition::{
     Argument, Definition, Fault, Member, Place, Point, SourcePlace, Value, parse,
 };
 pub use describe::{Described, describe};
 pub use error::Error;
 pub use event::{
-    Event, Existing, ExistingPlace, base_name, distinct_name, group_of, group_of_provider,
+    Event, Existing, ExistingPlace, KERNEL_GROUP, Target, base_name, distinct_name, group_of,
+    group_of_provider,
 };
 pub use field::{Field, Read};
 pub use filter::NameFilter;
+pub use kernel::{Kernel, KernelSymbol, KernelSymbols, place_in_kernel};
 pub use marker::{Marker, cached_list, markers};
 pub use object::{Object, Sources};
 pub use search::{Found, Note, Options, Probe, find};

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use object::{Architecture, File, Object as _, ObjectSection as _, ObjectSegment as _};
+use object::{Architecture, File, Object as _, ObjectKind, ObjectSection as _, ObjectSegment as _};
 use rperf_events::by_distance;
 use rperf_insn::Isa;
 use rperf_symbol::{DebugInfo, Files, SymbolKind, SymbolTable};
 
 use crate::dwarf::Frames;
 use crate::error::Error;
+use crate::search::Probe;
 
 /// How many names are proposed instead of an unknown one.
 const PROPOSALS: usize = 3;
@@ -26,6 +27,8 @@ pub struct Sources<'a> {
     pub table: &'a SymbolTable,
     /// Its debug information.
     pub info: Option<&'a DebugInfo>,
+    /// Whether it is the kernel's image or a module's, whose memory goes by the names of symbols.
+    pub is_kernel: bool,
 }
 
 /// A program or library.
@@ -70,21 +73,30 @@ impl<'a> Object<'a> {
         self.architecture
     }
 
+    /// Addresses of parts of the file, and where those begin in it and how long they are. A module of the kernel that is not
+    /// loaded has its code, which counts from 0.
+    fn parts(&self) -> impl Iterator<Item = (u64, (u64, u64))> {
+        let segments = self.file.segments();
+        let loaded = segments.map(|segment| (segment.address(), segment.file_range()));
+        let is_module = self.file.kind() == ObjectKind::Relocatable;
+        let text = self.file.section_by_name(".text").filter(|_| is_module);
+        let text = text.and_then(|text| Some((text.address(), text.file_range()?)));
+        loaded.chain(text)
+    }
+
     /// Where the byte at this address is in the file.
     pub(crate) fn offset_of(&self, address: u64) -> Option<u64> {
-        self.file.segments().find_map(|segment| {
-            let distance = address.checked_sub(segment.address())?;
-            let (start, size) = segment.file_range();
+        self.parts().find_map(|(first, (start, size))| {
+            let distance = address.checked_sub(first)?;
             (distance < size).then(|| start.wrapping_add(distance))
         })
     }
 
     /// The address of the byte at this offset of the file.
     pub(crate) fn address_of(&self, offset: u64) -> Option<u64> {
-        self.file.segments().find_map(|segment| {
-            let (start, size) = segment.file_range();
+        self.parts().find_map(|(first, (start, size))| {
             let distance = offset.checked_sub(start).filter(|far| *far < size)?;
-            segment.address().checked_add(distance)
+            first.checked_add(distance)
         })
     }
 
@@ -93,6 +105,34 @@ impl<'a> Object<'a> {
     pub(crate) fn memory(&self, address: u64, code: u64) -> Option<u64> {
         let bias = code.checked_sub(self.offset_of(code)?)?;
         address.checked_sub(bias)
+    }
+
+    /// Whether it is of the kernel.
+    pub(crate) fn is_kernel(&self) -> bool {
+        self.sources.is_kernel
+    }
+
+    /// What the kernel calls memory of its own: a symbol, and how far behind it.
+    pub(crate) fn kernel_memory(&self, address: u64) -> Option<String> {
+        let table = self.sources.table;
+        let index = table.find(self.offset_of(address).unwrap_or(address))?;
+        let start = self.address_of(table.get(index)?.start)?;
+        let distance = address.checked_sub(start)?;
+        Some(match distance {
+            0 => format!("@{}", table.raw_name(index)),
+            distance => format!("@{}+{distance}", table.raw_name(index)),
+        })
+    }
+
+    /// The symbol of code that lies apart from the function it belongs to, and how far behind it the probe is.
+    pub(crate) fn apart(&self, probe: &Probe) -> Option<(String, u64)> {
+        let table = self.sources.table;
+        let index = table.find(probe.file_offset)?;
+        let name = table.raw_name(index);
+        let rest = name.strip_prefix(&probe.symbol)?;
+        let start = table.get(index)?.start;
+        rest.starts_with(".cold")
+            .then(|| (name.to_owned(), probe.file_offset.wrapping_sub(start)))
     }
 
     /// All functions of the symbol table, by their names as they are shown.

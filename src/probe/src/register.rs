@@ -33,6 +33,25 @@ pub(crate) fn name(architecture: Architecture, register: Register) -> Option<Str
     }
 }
 
+/// Why a value in a register that has no name for the kernel cannot be recorded.
+pub(crate) fn unreadable(architecture: Architecture, register: Register) -> String {
+    let vector = match (architecture, register.0) {
+        (Architecture::X86_64, number @ 17..=32) => Some(format!("%xmm{}", number - 17)),
+        (Architecture::I386, number @ 21..=28) => Some(format!("%xmm{}", number - 21)),
+        (Architecture::Aarch64, number @ 64..=95) => Some(format!("%v{}", number - 64)),
+        _ => None,
+    };
+    match vector {
+        Some(name) => format!(
+            "it is in {name}: probes cannot read registers of floating point numbers and vectors"
+        ),
+        None => format!(
+            "it is in register {} of the debug information's numbering, which probes cannot read",
+            register.0
+        ),
+    }
+}
+
 /// The register that parameter `number` of a function is in at its entry, from 1.
 pub(crate) fn parameter(architecture: Architecture, number: usize) -> Option<&'static str> {
     let names: &[&str] = match architecture {
@@ -41,6 +60,16 @@ pub(crate) fn parameter(architecture: Architecture, number: usize) -> Option<&'s
         _ => &[],
     };
     names.get(number.checked_sub(1)?).copied()
+}
+
+/// Where parameters are at the entry of a function that no register has room for: bytes behind the stack pointer, and how many are in
+/// registers.
+pub(crate) fn stack_parameters(architecture: Architecture) -> Option<(i64, usize)> {
+    match architecture {
+        Architecture::X86_64 => Some((8, X86_64_PARAMETERS.len())),
+        Architecture::Aarch64 => Some((0, ARM64_PARAMETERS.len())),
+        _ => None,
+    }
 }
 
 /// Whether the kernel knows a register of this name. Where the machine's registers are not known here, all are taken.
@@ -86,6 +115,8 @@ mod tests {
         assert_eq!(of(5).as_deref(), Some("%di"));
         assert_eq!(of(10).as_deref(), Some("%r10"));
         assert_eq!(of(17), None);
+        assert!(unreadable(Architecture::X86_64, Register(17)).starts_with("it is in %xmm0:"));
+        assert!(unreadable(Architecture::X86_64, Register(60)).contains("register 60"));
         let arm = name(Architecture::Aarch64, Register(30));
         assert_eq!(arm.as_deref(), Some("%lr"));
     }

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use clap::ArgMatches;
-use rperf_probe::{Definition, Event, distinct_name};
+use rperf_probe::{Definition, Event, Target, distinct_name, parse};
 
 use super::args::Given;
-use super::tables::{PROGRAMS, Tables};
-use super::{Defined, events, on};
+use super::tables::{KERNEL, PROGRAMS, Tables};
+use super::target::Subject;
+use super::{Defined, blacklist, events, on, tracepoint};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 
@@ -48,10 +49,25 @@ pub(super) fn run(
         context.note(format_args!("Writing event: {event}"));
     }
     if !is_dry {
-        create(&tables, &new)?;
+        let created = create(&tables, &new);
+        created.map_err(|error| match tables.has(KERNEL) {
+            true => error,
+            false => instead(error, added, context),
+        })?;
     }
     tell(&new, is_dry, context);
     Ok(())
+}
+
+/// The same error of a kernel without probes of its own, with the tracepoints that may do as well.
+fn instead(error: CliError, added: &[Given], context: &Context) -> CliError {
+    let in_kernel = added
+        .iter()
+        .filter(|given| !matches!(given.target, Subject::Program(_)));
+    let definitions = in_kernel.filter_map(|given| parse(&given.definition).ok());
+    definitions.fold(error, |error, definition| {
+        tracepoint::beside(error, &definition, context)
+    })
 }
 
 /// Gives the events of one definition names that are still free.
@@ -73,7 +89,7 @@ fn name(
             CliError::message(EXISTS, format!("Too many events are named {}.", event.name))
         })?;
         taken.insert(event.name.clone());
-        let told = told(&definition, place.as_deref(), &event.object);
+        let told = told(&definition, place.as_deref(), &event.target);
         new.push(New { event, told });
     }
     Ok(())
@@ -87,7 +103,7 @@ fn exists(name: &str) -> CliError {
         .detail("  Error: Failed to add events.")
 }
 
-fn told(definition: &Definition, place: Option<&str>, path: &str) -> String {
+fn told(definition: &Definition, place: Option<&str>, target: &Target) -> String {
     let at = place
         .map(|place| format!(" at {place}"))
         .unwrap_or_default();
@@ -100,19 +116,30 @@ fn told(definition: &Definition, place: Option<&str>, path: &str) -> String {
         [] => String::new(),
         arguments => format!(" with {}", arguments.join(" ")),
     };
-    format!("(on {}{at} in {path}{with})", definition.point)
+    let within = match target {
+        Target::Program { object, .. } => format!(" in {object}"),
+        Target::Kernel { module, .. } => {
+            let module = module.as_ref().map(|module| format!(" in {module}"));
+            module.unwrap_or_default()
+        }
+    };
+    format!("(on {}{at}{within}{with})", definition.point)
 }
 
 /// Makes the events; where one is refused those before it are removed again.
 fn create(tables: &Tables, new: &[New]) -> Result<(), CliError> {
     for (index, New { event, .. }) in new.iter().enumerate() {
-        let Err(error) = tables.write(PROGRAMS, &event.to_string()) else {
+        let Err(error) = tables.write(list_of(event), &event.to_string()) else {
             continue;
+        };
+        let error = match blacklist::about(event) {
+            Some(said) => error.hint(said),
+            None => error,
         };
         let before = new.get(..index).unwrap_or_default();
         for New { event, .. } in before {
             let removal = format!("-:{}/{}", event.group, event.name);
-            tables.write(PROGRAMS, &removal)?;
+            tables.write(list_of(event), &removal)?;
         }
         return Err(match before.len() {
             0 => error,
@@ -122,6 +149,14 @@ fn create(tables: &Tables, new: &[New]) -> Result<(), CliError> {
         });
     }
     Ok(())
+}
+
+/// The list that an event belongs to.
+fn list_of(event: &Event) -> &'static str {
+    match event.target {
+        Target::Program { .. } => PROGRAMS,
+        Target::Kernel { .. } => KERNEL,
+    }
 }
 
 fn tell(new: &[New], is_dry: bool, context: &Context) {

@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use clap::{Arg, ArgMatches, Command};
 use rperf_probe::Options;
 
+use super::target::Subject;
 use crate::cli::context::Context;
+use crate::cli::debuginfod;
 use crate::cli::error::CliError;
 use crate::cli::options::{counter, list, not_yet, number, optional, switch, value};
 
 const ABOUT: &str = "\
-Makes events at functions and lines of a program or library, with values of its variables, which record, stat and script \
+Makes events at functions and lines of the kernel, a program (-x) or library, with values of its variables, which record, stat and script \
 then know by name. Nothing runs slower until an event is recorded.
 
 A definition is [[GROUP:]EVENT=]PLACE [[NAME=]ARGUMENT[:TYPE]]... \
@@ -20,7 +22,8 @@ each with @FILE behind it where several files have such a function; FILE:LINE, F
 An ARGUMENT is a variable or parameter (size, it->name, a.b[2]), $params, $vars, $retval, a register (%di), \
 memory (@SYMBOL, +8(%di)), $stack0, $comm or \\NUMBER. TYPE is u8 to u64, s8 to s64, x8 to x64, string, an array of these.
 
-Debug information (-g) is needed for variables and lines, and for nothing else.";
+Debug information (-g) is needed for variables and lines, and for nothing else. Of the running kernel, parameters at the entry of \
+functions, with their members, are known without it.";
 
 /// The command and its options.
 pub(in crate::cli::commands) fn command() -> Command {
@@ -65,19 +68,21 @@ pub(in crate::cli::commands) fn command() -> Command {
             switch("range")
                 .help("with --vars: tell where each variable is, and list those that are elsewhere in the function"),
         )
-        .arg(not_yet(
-            "vmlinux",
-            "programs and libraries can be probed, with -x",
-        ))
+        .arg(
+            value("vmlinux", "file")
+                .short('k')
+                .help("the kernel's image with debug information, also of another kernel than the one that runs"),
+        )
         .arg(
             value("source", "folder")
                 .short('s')
                 .help("look for source files below this folder"),
         )
-        .arg(not_yet(
-            "module",
-            "programs and libraries can be probed, with -x",
-        ))
+        .arg(
+            list("module", "module or its file")
+                .short('m')
+                .help("the module of the kernel that the places of the definitions behind it are in"),
+        )
         .arg(switch("inlines").help(
             "probe the copies of inlined functions too (the default; --no-inlines leaves them out)",
         ))
@@ -106,7 +111,7 @@ pub(in crate::cli::commands) fn command() -> Command {
                 .help("where the places of the definitions behind it are"),
         )
         .arg(switch("demangle").help("names of C++ and Rust in readable form (the default)"))
-        .arg(not_yet("demangle-kernel", ""))
+        .arg(switch("demangle-kernel").help("names of the kernel in readable form, too"))
         .arg(not_yet("cache", ""))
         .arg(
             value("symfs", "folder")
@@ -117,7 +122,8 @@ pub(in crate::cli::commands) fn command() -> Command {
                 .value_parser(number)
                 .help("paths are those that this process sees, in its mount namespace"),
         )
-        .arg(not_yet("bootconfig", ""))
+        .arg(switch("bootconfig").help("with --definition: print lines for the kernel's boot configuration"))
+        .arg(debuginfod::option())
         .arg(
             Arg::new("words")
                 .num_args(0..)
@@ -125,14 +131,14 @@ pub(in crate::cli::commands) fn command() -> Command {
         )
 }
 
-/// A definition and the object that it is about.
+/// A definition and what it is about.
 #[derive(Debug, Clone)]
 pub(super) struct Given {
-    pub(super) target: PathBuf,
+    pub(super) target: Subject,
     pub(super) definition: String,
 }
 
-/// The definitions of an option, each with the `-x` that stands before it, else with the first; those of `--add` may stand
+/// The definitions of an option, each with the `-x` or `-m` that stands before it, else with the first; those of `--add` may stand
 /// without it, in words.
 pub(super) fn definitions(matches: &ArgMatches, option: &str) -> Result<Vec<Given>, CliError> {
     let given = matches.get_many::<String>(option).unwrap_or_default();
@@ -144,48 +150,52 @@ pub(super) fn definitions(matches: &ArgMatches, option: &str) -> Result<Vec<Give
         let mut words: Vec<&str> = words.map(String::as_str).collect();
         // A path before the definition names the object.
         if let Some(first) = words.first().filter(|word| word.starts_with('/')) {
-            own = Some(PathBuf::from(*first));
+            own = Some(Subject::Program(PathBuf::from(*first)));
             words.remove(0);
         }
         if !words.is_empty() {
             found.push((usize::MAX, words.join(" ")));
         }
     }
-    let objects: Vec<&String> = matches.get_many("exec").unwrap_or_default().collect();
-    let at: Vec<usize> = matches.indices_of("exec").unwrap_or_default().collect();
+    let subjects = subjects(matches);
     let target = |place: usize| {
-        let before = at.iter().zip(&objects).rev().find(|(at, _)| **at < place);
-        let object = before
-            .map(|(_, object)| *object)
-            .or(objects.first().copied());
-        let named = object.map(PathBuf::from);
-        own.clone().or(named).ok_or_else(no_target)
+        let before = subjects.iter().rev().find(|(at, _)| *at < place);
+        let subject = before.or(subjects.first()).map(|(_, subject)| subject);
+        own.clone().or(subject.cloned()).unwrap_or(Subject::Kernel)
     };
-    let given = found.into_iter().map(|(place, definition)| {
-        Ok(Given {
-            target: target(place)?,
-            definition,
-        })
+    let given = found.into_iter().map(|(place, definition)| Given {
+        target: target(place),
+        definition,
     });
-    given.collect()
+    Ok(given.collect())
 }
 
-/// The object that `-x` names, for what is no definition.
-pub(super) fn target(matches: &ArgMatches) -> Result<PathBuf, CliError> {
-    let mut objects = matches.get_many::<String>("exec").unwrap_or_default();
-    objects.next_back().map(PathBuf::from).ok_or_else(no_target)
+/// What `-x` and `-m` name, with their places among the words.
+fn subjects(matches: &ArgMatches) -> Vec<(usize, Subject)> {
+    let named = |option: &str| {
+        let values = matches.get_many::<String>(option).unwrap_or_default();
+        let places = matches.indices_of(option).unwrap_or_default();
+        let named: Vec<(usize, String)> = places.zip(values.cloned()).collect();
+        named.into_iter()
+    };
+    let programs = named("exec").map(|(at, path)| (at, Subject::Program(path.into())));
+    let modules = named("module").map(|(at, module)| (at, Subject::Module(module)));
+    let mut found: Vec<_> = programs.chain(modules).collect();
+    found.sort_by_key(|(at, _)| *at);
+    found
 }
 
-fn no_target() -> CliError {
-    CliError::usage("probe: probes of the kernel are not supported yet")
-        .hint("-x PROGRAM or -x LIBRARY names what is to be probed; the kernel's tracepoints are listed by 'list tracepoint'")
+/// The last that `-x` or `-m` names, for what is no definition; else the kernel.
+pub(super) fn target(matches: &ArgMatches) -> Subject {
+    let last = subjects(matches).pop();
+    last.map_or(Subject::Kernel, |(_, subject)| subject)
 }
 
 /// What is said where nothing is asked for.
 pub(super) fn nothing(context: &Context) -> CliError {
     let program = context.program;
     CliError::usage(format!("{program} probe: nothing to do")).hint(format!(
-        "'{program} probe -x PROGRAM FUNCTION' adds an event, '{program} probe -l' lists those that exist"
+        "'{program} probe FUNCTION' adds an event in the kernel, '{program} probe -x PROGRAM FUNCTION' in a program, '{program} probe -l' lists those that exist"
     ))
 }
 

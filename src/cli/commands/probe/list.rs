@@ -2,18 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
 use rperf_events::matches_pattern;
-use rperf_probe::{Existing, ExistingPlace, describe};
-use rperf_symbol::SearchPaths;
+use rperf_probe::{Existing, ExistingPlace, KernelSymbols, describe};
+use rperf_symbol::{Files as _, SearchPaths};
 
 use super::delete::whole;
 use super::tables::Tables;
 use super::target::Binary;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit};
+use crate::cli::files::DiskFiles;
 use crate::cli::options::flag;
 
 /// Prints the events that `pattern` covers.
@@ -27,6 +28,15 @@ pub(super) fn run(
     let mut paths = SearchPaths::new(context.buildid_dir());
     paths.demangle = flag(matches, "demangle") != Some(false);
     let mut binaries = BTreeMap::new();
+    let is_of_kernel = |event: &Existing| matches!(event.place, ExistingPlace::Kernel(_));
+    let listing = match existing.iter().any(|(event, _)| is_of_kernel(event)) {
+        true => DiskFiles.read(Path::new("/proc/kallsyms")).ok(),
+        false => None,
+    };
+    let symbols = listing
+        .as_deref()
+        .map(KernelSymbols::parse)
+        .unwrap_or_default();
     let mut out = context.stdout();
     let mut any = false;
     for (event, _) in &existing {
@@ -38,11 +48,14 @@ pub(super) fn run(
             let open = || Binary::at(PathBuf::from(path), &paths).ok();
             binaries.entry(path.clone()).or_insert_with(open);
         }
-        let binary = match &event.place {
-            ExistingPlace::File { path, .. } => binaries.get(path).and_then(Option::as_ref),
-            ExistingPlace::Kernel(_) => None,
+        let told = match &event.place {
+            ExistingPlace::File { path, offset } => {
+                let binary = binaries.get(path).and_then(Option::as_ref);
+                in_program(event, path, *offset, binary)
+            }
+            ExistingPlace::Kernel(place) => in_kernel(event, place, &symbols),
         };
-        writeln!(out, "  {:<20} {}", event.full_name(), told(event, binary))?;
+        writeln!(out, "  {:<20} {told}", event.full_name())?;
     }
     out.flush()?;
     if !any && !existing.is_empty() {
@@ -51,20 +64,37 @@ pub(super) fn run(
     Ok(Exit::Ok)
 }
 
-/// `(on leaf:4@/src/calc.c in /opt/calc with n)`.
-fn told(event: &Existing, binary: Option<&Binary>) -> String {
-    let with = match event.fields.as_slice() {
+/// ` with n s`.
+fn with(event: &Existing) -> String {
+    match event.fields.as_slice() {
         [] => String::new(),
         fields => format!(" with {}", fields.join(" ")),
-    };
+    }
+}
+
+/// `(on vfs_read+4 with arg1)`, `(on start in veth)`.
+fn in_kernel(event: &Existing, place: &str, symbols: &KernelSymbols<'_>) -> String {
     let suffix = if event.is_return { "%return" } else { "" };
-    let (path, offset) = match &event.place {
-        ExistingPlace::File { path, offset } => (path, *offset),
-        ExistingPlace::Kernel(place) => {
-            let place = place.strip_suffix("+0").unwrap_or(place);
-            return format!("(on {place}{suffix}{with})");
-        }
+    let with = with(event);
+    let (module, place) = match place.split_once(':') {
+        Some((module, place)) => (Some(module), place),
+        None => (None, place),
     };
+    let place = match symbols.resolve(place).filter(|_| module.is_none()) {
+        Some((symbol, 0)) => symbol.name.to_owned(),
+        Some((symbol, offset)) => format!("{}+{offset}", symbol.name),
+        None => place.strip_suffix("+0").unwrap_or(place).to_owned(),
+    };
+    let within = module
+        .map(|module| format!(" in {module}"))
+        .unwrap_or_default();
+    format!("(on {place}{suffix}{within}{with})")
+}
+
+/// `(on leaf:4@/src/calc.c in /opt/calc with n)`.
+fn in_program(event: &Existing, path: &str, offset: u64, binary: Option<&Binary>) -> String {
+    let with = with(event);
+    let suffix = if event.is_return { "%return" } else { "" };
     let object = binary.and_then(|binary| binary.object().ok());
     let place = object.and_then(|object| describe(&object, offset));
     let place = match place {

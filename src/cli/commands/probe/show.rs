@@ -4,13 +4,15 @@ use std::io::Write as _;
 
 use clap::ArgMatches;
 use rperf_probe::{
-    LineRange, Listed, NameFilter, Variable, VariableOptions, functions, lines, variables,
+    Definition, Error, LineRange, Listed, NameFilter, Options, Variable, VariableOptions,
+    functions, lines, variables,
 };
 
 use super::args::{self, Given};
 use super::problem::{faulty, problem};
-use super::target::Binary;
-use super::{NOT_FOUND, Sought, on};
+use super::running::Running;
+use super::target::{Binary, Opened};
+use super::{NOT_FOUND, Sought, on, tracepoint};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit};
 
@@ -26,13 +28,22 @@ fn filter(matches: &ArgMatches) -> Result<Option<NameFilter>, CliError> {
 /// `-F`: the functions, one in a line.
 pub(super) fn list_functions(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
     let filter = filter(matches)?;
-    let binary = Binary::open(&args::target(matches)?, matches, context)?;
-    let object = binary
-        .object()
-        .map_err(|error| problem(&error, "show functions"))?;
-    let found = functions(&object, filter.as_ref());
+    let doing = "show functions";
+    let of_binary = |binary: &Binary| {
+        let object = binary.object().map_err(|error| problem(&error, doing))?;
+        Ok::<_, CliError>(functions(&object, filter.as_ref()))
+    };
+    let (found, path) = match Opened::open(&args::target(matches), matches, context)? {
+        Opened::Program(binary) => (of_binary(&binary)?, binary.path().display().to_string()),
+        Opened::Kernel(kernel) => {
+            let found = match kernel.named() {
+                Some(image) => of_binary(image)?,
+                None => kernel.with(|kernel| kernel.functions(filter.as_ref())),
+            };
+            (found, kernel.module().unwrap_or("the kernel").to_owned())
+        }
+    };
     if found.is_empty() {
-        let path = binary.path().display();
         return Err(
             CliError::message(NOT_FOUND, format!("no function of {path} is wanted"))
                 .detail("  Error: Failed to show functions."),
@@ -53,12 +64,20 @@ pub(super) fn list_lines(
     context: &Context,
 ) -> Result<Exit, CliError> {
     let range = LineRange::parse(wanted).map_err(|fault| faulty(fault, wanted))?;
-    let binary = Binary::open(&args::target(matches)?, matches, context)?;
     let options = args::search_options(matches)?;
-    let object = binary
-        .object()
-        .map_err(|error| problem(&error, "show lines"))?;
-    let source = lines(&object, &range, &options).map_err(|error| problem(&error, "show lines"))?;
+    let doing = "show lines";
+    let of_binary = |binary: &Binary| {
+        let object = binary.object().map_err(|error| problem(&error, doing))?;
+        lines(&object, &range, &options).map_err(|error| problem(&error, doing))
+    };
+    let source = match Opened::open(&args::target(matches), matches, context)? {
+        Opened::Program(binary) => of_binary(&binary)?,
+        Opened::Kernel(kernel) => match (kernel.named(), kernel.image()) {
+            (Some(image), _) => of_binary(image)?,
+            (None, Some(image)) => of_binary(&image)?,
+            (None, None) => return Err(kernel.no_image(doing)),
+        },
+    };
     let mut out = context.stdout();
     match &source.function {
         Some(function) => writeln!(out, "<{function}@{}:{}>", source.file, source.first)?,
@@ -74,27 +93,45 @@ pub(super) fn list_lines(
     Ok(Exit::Ok)
 }
 
-/// `-V`: the variables at the places of a definition.
+/// `-V`: the variables at the places of definitions.
 pub(super) fn list_variables(
-    given: &Given,
+    given: &[Given],
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<Exit, CliError> {
-    let Sought {
-        definition,
-        binary,
-        options,
-    } = Sought::open(given, matches, context)?;
-    let object = binary
-        .object()
-        .map_err(|error| problem(&error, "show vars"))?;
     let wanted = VariableOptions {
         externs: on(matches, "externs"),
         ranges: on(matches, "range"),
         filter: filter(matches)?,
     };
-    let listed = variables(&object, &definition, &options, &wanted)
-        .map_err(|error| problem(&error, "show vars"))?;
+    for given in given {
+        list_at(given, &wanted, matches, context)?;
+    }
+    Ok(Exit::Ok)
+}
+
+/// The variables at the places of one definition.
+fn list_at(
+    given: &Given,
+    wanted: &VariableOptions,
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<(), CliError> {
+    let Sought {
+        definition,
+        opened,
+        options,
+    } = Sought::open(given, matches, context)?;
+    let doing = "show vars";
+    let of_binary = |binary: &Binary| {
+        let object = binary.object()?;
+        variables(&object, &definition, &options, wanted)
+    };
+    let listed = match &opened {
+        Opened::Program(binary) => of_binary(binary).map_err(|error| problem(&error, doing))?,
+        Opened::Kernel(kernel) => in_kernel(kernel, &definition, &options, wanted, &of_binary)
+            .map_err(|error| tracepoint::beside(error, &definition, context))?,
+    };
     let mut out = context.stdout();
     writeln!(out, "Available variables at {}", definition.point)?;
     for Listed { place, variables } in listed {
@@ -108,7 +145,33 @@ pub(super) fn list_variables(
         }
     }
     out.flush()?;
-    Ok(Exit::Ok)
+    Ok(())
+}
+
+/// The variables at places in the kernel: by its image, else what it tells by itself.
+fn in_kernel(
+    kernel: &Running,
+    definition: &Definition,
+    options: &Options,
+    wanted: &VariableOptions,
+    of_binary: &dyn Fn(&Binary) -> Result<Vec<Listed>, Error>,
+) -> Result<Vec<Listed>, CliError> {
+    let doing = "show vars";
+    let found = match kernel.named() {
+        Some(image) => of_binary(image),
+        None => match kernel.image() {
+            Some(image) => of_binary(&image),
+            None if wanted.externs || wanted.ranges => Err(Error::NoKernelImage),
+            None => {
+                let filter = wanted.filter.as_ref();
+                kernel.with(|kernel| kernel.variables(definition, options, filter))
+            }
+        },
+    };
+    found.map_err(|error| match error {
+        Error::NoKernelImage => kernel.no_image(doing),
+        error => problem(&error, doing),
+    })
 }
 
 /// `long int TAB n`, between `[VAL]` and the ranges where these are asked for.

@@ -16,7 +16,7 @@ const ERRORS: &str = "error_log";
 
 /// The probe events of programs and of the kernel.
 pub(super) const PROGRAMS: &str = "uprobe_events";
-const KERNEL: &str = "kprobe_events";
+pub(super) const KERNEL: &str = "kprobe_events";
 
 /// Both lists.
 pub(super) struct Tables(Tracefs);
@@ -64,7 +64,8 @@ impl Tables {
         })
     }
 
-    fn has(&self, list: &str) -> bool {
+    /// Whether the kernel has this list.
+    pub(super) fn has(&self, list: &str) -> bool {
         self.0.read(list).is_ok()
     }
 
@@ -84,8 +85,12 @@ impl Tables {
                 "'mount -t tracefs nodev {root}', as root, mounts it"
             )),
             io::ErrorKind::NotFound => {
+                let option = match list {
+                    KERNEL => "CONFIG_KPROBE_EVENTS",
+                    _ => "CONFIG_UPROBE_EVENTS",
+                };
                 CliError::message(super::NOT_FOUND, format!("{root}/{list} does not exist."))
-                    .detail("Please rebuild kernel with CONFIG_UPROBE_EVENTS=y.")
+                    .detail(format!("Please rebuild kernel with {option}=y."))
             }
             _ => CliError::message(super::NOT_FOUND, format!("{root}/{list}: {error}")),
         }

@@ -2,14 +2,17 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::ArgMatches;
 use rperf_probe::{Error, Object, Sources};
 use rperf_symbol::{
-    DebugInfo, FileBytes, Files as _, Loaded, ObjectKind, ObjectRequest, SearchPaths, load,
+    DebugInfo, FileBytes, Files as _, Loaded, ObjectKind, ObjectRequest, SearchPaths, Servers, load,
 };
 
+use super::running::Running;
 use crate::cli::context::Context;
+use crate::cli::debuginfod;
 use crate::cli::error::CliError;
 use crate::cli::files::DiskFiles;
 use crate::cli::options::flag;
@@ -26,6 +29,51 @@ const LIBRARIES: [&str; 8] = [
     "/usr/lib",
 ];
 
+/// What is probed, as the user named it.
+#[derive(Debug, Clone)]
+pub(super) enum Subject {
+    /// A program or library.
+    Program(PathBuf),
+    Kernel,
+    /// A module of the kernel, by its name or its file.
+    Module(String),
+}
+
+/// What is at hand of it.
+pub(super) enum Opened {
+    Program(Binary),
+    Kernel(Running),
+}
+
+impl Opened {
+    pub(super) fn open(
+        subject: &Subject,
+        matches: &ArgMatches,
+        context: &Context,
+    ) -> Result<Self, CliError> {
+        let kernel = |module| Running::open(module, matches, context).map(Self::Kernel);
+        match subject {
+            Subject::Program(path) => Binary::open(path, matches, context).map(Self::Program),
+            Subject::Kernel => kernel(None),
+            Subject::Module(module) => kernel(Some(module)),
+        }
+    }
+}
+
+/// Where files with symbols and debug information are, by the options.
+pub(super) fn search_paths(
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<SearchPaths, CliError> {
+    let mut paths = SearchPaths::new(context.buildid_dir());
+    paths.demangle = flag(matches, "demangle") != Some(false);
+    paths.demangle_kernel = flag(matches, "demangle-kernel") == Some(true);
+    paths.symfs = matches.get_one::<String>("symfs").map(PathBuf::from);
+    let servers = debuginfod::client(matches, "rperf.debuginfod", context)?;
+    paths.servers = servers.map(|client| Arc::new(client) as Arc<dyn Servers>);
+    Ok(paths)
+}
+
 /// A file with code, its symbols and debug information.
 pub(super) struct Binary {
     /// What the kernel is told.
@@ -33,6 +81,7 @@ pub(super) struct Binary {
     bytes: FileBytes,
     loaded: Loaded,
     info: Option<DebugInfo>,
+    is_kernel: bool,
 }
 
 impl Binary {
@@ -43,10 +92,24 @@ impl Binary {
         context: &Context,
     ) -> Result<Self, CliError> {
         let path = resolve(target, matches, context)?;
-        let mut paths = SearchPaths::new(context.buildid_dir());
-        paths.demangle = flag(matches, "demangle") != Some(false);
-        paths.symfs = matches.get_one::<String>("symfs").map(PathBuf::from);
-        Self::at(path, &paths)
+        Self::at(path, &search_paths(matches, context)?)
+    }
+
+    /// The same of the kernel's image, or of a module's file.
+    pub(super) fn at_kernel(path: PathBuf, paths: &SearchPaths) -> Result<Self, CliError> {
+        let paths = SearchPaths {
+            demangle: paths.demangle_kernel,
+            ..paths.clone()
+        };
+        let binary = Self::at(path, &paths)?;
+        Ok(Self {
+            is_kernel: true,
+            ..binary
+        })
+    }
+
+    pub(super) fn has_debug_info(&self) -> bool {
+        self.info.is_some()
     }
 
     /// The file at this path, for those who know that already.
@@ -66,6 +129,7 @@ impl Binary {
             bytes,
             loaded,
             info,
+            is_kernel: false,
         })
     }
 
@@ -81,6 +145,7 @@ impl Binary {
             bytes: &self.bytes,
             table: &self.loaded.table,
             info: self.info.as_ref(),
+            is_kernel: self.is_kernel,
         })
     }
 }

@@ -14,5 +14,4 @@ pub(crate) use die::Die;
 pub(crate) use frame::Frames;
 pub(crate) use function::{Functions, Instances};
 pub(crate) use location::{Base, Located, Place, Trouble, behind_entry, locate, stretches};
-pub(crate) use types::{Kind, Step};
 pub(crate) use world::World;

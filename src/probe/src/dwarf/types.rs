@@ -3,38 +3,14 @@
 use gimli::{AttributeValue, DwTag};
 
 use super::die::Die;
+use crate::shape::{Kind, MAX_LAYERS, Shape, Step};
 
-/// How many types are looked through from one to what it stands for.
-const MAX_LAYERS: usize = 32;
-
-/// What can be done with a type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Pointer,
-    Array,
-    /// Structures, unions and classes.
-    Record,
-    Other,
-}
-
-/// A member of a record: how far from its start, and what it is.
-#[derive(Debug, Clone)]
-pub(crate) struct Step<'w, 'u> {
-    pub(crate) offset: i64,
-    pub(crate) member: Die<'w, 'u>,
-    /// Width and distance from the lowest bit, in bits, and the bytes that they lie in.
-    pub(crate) bits: Option<(u64, u64, u64)>,
-}
-
-impl<'w, 'u> Die<'w, 'u> {
-    /// The type that this entry refers to.
-    fn type_of(&self) -> Option<Self> {
-        let (holder, _) = self.find(gimli::DW_AT_type)?;
-        holder.reference(gimli::DW_AT_type)
+impl Shape for Die<'_, '_> {
+    fn name(&self) -> Option<String> {
+        self.name()
     }
 
-    /// The same behind other names and qualifiers.
-    pub(crate) fn real_type(&self) -> Option<Self> {
+    fn real_type(&self) -> Option<Self> {
         let mut found = self.type_of()?;
         for _ in 0..MAX_LAYERS {
             match found.tag() {
@@ -50,7 +26,7 @@ impl<'w, 'u> Die<'w, 'u> {
         None
     }
 
-    pub(crate) fn kind(&self) -> Kind {
+    fn kind(&self) -> Kind {
         match self.tag() {
             gimli::DW_TAG_pointer_type
             | gimli::DW_TAG_reference_type
@@ -63,46 +39,28 @@ impl<'w, 'u> Die<'w, 'u> {
         }
     }
 
-    /// Bytes of a value of this type, where the entry says so or it is a pointer.
-    pub(crate) fn byte_size(&self) -> Option<u64> {
+    fn is_reference(&self) -> bool {
+        self.kind() == Kind::Pointer && self.tag() != gimli::DW_TAG_pointer_type
+    }
+
+    fn byte_size(&self) -> Option<u64> {
         let said = self.number(gimli::DW_AT_byte_size);
         let pointer = || u64::from(self.unit().header.address_size());
         said.or_else(|| (self.kind() == Kind::Pointer).then(pointer))
     }
 
-    /// Bytes of a value of this type, counted for arrays.
-    pub(crate) fn whole_size(&self) -> Option<u64> {
-        if self.kind() != Kind::Array {
-            return self.byte_size();
-        }
-        let element = self.real_type()?.whole_size()?;
-        self.byte_size()
-            .or_else(|| element.checked_mul(self.elements()?))
+    fn lengths(&self) -> Vec<Option<u64>> {
+        let ranges = self.children().into_iter();
+        let ranges = ranges.filter(|range| range.tag() == gimli::DW_TAG_subrange_type);
+        let length = |range: Self| {
+            let count = range.number(gimli::DW_AT_count);
+            let bound = range.number(gimli::DW_AT_upper_bound);
+            count.or_else(|| bound?.checked_add(1))
+        };
+        ranges.map(length).collect()
     }
 
-    /// The number of an array's elements.
-    fn elements(&self) -> Option<u64> {
-        let ranges = self.children();
-        let mut counts = ranges
-            .iter()
-            .filter(|range| range.tag() == gimli::DW_TAG_subrange_type)
-            .map(|range| {
-                let count = range.number(gimli::DW_AT_count);
-                let bound = range.number(gimli::DW_AT_upper_bound);
-                count.or_else(|| bound?.checked_add(1))
-            });
-        counts.try_fold(1_u64, |product, count| product.checked_mul(count?))
-    }
-
-    /// The number of an array's dimensions.
-    pub(crate) fn dimensions(&self) -> usize {
-        let ranges = self.children();
-        let is_range = |die: &&Self| die.tag() == gimli::DW_TAG_subrange_type;
-        ranges.iter().filter(is_range).count()
-    }
-
-    /// Whether numbers of this type have a sign.
-    pub(crate) fn is_signed(&self) -> bool {
+    fn is_signed(&self) -> bool {
         matches!(
             self.own(gimli::DW_AT_encoding),
             Some(AttributeValue::Encoding(
@@ -111,8 +69,7 @@ impl<'w, 'u> Die<'w, 'u> {
         )
     }
 
-    /// Whether characters of this type make text.
-    pub(crate) fn is_character(&self) -> bool {
+    fn is_character(&self) -> bool {
         let name = self.name().unwrap_or_default();
         matches!(
             name.as_str(),
@@ -120,12 +77,27 @@ impl<'w, 'u> Die<'w, 'u> {
         )
     }
 
-    /// The member of this name, also of unnamed members and of base classes.
-    pub(crate) fn member(&self, name: &str) -> Option<Step<'w, 'u>> {
+    fn member(&self, name: &str) -> Option<Step<Self>> {
         self.member_within(name, MAX_LAYERS)
     }
 
-    fn member_within(&self, name: &str, layers: usize) -> Option<Step<'w, 'u>> {
+    fn member_names(&self) -> Vec<String> {
+        let children = self.children();
+        let members = children
+            .iter()
+            .filter(|child| child.tag() == gimli::DW_TAG_member);
+        members.filter_map(Die::name).collect()
+    }
+}
+
+impl Die<'_, '_> {
+    /// The type that this entry refers to.
+    fn type_of(&self) -> Option<Self> {
+        let (holder, _) = self.find(gimli::DW_AT_type)?;
+        holder.reference(gimli::DW_AT_type)
+    }
+
+    fn member_within(&self, name: &str, layers: usize) -> Option<Step<Self>> {
         let layers = layers.checked_sub(1)?;
         let children = self.children();
         let parts = || {
@@ -150,17 +122,8 @@ impl<'w, 'u> Die<'w, 'u> {
         })
     }
 
-    /// The names of the members.
-    pub(crate) fn member_names(&self) -> Vec<String> {
-        let children = self.children();
-        let members = children
-            .iter()
-            .filter(|child| child.tag() == gimli::DW_TAG_member);
-        members.filter_map(Self::name).collect()
-    }
-
     /// Where this member is in its record.
-    fn step(&self) -> Option<Step<'w, 'u>> {
+    fn step(&self) -> Option<Step<Self>> {
         let offset = self.number(gimli::DW_AT_data_member_location);
         let offset = offset.and_then(|offset| i64::try_from(offset).ok());
         let Some(width) = self.number(gimli::DW_AT_bit_size) else {

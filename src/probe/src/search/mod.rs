@@ -7,6 +7,7 @@ mod source;
 mod symbols;
 mod unit;
 mod variables;
+mod walk;
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -19,10 +20,11 @@ use crate::object::Object;
 use argument::Slot;
 use unit::UnitSearch;
 
-pub(crate) use raw::{Entry, fields as raw_fields};
+pub(crate) use raw::{Entry, fields as raw_fields, kernel_text as raw_kernel_text};
 pub(crate) use source::{SourceText, is_path_end};
 pub(crate) use unit::{Spot, is_wanted, line_places};
 pub(crate) use variables::{globals, visible};
+pub(crate) use walk::Walk;
 
 /// What bounds a search.
 #[derive(Debug, Clone)]

@@ -1,5 +1,7 @@
 //! Arguments that need no debug information: registers, memory at symbols, the stack, constants.
 
+use object::Architecture;
+
 use crate::definition::{Argument, Value};
 use crate::error::Error;
 use crate::field::Field;
@@ -37,12 +39,11 @@ pub(super) fn field(
     text: &str,
     entry: Entry,
 ) -> Result<Field, Error> {
-    // What memory is read from stands innermost: +8(-16(%bp)).
-    let start = text.rfind('(').map_or(0, |at| at + 1);
-    let (before, rest) = text.split_at(start);
-    let end = rest.find(')').unwrap_or(rest.len());
-    let (core, behind) = rest.split_at(end);
-    let core = translate(object, core, entry)?;
+    let (before, core, behind) = parts(text);
+    let core = match object.is_kernel() {
+        true => checked(object.architecture(), core, entry.is_return)?.to_owned(),
+        false => translate(object, core, entry)?,
+    };
     Ok(Field {
         name: argument.name.clone(),
         base: format!("{before}{core}{behind}"),
@@ -51,24 +52,44 @@ pub(super) fn field(
     })
 }
 
-fn translate(object: &Object<'_>, core: &str, entry: Entry) -> Result<String, Error> {
-    let same = || Ok(core.to_owned());
-    if core.starts_with('%') {
-        let architecture = object.architecture();
-        if register::is_known(architecture, core) {
-            return same();
-        }
+/// What memory is read from stands innermost, between what is read: +8(-16(%bp)).
+fn parts(text: &str) -> (&str, &str, &str) {
+    let start = text.rfind('(').map_or(0, |at| at + 1);
+    let (before, rest) = text.split_at(start);
+    let end = rest.find(')').unwrap_or(rest.len());
+    let (core, behind) = rest.split_at(end);
+    (before, core, behind)
+}
+
+/// The same text, if the kernel takes it for a probe of its own: it knows its symbols and parameters by itself.
+pub(crate) fn kernel_text(
+    architecture: Architecture,
+    text: &str,
+    is_return: bool,
+) -> Result<String, Error> {
+    checked(architecture, parts(text).1, is_return)?;
+    Ok(text.to_owned())
+}
+
+/// Refuses registers that the kernel doesn't know, and what a function returns where it does not.
+fn checked(architecture: Architecture, core: &str, is_return: bool) -> Result<&str, Error> {
+    if core.starts_with('%') && !register::is_known(architecture, core) {
         return Err(Error::NoRegister {
             name: core.to_owned(),
             instead: register::kernel_name(architecture, core),
         });
     }
-    if core == "$retval" && !entry.is_return {
+    if core == "$retval" && !is_return {
         return Err(Error::Member {
             message: "$retval is known where a function returns: write FUNCTION%return".to_owned(),
             known: Vec::new(),
         });
     }
+    Ok(core)
+}
+
+fn translate(object: &Object<'_>, core: &str, entry: Entry) -> Result<String, Error> {
+    let core = checked(object.architecture(), core, entry.is_return)?;
     if let Some(number) = core.strip_prefix("$arg") {
         return parameter(object, core, number, entry);
     }
@@ -76,7 +97,7 @@ fn translate(object: &Object<'_>, core: &str, entry: Entry) -> Result<String, Er
         Some(symbol) if symbol.starts_with(|c: char| c.is_alphabetic() || c == '_') => {
             memory(object, symbol, entry)
         }
-        _ => same(),
+        _ => Ok(core.to_owned()),
     }
 }
 

@@ -1,0 +1,163 @@
+//! BTF: the types of the kernel and the parameters of its functions, which the kernel carries along
+//! (Documentation/bpf/btf.rst, include/uapi/linux/btf.h).
+
+mod record;
+mod shape;
+#[cfg(test)]
+pub(crate) mod tests;
+
+use crate::error::Error;
+use record::{Kind, Layout, Record};
+
+pub(crate) use shape::{BtfShape, Parameter};
+
+/// `BTF_MAGIC`.
+const MAGIC: u16 = 0xeb9f;
+/// Bytes of `struct btf_header` as far as it is needed.
+const HEADER: usize = 24;
+
+/// The types of the kernel, or of the kernel and one of its modules.
+#[derive(Debug, Clone)]
+pub struct Btf<'a> {
+    parts: Vec<Part<'a>>,
+    is_little_endian: bool,
+}
+
+/// One blob. Those of modules count types and texts on from the kernel's.
+#[derive(Debug, Clone)]
+struct Part<'a> {
+    types: &'a [u8],
+    strings: &'a [u8],
+    /// Where each type begins.
+    starts: Vec<u32>,
+    /// The number of the first type.
+    first_type: u32,
+    /// The place of the first text.
+    first_string: u32,
+}
+
+impl<'a> Btf<'a> {
+    /// Reads the places of all types of `/sys/kernel/btf/vmlinux`.
+    ///
+    /// # Errors
+    ///
+    /// It is damaged.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
+        let is_little_endian = match bytes.first_chunk::<2>() {
+            Some(magic) if u16::from_le_bytes(*magic) == MAGIC => true,
+            Some(magic) if u16::from_be_bytes(*magic) == MAGIC => false,
+            _ => return Err(Error::Btf { offset: 0 }),
+        };
+        let mut btf = Self {
+            parts: Vec::new(),
+            is_little_endian,
+        };
+        // Type 0 is void.
+        btf.add(bytes, 1, 0)?;
+        Ok(btf)
+    }
+
+    /// Adds the types of a module, `/sys/kernel/btf/MODULE`.
+    ///
+    /// # Errors
+    ///
+    /// They are damaged.
+    pub fn with_module(mut self, bytes: &'a [u8]) -> Result<Self, Error> {
+        let Some(base) = self.parts.last() else {
+            return Ok(self);
+        };
+        let first_type = base.first_type.saturating_add(count(base.starts.len()));
+        let first_string = base.first_string.saturating_add(count(base.strings.len()));
+        self.add(bytes, first_type, first_string)?;
+        Ok(self)
+    }
+
+    fn add(&mut self, bytes: &'a [u8], first_type: u32, first_string: u32) -> Result<(), Error> {
+        let damaged = |offset: usize| Error::Btf { offset };
+        let field = |at: usize| {
+            let bytes = bytes.get(at..at + 4).and_then(|bytes| bytes.first_chunk());
+            let value = bytes.map(|bytes| self.word(*bytes) as usize);
+            value.ok_or_else(|| damaged(at))
+        };
+        let header = field(4)?;
+        let body = bytes.get(header..).filter(|_| header >= HEADER);
+        let body = body.ok_or_else(|| damaged(4))?;
+        let part = |at: usize| {
+            let (start, len) = (field(at)?, field(at + 4)?);
+            let end = start.checked_add(len);
+            let part = end.and_then(|end| body.get(start..end));
+            part.ok_or_else(|| damaged(at))
+        };
+        let (types, strings) = (part(8)?, part(16)?);
+        let mut starts = Vec::new();
+        let mut at = 0;
+        while at < types.len() {
+            let record = Record::read(types, at, self.layout());
+            let record = record.ok_or_else(|| damaged(header + at))?;
+            starts.push(count(at));
+            at = record.end;
+        }
+        self.parts.push(Part {
+            types,
+            strings,
+            starts,
+            first_type,
+            first_string,
+        });
+        Ok(())
+    }
+
+    fn layout(&self) -> Layout {
+        Layout {
+            is_little_endian: self.is_little_endian,
+        }
+    }
+
+    fn word(&self, bytes: [u8; 4]) -> u32 {
+        match self.is_little_endian {
+            true => u32::from_le_bytes(bytes),
+            false => u32::from_be_bytes(bytes),
+        }
+    }
+
+    /// The type with this number; `None` for void.
+    fn record(&self, number: u32) -> Option<Record<'a>> {
+        let part = self.parts.iter().rev();
+        let part = part.into_iter().find(|part| number >= part.first_type)?;
+        let start = part.starts.get((number - part.first_type) as usize)?;
+        Record::read(part.types, *start as usize, self.layout())
+    }
+
+    /// The text at a place; empty where there is none.
+    fn text(&self, at: u32) -> &'a str {
+        let mut parts = self.parts.iter().rev();
+        let part = parts.find(|part| at >= part.first_string);
+        let bytes = part.and_then(|part| part.strings.get((at - part.first_string) as usize..));
+        let text = bytes.and_then(|bytes| bytes.split(|byte| *byte == 0).next());
+        std::str::from_utf8(text.unwrap_or_default()).unwrap_or_default()
+    }
+
+    /// The functions of this name, by the numbers of their prototypes: several files may have one each, unlike others.
+    pub(crate) fn prototypes(&self, name: &str) -> Vec<u32> {
+        let mut found = Vec::new();
+        for record in self.records() {
+            if record.kind == Kind::Function && self.text(record.name) == name {
+                found.push(record.refers_to);
+            }
+        }
+        found
+    }
+
+    fn records(&self) -> impl Iterator<Item = Record<'a>> {
+        let layout = self.layout();
+        self.parts.iter().flat_map(move |part| {
+            let starts = part.starts.iter();
+            starts.filter_map(move |start| Record::read(part.types, *start as usize, layout))
+        })
+    }
+}
+
+/// Sections are shorter than 4 GiB, as their lengths have 32 bits.
+fn count(len: usize) -> u32 {
+    u32::try_from(len).unwrap_or(u32::MAX)
+}

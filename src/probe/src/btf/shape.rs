@@ -1,0 +1,264 @@
+//! Types of BTF as probes need them.
+
+use super::Btf;
+use super::record::{Kind, Record};
+use crate::shape::{Kind as ShapeKind, MAX_LAYERS, Shape, Step};
+
+/// `BTF_INT_SIGNED` and `BTF_INT_CHAR`, in the number behind an integer.
+const SIGNED: u32 = 1 << 24;
+const CHARACTER: u32 = 1 << 25;
+
+/// A type, or a parameter or member with one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BtfShape<'b> {
+    btf: &'b Btf<'b>,
+    /// The name of the parameter or member; of a type none but its own.
+    name: Option<&'b str>,
+    /// The number of the type.
+    number: u32,
+    /// Whether this is the type itself.
+    is_type: bool,
+    /// Bytes of a pointer.
+    pointer: u64,
+}
+
+/// A parameter of a function.
+pub(crate) type Parameter<'b> = BtfShape<'b>;
+
+impl<'b> Btf<'b> {
+    /// The parameters of a prototype, in their order, and what the function returns (`None` for void).
+    pub(crate) fn signature(
+        &'b self,
+        prototype: u32,
+        pointer: u64,
+    ) -> Option<(Vec<Parameter<'b>>, Option<BtfShape<'b>>)> {
+        let record = self.record(prototype)?;
+        if record.kind != Kind::Prototype {
+            return None;
+        }
+        let of = |name: &'b str, number: u32| BtfShape {
+            btf: self,
+            name: Some(name),
+            number,
+            is_type: false,
+            pointer,
+        };
+        let parameters = (0..record.details.len() / 8).filter_map(|index| {
+            let (name, number) = (record.detail(index * 2)?, record.detail(index * 2 + 1)?);
+            // The last of a function that takes any number of them has none.
+            (number != 0).then(|| of(self.text(name), number))
+        });
+        let returned = (record.refers_to != 0).then(|| of("$retval", record.refers_to));
+        Some((parameters.collect(), returned))
+    }
+}
+
+impl<'b> BtfShape<'b> {
+    fn record(&self) -> Option<Record<'b>> {
+        self.btf.record(self.number)
+    }
+
+    fn with_type(&self, number: u32) -> Self {
+        Self {
+            name: None,
+            number,
+            is_type: true,
+            ..*self
+        }
+    }
+
+    fn member_within(&self, name: &str, layers: usize) -> Option<Step<Self>> {
+        let layers = layers.checked_sub(1)?;
+        let record = self.record()?;
+        let members = || self.members(record);
+        if let Some(step) = members().find(|step| step.member.name == Some(name)) {
+            return Some(step);
+        }
+        // What is inside of unnamed members counts as if it stood here.
+        let mut unnamed = members().filter(|step| step.member.name.is_some_and(str::is_empty));
+        unnamed.find_map(|outer| {
+            let inner = outer.member.real_type()?.member_within(name, layers)?;
+            Some(Step {
+                offset: outer.offset.wrapping_add(inner.offset),
+                ..inner
+            })
+        })
+    }
+
+    fn members(&self, record: Record<'b>) -> impl Iterator<Item = Step<Self>> {
+        let own = *self;
+        let is_record = matches!(record.kind, Kind::Structure | Kind::Union);
+        let count = if is_record {
+            record.details.len() / 12
+        } else {
+            0
+        };
+        (0..count).filter_map(move |index| {
+            let word = |at: usize| record.detail(index * 3 + at);
+            let (name, number, place) = (word(0)?, word(1)?, word(2)?);
+            let member = Self {
+                name: Some(own.btf.text(name)),
+                number,
+                is_type: false,
+                ..own
+            };
+            let (width, bit) = match record.flag {
+                true => (place >> 24, place & 0xff_ffff),
+                false => (0, place),
+            };
+            member.step(u64::from(width), u64::from(bit))
+        })
+    }
+
+    /// A member that begins at bit `bit` of its record; `width` is 0 for those that are no bit fields.
+    fn step(self, width: u64, bit: u64) -> Option<Step<Self>> {
+        if width == 0 {
+            return Some(Step {
+                offset: i64::try_from(bit / 8).ok()?,
+                member: self,
+                bits: None,
+            });
+        }
+        let size = self.real_type()?.byte_size().filter(|size| *size > 0)?;
+        let container = size.checked_mul(8)?;
+        Some(Step {
+            offset: i64::try_from(bit / container * size).ok()?,
+            member: self,
+            bits: Some((width, bit % container, size)),
+        })
+    }
+}
+
+impl Shape for BtfShape<'_> {
+    fn name(&self) -> Option<String> {
+        let name = match self.name {
+            Some(name) => name,
+            None => self.btf.text(self.record()?.name),
+        };
+        (!name.is_empty()).then(|| name.to_owned())
+    }
+
+    fn real_type(&self) -> Option<Self> {
+        let mut number = match self.is_type {
+            false => self.number,
+            true => {
+                let record = self.record()?;
+                match record.kind {
+                    Kind::Array => record.detail(0)?,
+                    Kind::Pointer => record.refers_to,
+                    _ => return None,
+                }
+            }
+        };
+        for _ in 0..MAX_LAYERS {
+            let record = self.btf.record(number)?;
+            match record.kind {
+                Kind::Alias | Kind::Typedef => number = record.refers_to,
+                _ => return Some(self.with_type(number)),
+            }
+        }
+        None
+    }
+
+    fn kind(&self) -> ShapeKind {
+        match self.record().map(|record| record.kind) {
+            Some(Kind::Pointer) => ShapeKind::Pointer,
+            Some(Kind::Array) => ShapeKind::Array,
+            Some(Kind::Structure | Kind::Union) => ShapeKind::Record,
+            _ => ShapeKind::Other,
+        }
+    }
+
+    fn byte_size(&self) -> Option<u64> {
+        let record = self.record()?;
+        match record.kind {
+            Kind::Integer | Kind::Enumeration | Kind::Structure | Kind::Union | Kind::Float => {
+                Some(u64::from(record.size))
+            }
+            Kind::Pointer => Some(self.pointer),
+            _ => None,
+        }
+    }
+
+    /// Arrays of several dimensions are arrays of arrays.
+    fn lengths(&self) -> Vec<Option<u64>> {
+        let record = self.record().filter(|record| record.kind == Kind::Array);
+        let length = record.map(|record| record.detail(2).map(u64::from));
+        length.into_iter().collect()
+    }
+
+    fn is_signed(&self) -> bool {
+        let record = self.record();
+        record.is_some_and(|record| match record.kind {
+            Kind::Integer => record.detail(0).is_some_and(|about| about & SIGNED != 0),
+            _ => false,
+        })
+    }
+
+    fn is_character(&self) -> bool {
+        let record = self.record().filter(|record| record.kind == Kind::Integer);
+        record.is_some_and(|record| {
+            let about = record.detail(0).unwrap_or_default();
+            record.size == 1
+                && (about & CHARACTER != 0
+                    || matches!(
+                        self.btf.text(record.name),
+                        "char" | "unsigned char" | "signed char"
+                    ))
+        })
+    }
+
+    fn member(&self, name: &str) -> Option<Step<Self>> {
+        self.member_within(name, MAX_LAYERS)
+    }
+
+    fn member_names(&self) -> Vec<String> {
+        let Some(record) = self.record() else {
+            return Vec::new();
+        };
+        let names = self.members(record).filter_map(|step| step.member.name);
+        let named = names.filter(|name| !name.is_empty());
+        named.map(str::to_owned).collect()
+    }
+}
+
+impl BtfShape<'_> {
+    /// The type in C, as variables are listed: `struct file*`, `size_t`.
+    pub(crate) fn spelled(&self) -> String {
+        let mut stars = String::new();
+        let mut number = self.number;
+        for _ in 0..MAX_LAYERS {
+            let Some(record) = self.btf.record(number) else {
+                return format!("void{stars}");
+            };
+            number = match record.kind {
+                Kind::Alias => record.refers_to,
+                Kind::Pointer => {
+                    stars.push('*');
+                    record.refers_to
+                }
+                Kind::Array => {
+                    stars.push('*');
+                    record.detail(0).unwrap_or_default()
+                }
+                Kind::Prototype => return format!("(function_type){stars}"),
+                kind => {
+                    let word = match kind {
+                        Kind::Structure => "struct ",
+                        Kind::Union => "union ",
+                        Kind::Enumeration => "enum ",
+                        _ => "",
+                    };
+                    let name = self.btf.text(record.name);
+                    let name = if name.is_empty() {
+                        "(unknown_type)"
+                    } else {
+                        name
+                    };
+                    return format!("{word}{name}{stars}");
+                }
+            };
+        }
+        "void".to_owned()
+    }
+}

@@ -1,0 +1,203 @@
+use proptest::prelude::*;
+
+use super::Btf;
+use crate::shape::{Kind, Shape as _};
+
+/// Texts of a blob, and its types behind each other.
+#[derive(Default)]
+pub(crate) struct Blob {
+    strings: Vec<u8>,
+    types: Vec<u8>,
+    /// What the types and texts are counted on from.
+    base: (u32, u32),
+    count: u32,
+}
+
+impl Blob {
+    pub(crate) fn new() -> Self {
+        Self {
+            strings: vec![0],
+            ..Self::default()
+        }
+    }
+
+    /// The place of a text.
+    pub(crate) fn text(&mut self, text: &str) -> u32 {
+        let at = self.base.1 + self.strings.len() as u32;
+        self.strings.extend(text.as_bytes());
+        self.strings.push(0);
+        at
+    }
+
+    /// A type of kind `info >> 24`, and what follows it; its number.
+    pub(crate) fn add(&mut self, name: &str, info: u32, size: u32, details: &[u32]) -> u32 {
+        let name = if name.is_empty() { 0 } else { self.text(name) };
+        let words = [name, info, size]
+            .into_iter()
+            .chain(details.iter().copied());
+        self.types.extend(words.flat_map(u32::to_le_bytes));
+        self.count += 1;
+        self.base.0 + self.count
+    }
+
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let (types, strings) = (self.types.len() as u32, self.strings.len() as u32);
+        let mut bytes = vec![0x9f, 0xeb, 1, 0];
+        let words = [24, 0, types, types, strings];
+        bytes.extend(words.into_iter().flat_map(u32::to_le_bytes));
+        bytes.extend(&self.types);
+        bytes.extend(&self.strings);
+        bytes
+    }
+}
+
+const INT: u32 = 1 << 24;
+const POINTER: u32 = 2 << 24;
+const ARRAY: u32 = 3 << 24;
+const STRUCT: u32 = 4 << 24;
+const TYPEDEF: u32 = 8 << 24;
+const CONST: u32 = 10 << 24;
+const FUNCTION: u32 = 12 << 24;
+const PROTOTYPE: u32 = 13 << 24;
+const SIGNED: u32 = 1 << 24;
+
+/// `long read(const struct file *file, size_t count, struct pair by_value, int last)`.
+pub(crate) fn kernel() -> Blob {
+    let mut blob = Blob::new();
+    let int = blob.add("int", INT, 4, &[SIGNED | 32]);
+    let long = blob.add("long int", INT, 8, &[SIGNED | 64]);
+    let character = blob.add("char", INT, 1, &[SIGNED | 8]);
+    let array = blob.add("", ARRAY, 0, &[character, int, 16]);
+    let rows = blob.add("", ARRAY, 0, &[int, int, 4]);
+    let table = blob.add("", ARRAY, 0, &[rows, int, 3]);
+    let names = ["name", "table", "flag"].map(|name| blob.text(name));
+    // The last is a bit field: 3 bits behind 5.
+    let inner = [names[2], int, 3 << 24 | 5];
+    let inner = blob.add("", STRUCT | 1 << 31 | 1, 4, &inner);
+    let members = [names[0], array, 64, names[1], table, 192, 0, inner, 0];
+    let file = blob.add("file", STRUCT | 3, 72, &members);
+    let unchanged = blob.add("", CONST, file, &[]);
+    let pointer = blob.add("", POINTER, unchanged, &[]);
+    let unsigned = blob.add("long unsigned int", INT, 8, &[64]);
+    let size = blob.add("size_t", TYPEDEF, unsigned, &[]);
+    let names = ["file", "count", "by_value", "last"].map(|name| blob.text(name));
+    let parameters = [
+        names[0], pointer, names[1], size, names[2], file, names[3], int,
+    ];
+    let prototype = blob.add("", PROTOTYPE | 4, long, &parameters);
+    blob.add("vfs_read", FUNCTION, prototype, &[]);
+    blob
+}
+
+#[test]
+fn functions_their_parameters_and_members() {
+    let bytes = kernel().bytes();
+    let btf = Btf::parse(&bytes).unwrap();
+    let prototype = *btf.prototypes("vfs_read").first().unwrap();
+    let (parameters, returned) = btf.signature(prototype, 8).unwrap();
+    let listed: Vec<_> = parameters
+        .iter()
+        .map(|parameter| (parameter.spelled(), parameter.name().unwrap()))
+        .collect();
+    let expected = [
+        ("struct file*", "file"),
+        ("size_t", "count"),
+        ("struct file", "by_value"),
+        ("int", "last"),
+    ];
+    assert_eq!(
+        listed,
+        expected.map(|(kind, name)| (kind.to_owned(), name.to_owned()))
+    );
+    assert!(returned.unwrap().real_type().unwrap().is_signed());
+    let file = parameters[0].real_type().unwrap().real_type().unwrap();
+    assert_eq!(file.kind(), Kind::Record);
+    let name = file.member("name").unwrap();
+    assert_eq!((name.offset, name.bits), (8, None));
+    let text = name.member.real_type().unwrap();
+    assert_eq!(text.kind(), Kind::Array);
+    assert!(text.real_type().unwrap().is_character());
+    let table = file.member("table").unwrap().member.real_type().unwrap();
+    assert_eq!(table.whole_size(), Some(48));
+    let flag = file.member("flag").unwrap();
+    assert_eq!((flag.offset, flag.bits), (0, Some((3, 5, 4))));
+    assert!(file.member("nosuch").is_none());
+    assert_eq!(file.member_names(), ["name", "table"]);
+}
+
+#[test]
+fn types_of_a_module_count_on_from_those_of_the_kernel() {
+    let base = kernel();
+    let mut module = Blob {
+        base: (base.count, base.strings.len() as u32),
+        ..Blob::new()
+    };
+    let name = module.text("how");
+    // A type of the kernel.
+    let prototype = module.add("", PROTOTYPE | 1, 0, &[name, 1]);
+    module.add("start", FUNCTION, prototype, &[]);
+    let (base, module) = (base.bytes(), module.bytes());
+    let btf = Btf::parse(&base).unwrap().with_module(&module).unwrap();
+    let prototype = *btf.prototypes("start").first().unwrap();
+    let (parameters, returned) = btf.signature(prototype, 8).unwrap();
+    assert!(returned.is_none());
+    let parameter = parameters.first().unwrap();
+    assert_eq!(parameter.spelled(), "int");
+    assert_eq!(parameter.name().as_deref(), Some("how"));
+    assert_eq!(btf.prototypes("vfs_read").len(), 1);
+}
+
+/// Asks everything that can be asked.
+fn exercise(bytes: &[u8]) {
+    let Ok(btf) = Btf::parse(bytes) else {
+        return;
+    };
+    for number in 0..32 {
+        let Some((parameters, returned)) = btf.signature(number, 8) else {
+            continue;
+        };
+        for parameter in parameters.iter().chain(&returned) {
+            let _ = (parameter.spelled(), parameter.name());
+            let mut shape = parameter.real_type();
+            for _ in 0..8 {
+                let Some(found) = shape else {
+                    break;
+                };
+                let _ = (found.whole_size(), found.lengths(), found.is_signed());
+                let _ = (found.is_character(), found.member_names());
+                let member = found.member("flag").map(|step| step.member);
+                shape = member.unwrap_or(found).real_type();
+            }
+        }
+    }
+}
+
+#[test]
+fn cut_at_every_byte() {
+    let bytes = kernel().bytes();
+    for end in 0..bytes.len() {
+        assert!(Btf::parse(&bytes[..end]).is_err(), "cut at {end}");
+    }
+    exercise(&bytes);
+}
+
+#[test]
+fn a_type_that_holds_itself_comes_to_an_end() {
+    let mut blob = Blob::new();
+    let name = blob.text("self");
+    // An array of itself, which is a parameter too.
+    let array = blob.add("", ARRAY, 0, &[1, 1, u32::MAX]);
+    blob.add("", PROTOTYPE | 1, array, &[name, array]);
+    exercise(&blob.bytes());
+}
+
+proptest! {
+    #[test]
+    fn damage_does_no_harm(at in 0usize..600, bytes: [u8; 4]) {
+        let mut blob = kernel().bytes();
+        for (place, byte) in blob.iter_mut().skip(at).zip(bytes) {
+            *place = byte;
+        }
+        exercise(&blob);
+    }
+}

@@ -1,0 +1,191 @@
+//! What is fetched at the entry or the return of a function of the kernel.
+
+use super::Kernel;
+use crate::btf::{BtfShape, Parameter};
+use crate::definition::{Argument, Value};
+use crate::error::Error;
+use crate::field::{Field, Read};
+use crate::object::nearest;
+use crate::register;
+use crate::search::{Walk, raw_kernel_text};
+use crate::shape::{Kind, Shape as _};
+
+/// The arguments of a definition at one place.
+pub(super) struct Arguments<'k, 'a> {
+    pub(super) kernel: &'k Kernel<'a>,
+    pub(super) function: &'k str,
+    pub(super) offset: u64,
+    pub(super) is_return: bool,
+}
+
+/// The parameters of a function, and what it returns.
+pub(super) type Signature<'b> = (Vec<Parameter<'b>>, Option<BtfShape<'b>>);
+
+impl Kernel<'_> {
+    /// The parameters of a function by the kernel's types.
+    pub(super) fn signature(&self, function: &str) -> Result<Signature<'_>, Error> {
+        let types = self.types.ok_or(Error::NoKernelImage)?;
+        // What compilers make of a function keeps its parameters only where it keeps its name.
+        let mut found = types.prototypes(function);
+        found.sort_unstable();
+        found.dedup();
+        let unknown = |count| Error::NoSignature {
+            function: function.to_owned(),
+            count,
+        };
+        match found.as_slice() {
+            [prototype] => types
+                .signature(*prototype, self.pointer_size())
+                .ok_or_else(|| unknown(0)),
+            several => Err(unknown(several.len())),
+        }
+    }
+}
+
+impl Arguments<'_, '_> {
+    /// What is fetched, in the order of the arguments.
+    pub(super) fn fields(&self, arguments: &[Argument]) -> Result<Vec<Field>, Error> {
+        let mut found = Vec::new();
+        for argument in arguments {
+            match &argument.value {
+                Value::Raw(text) => found.push(self.raw(argument, text)?),
+                Value::Variable { name, .. } => found.push(self.variable(argument, name)?),
+                Value::Parameters | Value::Variables => found.extend(self.all(argument)?),
+            }
+        }
+        Ok(found)
+    }
+
+    fn raw(&self, argument: &Argument, text: &str) -> Result<Field, Error> {
+        let architecture = self.kernel.architecture();
+        let base = raw_kernel_text(architecture, text, self.is_return)?;
+        let mut kind = argument.kind.clone();
+        if text == "$retval" && kind.is_none() {
+            kind = self.kind_of_return();
+        }
+        Ok(Field {
+            name: argument.name.clone(),
+            base,
+            reads: Vec::new(),
+            kind,
+        })
+    }
+
+    /// The type of what the function returns, if the kernel tells it.
+    fn kind_of_return(&self) -> Option<String> {
+        let returned = self.kernel.signature(self.function).ok()?.1?;
+        let mut walk = Walk::new(returned, "$retval", Vec::new(), false);
+        walk.kind(None).ok()?.0
+    }
+
+    fn entry(&self, name: &str) -> Result<Vec<Parameter<'_>>, Error> {
+        if self.offset == 0 && !self.is_return {
+            return Ok(self.kernel.signature(self.function)?.0);
+        }
+        // Behind the entry parameters may be anywhere.
+        Err(Error::NoVariable {
+            name: name.to_owned(),
+            place: self.function.to_owned(),
+            reason: Some(
+                "without the kernel's debug information parameters are known at the entry of functions only"
+                    .to_owned(),
+            ),
+            elsewhere: vec![self.function.to_owned()],
+            known: Vec::new(),
+        })
+    }
+
+    fn variable(&self, argument: &Argument, name: &str) -> Result<Field, Error> {
+        let parameters = self.entry(name)?;
+        let is_named = |parameter: &Parameter<'_>| parameter.name().as_deref() == Some(name);
+        let index = parameters.iter().position(is_named);
+        let Some(index) = index else {
+            let known: Vec<String> = parameters.iter().filter_map(Parameter::name).collect();
+            let close = nearest(name, &known);
+            return Err(Error::NoVariable {
+                name: name.to_owned(),
+                place: self.function.to_owned(),
+                reason: None,
+                elsewhere: Vec::new(),
+                known: if known.len() <= 8 { known } else { close },
+            });
+        };
+        self.field(argument, &parameters, index)
+    }
+
+    /// All parameters that can be recorded.
+    fn all(&self, argument: &Argument) -> Result<Vec<Field>, Error> {
+        let parameters = self.entry(&argument.text)?;
+        let fields = parameters
+            .iter()
+            .enumerate()
+            .filter_map(|(index, parameter)| {
+                let name = parameter.name()?;
+                let single = Argument {
+                    text: name.clone(),
+                    name: Some(name.clone()),
+                    value: Value::Variable {
+                        name,
+                        members: Vec::new(),
+                    },
+                    ..argument.clone()
+                };
+                self.field(&single, &parameters, index).ok()
+            });
+        Ok(fields.collect())
+    }
+
+    fn field(
+        &self,
+        argument: &Argument,
+        parameters: &[Parameter<'_>],
+        index: usize,
+    ) -> Result<Field, Error> {
+        let Value::Variable { name, members } = &argument.value else {
+            return Err(Error::NoKernelImage);
+        };
+        let (base, reads) = self
+            .place(parameters, index)
+            .ok_or_else(|| Error::NoVariable {
+                name: name.clone(),
+                place: self.function.to_owned(),
+                reason: Some("it is a structure that is passed by value, or behind one".to_owned()),
+                elsewhere: Vec::new(),
+                known: Vec::new(),
+            })?;
+        let variable = *parameters.get(index).ok_or(Error::NoKernelImage)?;
+        let mut walk = Walk::new(variable, name, reads, argument.is_user);
+        walk.steps(members)?;
+        let (kind, _) = walk.kind(argument.kind.as_deref())?;
+        Ok(Field {
+            name: argument.field_name(),
+            base,
+            reads: walk.reads,
+            kind,
+        })
+    }
+
+    /// Where the calling convention puts a parameter: in a register, or on the stack behind the return address. `None` where
+    /// structures passed by value make that depend on more than is told here.
+    fn place(&self, parameters: &[Parameter<'_>], index: usize) -> Option<(String, Vec<Read>)> {
+        let architecture = self.kernel.architecture();
+        let pointer = self.kernel.pointer_size();
+        let is_plain = |parameter: &Parameter<'_>| {
+            let found = parameter.real_type()?;
+            let fits = found.byte_size()? <= pointer && found.kind() != Kind::Record;
+            fits.then_some(())
+        };
+        let before = parameters.get(..=index)?;
+        before.iter().try_for_each(is_plain)?;
+        if let Some(register) = register::parameter(architecture, index + 1) {
+            return Some((register.to_owned(), Vec::new()));
+        }
+        let (stack, registers) = register::stack_parameters(architecture)?;
+        let behind = i64::try_from(index.checked_sub(registers)?).ok()?;
+        let read = Read {
+            offset: stack + behind * 8,
+            is_user: false,
+        };
+        Some(("%sp".to_owned(), vec![read]))
+    }
+}

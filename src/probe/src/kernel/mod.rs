@@ -1,0 +1,249 @@
+//! Places in the running kernel without its debug information: functions by its list of symbols, parameters and what
+//! functions return by its types (BTF).
+
+mod arguments;
+mod place;
+mod symbols;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use object::Architecture;
+use rperf_events::is_pattern;
+
+use crate::btf::Btf;
+use crate::definition::{Definition, Place, Point};
+use crate::error::Error;
+use crate::filter::NameFilter;
+use crate::object::nearest;
+use crate::search::{Found, Options, Probe, is_wanted};
+use crate::shape::Shape as _;
+use crate::show::{Listed, Place as ShownPlace, Variable};
+use arguments::Arguments;
+
+pub use place::place_in_kernel;
+pub use symbols::{KernelSymbol, KernelSymbols};
+
+/// What the running kernel tells of itself.
+#[derive(Clone, Copy)]
+pub struct Kernel<'a> {
+    /// Its symbols.
+    pub symbols: &'a KernelSymbols<'a>,
+    /// Its types, those of the module too.
+    pub types: Option<&'a Btf<'a>>,
+    /// The module that is probed.
+    pub module: Option<&'a str>,
+    /// What uname(2) calls the machine.
+    pub machine: &'a str,
+}
+
+impl Kernel<'_> {
+    fn architecture(&self) -> Architecture {
+        match self.machine {
+            "x86_64" => Architecture::X86_64,
+            "i386" | "i686" => Architecture::I386,
+            "aarch64" => Architecture::Aarch64,
+            _ => Architecture::Unknown,
+        }
+    }
+
+    fn pointer_size(&self) -> u64 {
+        match self.architecture() {
+            Architecture::I386 => 4,
+            _ => 8,
+        }
+    }
+
+    /// Finds the places that `definition` stands for. [`Probe::file_offset`] is the run-time address, 0 where the kernel hides
+    /// addresses.
+    ///
+    /// # Errors
+    ///
+    /// There are none, or too many; or what is to be fetched there is not to be had.
+    pub fn find(&self, definition: &Definition, options: &Options) -> Result<Found, Error> {
+        let probes = match &definition.point {
+            Point::Function {
+                name,
+                file: None,
+                place,
+            } => self.functions_named(definition, name, place)?,
+            Point::Address { address, is_return } => {
+                vec![self.at_address(definition, *address, *is_return)?]
+            }
+            _ => return Err(Error::NoKernelImage),
+        };
+        if probes.is_empty() {
+            return Err(self.no_point(definition));
+        }
+        if probes.len() > options.max_probes {
+            let limit = options.max_probes;
+            return Err(Error::TooMany { limit });
+        }
+        let notes = Vec::new();
+        Ok(Found { probes, notes })
+    }
+
+    fn functions_named(
+        &self,
+        definition: &Definition,
+        name: &str,
+        place: &Place,
+    ) -> Result<Vec<Probe>, Error> {
+        let offset = match place {
+            Place::Offset(offset) => *offset,
+            Place::Return => 0,
+            Place::Source(_) => return Err(Error::NoKernelImage),
+        };
+        let mut found: Vec<Probe> = Vec::new();
+        for symbol in self.symbols.functions(self.module) {
+            if !is_wanted(name, symbol.name) {
+                continue;
+            }
+            let address = symbol.address;
+            let room = self.symbols.room(address);
+            if let Some(size) = room.filter(|size| offset >= *size) {
+                return Err(Error::BehindEnd {
+                    function: symbol.name.to_owned(),
+                    offset,
+                    size,
+                });
+            }
+            let is_known = |probe: &Probe| address != 0 && probe.file_offset == address + offset;
+            // Aliases of one function.
+            if found.iter().any(is_known) {
+                continue;
+            }
+            found.push(self.probe(definition, symbol, offset)?);
+        }
+        Ok(found)
+    }
+
+    fn probe(
+        &self,
+        definition: &Definition,
+        symbol: &KernelSymbol<'_>,
+        offset: u64,
+    ) -> Result<Probe, Error> {
+        let is_return = definition.point.is_return();
+        let arguments = Arguments {
+            kernel: self,
+            function: symbol.name,
+            offset,
+            is_return,
+        };
+        Ok(Probe {
+            symbol: symbol.name.to_owned(),
+            offset,
+            name: symbol.name.to_owned(),
+            provider: None,
+            file_offset: symbol.address.wrapping_add(offset),
+            semaphore: None,
+            is_return,
+            is_inlined: false,
+            fields: arguments.fields(&definition.arguments)?,
+        })
+    }
+
+    fn at_address(
+        &self,
+        definition: &Definition,
+        address: u64,
+        is_return: bool,
+    ) -> Result<Probe, Error> {
+        let found = self.symbols.at(address);
+        let found = found.filter(|(symbol, _)| symbol.module == self.module);
+        let (symbol, offset) = found.ok_or_else(|| Error::NoCode {
+            address,
+            path: "the kernel".into(),
+        })?;
+        if is_return && offset != 0 {
+            return Err(Error::Member {
+                message: format!(
+                    "{address:#x} is not the entry of a function, which %return needs"
+                ),
+                known: Vec::new(),
+            });
+        }
+        let probe = self.probe(definition, &symbol, offset)?;
+        let name = format!("abs_{address:x}");
+        Ok(Probe { name, ..probe })
+    }
+
+    fn no_point(&self, definition: &Definition) -> Error {
+        let point = definition.point.to_string();
+        let Point::Function { name, .. } = &definition.point else {
+            let nearest = Vec::new();
+            return Error::NoPoint { point, nearest };
+        };
+        // It may be elsewhere: in a module, or in the kernel where a module was asked for.
+        let mut elsewhere = self.symbols.named(name).filter(|symbol| symbol.is_function);
+        if let Some(symbol) = elsewhere.next()
+            && !is_pattern(name)
+        {
+            let module = symbol.module.map(str::to_owned);
+            let function = name.clone();
+            return Error::OtherModule { function, module };
+        }
+        let names = self.symbols.functions(self.module);
+        let names: Vec<String> = names.map(|symbol| symbol.name.to_owned()).collect();
+        let nearest = nearest(name, &names);
+        Error::NoPoint { point, nearest }
+    }
+
+    /// The names of all functions, each once. Without a filter those that begin with an underscore are left out.
+    #[must_use]
+    pub fn functions(&self, filter: Option<&NameFilter>) -> BTreeSet<String> {
+        let names = self.symbols.functions(self.module);
+        let names = names.map(|symbol| symbol.name);
+        let wanted = names.filter(|name| match filter {
+            Some(filter) => filter.matches(name),
+            None => !name.starts_with('_'),
+        });
+        wanted.map(str::to_owned).collect()
+    }
+
+    /// The parameters at every place that `definition` stands for.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Kernel::find`]; or the place is no function's entry.
+    pub fn variables(
+        &self,
+        definition: &Definition,
+        options: &Options,
+        filter: Option<&NameFilter>,
+    ) -> Result<Vec<Listed>, Error> {
+        let definition = Definition {
+            arguments: Vec::new(),
+            ..definition.clone()
+        };
+        let found = self.find(&definition, options)?;
+        let listed = found.probes.into_iter().map(|probe| {
+            if probe.offset != 0 {
+                return Err(Error::NoKernelImage);
+            }
+            let parameters = self.signature(&probe.symbol)?.0;
+            let named = parameters.iter().filter_map(|parameter| {
+                let name = parameter.name()?;
+                let is_wanted = filter.is_none_or(|filter| filter.matches(&name));
+                is_wanted.then(|| Variable {
+                    kind: parameter.spelled(),
+                    name,
+                    is_external: false,
+                    ranges: Vec::new(),
+                })
+            });
+            let mut variables: Vec<Variable> = named.collect();
+            variables.sort();
+            Ok(Listed {
+                place: ShownPlace {
+                    function: probe.symbol,
+                    offset: 0,
+                },
+                variables,
+            })
+        });
+        listed.collect()
+    }
+}

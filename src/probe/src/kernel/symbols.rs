@@ -1,0 +1,136 @@
+//! The functions of the running kernel and its modules, out of `/proc/kallsyms`.
+
+use rperf_symbol::kallsyms::lines;
+
+/// The symbol that places of the kernel are counted from, wherever it was loaded.
+pub(crate) const BASE: &str = "_text";
+
+/// A symbol of the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KernelSymbol<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Where it was loaded; 0 where the kernel hides that.
+    pub address: u64,
+    /// The module it belongs to.
+    pub module: Option<&'a str>,
+    /// Whether it is code.
+    pub is_function: bool,
+}
+
+/// All of them by address, those of one address in the order of the list.
+#[derive(Debug, Clone, Default)]
+pub struct KernelSymbols<'a> {
+    list: Vec<KernelSymbol<'a>>,
+}
+
+impl<'a> KernelSymbols<'a> {
+    /// Reads a listing (proc(5), `/proc/kallsyms`); what is no line of one is passed over.
+    #[must_use]
+    pub fn parse(listing: &'a [u8]) -> Self {
+        let symbols = lines(listing).filter_map(|line| {
+            let (name, module) = line.split();
+            Some(KernelSymbol {
+                name: std::str::from_utf8(name).ok()?,
+                address: line.address,
+                module: module.and_then(|module| std::str::from_utf8(module).ok()),
+                is_function: matches!(line.kind, b'T' | b't' | b'W' | b'w'),
+            })
+        });
+        let mut list: Vec<_> = symbols.collect();
+        list.sort_by_key(|symbol| symbol.address);
+        Self { list }
+    }
+
+    /// The functions of a module, or of the kernel itself.
+    pub fn functions(&self, module: Option<&str>) -> impl Iterator<Item = &KernelSymbol<'a>> {
+        let own = self.list.iter().filter(|symbol| symbol.is_function);
+        own.filter(move |symbol| symbol.module == module)
+    }
+
+    /// Whether there is anything of a module.
+    #[must_use]
+    pub fn has_module(&self, module: &str) -> bool {
+        self.list.iter().any(|symbol| symbol.module == Some(module))
+    }
+
+    /// Those of this name.
+    pub(crate) fn named(&self, name: &str) -> impl Iterator<Item = &KernelSymbol<'a>> {
+        self.list.iter().filter(move |symbol| symbol.name == name)
+    }
+
+    /// Where the kernel begins; `None` where that is hidden.
+    pub(crate) fn base(&self) -> Option<u64> {
+        let address = self.named(BASE).next()?.address;
+        (address != 0).then_some(address)
+    }
+
+    /// How far the next symbol is from `address`; `None` where addresses are hidden.
+    pub(crate) fn room(&self, address: u64) -> Option<u64> {
+        let behind = self.list.partition_point(|other| other.address <= address);
+        let next = self.list.get(behind)?;
+        Some(next.address - address)
+    }
+
+    /// The function that `address` is in, and how far behind its start.
+    #[must_use]
+    pub fn at(&self, address: u64) -> Option<(KernelSymbol<'a>, u64)> {
+        let behind = self.list.partition_point(|other| other.address <= address);
+        let before = self.list.get(..behind)?;
+        let start = before
+            .iter()
+            .rev()
+            .find(|symbol| symbol.is_function)?
+            .address;
+        if start == 0 {
+            return None;
+        }
+        let first = before.partition_point(|symbol| symbol.address < start);
+        let mut same = before.get(first..)?.iter();
+        let found = same.find(|symbol| symbol.is_function)?;
+        Some((*found, address - start))
+    }
+
+    /// What a place in the kernel's words is in: `_text+1234` is somewhere in a function.
+    #[must_use]
+    pub fn resolve(&self, place: &str) -> Option<(KernelSymbol<'a>, u64)> {
+        let (symbol, offset) = place.split_once('+').unwrap_or((place, "0"));
+        let offset = crate::definition::number(offset)?;
+        let start = self.named(symbol).next()?.address;
+        self.at(start.checked_add(offset).filter(|_| start != 0)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LISTING: &[u8] =
+        b"ffffffff81000000 T _text\nffffffff81000000 T _stext\nffffffff81000100 t vfs_read\n\
+        ffffffff81000180 D data\nffffffff81000200 T vfs_write\nffffffffc0000000 t start\t[veth]\n";
+
+    #[test]
+    fn functions_by_module_and_place() {
+        let symbols = KernelSymbols::parse(LISTING);
+        let names = |module| -> Vec<&str> {
+            let functions = symbols.functions(module);
+            functions.map(|symbol| symbol.name).collect()
+        };
+        assert_eq!(names(None), ["_text", "_stext", "vfs_read", "vfs_write"]);
+        assert_eq!(names(Some("veth")), ["start"]);
+        assert!(symbols.has_module("veth") && !symbols.has_module("drm"));
+        let resolved = symbols.resolve("_text+0x104");
+        let named = resolved.map(|(symbol, offset)| (symbol.name, offset));
+        assert_eq!(named, Some(("vfs_read", 4)));
+        assert_eq!(symbols.room(0xffff_ffff_8100_0100), Some(0x80));
+        assert_eq!(symbols.base(), Some(0xffff_ffff_8100_0000));
+    }
+
+    #[test]
+    fn hidden_addresses_name_nothing() {
+        let symbols = KernelSymbols::parse(b"0 T _text\n0 T vfs_read\n");
+        assert_eq!(symbols.base(), None);
+        assert_eq!(symbols.resolve("_text+4"), None);
+        assert_eq!(symbols.at(0), None);
+    }
+}
