@@ -4,6 +4,8 @@
 //! tests/guest/README.md says how the guests are made. `RPERF_GUESTS` is their folder, `RPERF_STATIC` the target
 //! directory with the static builds; tests/run.sh sets both.
 
+mod probes;
+
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -57,8 +59,10 @@ impl Guest {
             .map(|name| source.join(self.machine).join(name))
             .collect();
         files.extend([source.join("run.sh"), self.rperf.clone()]);
-        let counted = source.join(self.machine).join("stat");
-        files.extend(counted.exists().then_some(counted));
+        for name in ["stat", "probe.sh", "definitions"] {
+            let file = source.join(self.machine).join(name);
+            files.extend(file.exists().then_some(file));
+        }
         if bless() {
             files.push(source.join(self.machine).join("fixtures"));
         }
@@ -232,6 +236,14 @@ fn compare(test: &str, machine: &'static str) {
         let cases = text(&counted);
         let cases = cases.lines().filter_map(|line| line.split(' ').next());
         found.extend(cases.flat_map(|case| stat_faults(&out, case)));
+    }
+    if root()
+        .join("tests/guest")
+        .join(machine)
+        .join("probe.sh")
+        .exists()
+    {
+        found.extend(probes::faults(&out));
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
 }

@@ -47,8 +47,8 @@ const PLAIN: &[&str] = &[
     "leaf:2",
     "leaf:3",
     "leaf:5 n s",
-    "probed.c:40 n",
-    "probed.c:50 it->val",
+    "probed.c:41 n",
+    "probed.c:51 it->val",
     "twice v",
     "twice v r",
     "twice:2 v",
@@ -176,9 +176,9 @@ fn what_perf_refuses_is_refused() {
     }
 }
 
-/// perf 6.1 dies of such programs.
+/// perf 6.1 dies of split DWARF.
 #[test]
-fn split_debug_information_leads_to_the_same_places() {
+fn split_debug_information_and_units_of_types_lead_to_the_same_places() {
     let all: Vec<&str> = C.iter().flat_map(|definition| ["-D", definition]).collect();
     let of = |program: &str| {
         let target = format!("./{program}");
@@ -191,5 +191,6 @@ fn split_debug_information_leads_to_the_same_places() {
         outcome.stdout.replace(program, "PROGRAM")
     };
     assert_eq!(of("split"), of("optimised"));
+    assert_eq!(of("typed"), of("optimised"));
     assert!(programs().join("split-probed.dwo").exists());
 }

@@ -16,6 +16,12 @@ const PROGRAMS: &[(&str, &str, &[&str], &str)] = &[
     ("packed", "cc", &["-O2", "-g", "-gz"], "probed.c"),
     ("old", "cc", &["-O2", "-gdwarf-4"], "probed.c"),
     ("split", "cc", &["-O2", "-g", "-gsplit-dwarf"], "probed.c"),
+    (
+        "typed",
+        "cc",
+        &["-O2", "-g", "-fdebug-types-section"],
+        "probed.c",
+    ),
     ("apart", "cc", &["-O2", "-g"], "probed.c"),
     ("bare", "cc", &["-O2"], "probed.c"),
     ("marked", "cc", &["-O2"], "marked.c"),

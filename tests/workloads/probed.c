@@ -1,4 +1,4 @@
-/* What probes record here is printed first, in the words of `script`. */
+/* What probes record here is printed: `leaf: n=10`. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +19,7 @@ struct item {
 	struct inner in;
 	struct item *next;
 	char tag[8];
+	int grid[2][3];
 	union {
 		int u;
 		float f;
@@ -68,17 +69,21 @@ int main(int argc, char **argv)
 {
 	struct item it = { .id = 7, .flag = 5, .mode = 9, .name = "alpha", .tag = "tagged" };
 	it.in.b[2] = 42;
+	it.in.a = 4;
+	it.u = 31;
+	it.grid[1][2] = 66;
 	it.next = &it;
 	int rounds = argc > 1 ? atoi(argv[1]) : 1;
 	for (int i = 0; i < rounds; i++) {
 		it.val = 10 + i;
 		printf("leaf: n=%ld\n", it.val);
-		printf("entry: n=%ld\n", it.val);
 		printf("middle: name=\"%s\" val=%ld count=%d flag=%d mode=%d b=%d tag=\"%s\"\n", it.name,
 		       it.val, i + 1, it.flag, it.mode, it.in.b[2], it.tag);
 		printf("global: total=%ld\n", total);
 		printf("back: ret=%ld\n", middle(&it, i + 1));
 		other(i);
+		printf("more: round=%d leaf=%ld id=%d a=%d u=%d grid=%d hidden=%d\n", i,
+		       it.val * it.val * (it.val - 1) / 2, it.id, it.in.a, it.u, it.grid[1][2], hidden);
 		printf("mix: c=%d text=\"%s\" small=%d\n", GREEN, "text", 200);
 		mix(1.5, GREEN, "text", 200);
 	}

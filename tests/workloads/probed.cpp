@@ -1,4 +1,4 @@
-// What probes record here is printed first, in the words of `script`.
+// What probes record here is printed: `area: x_=5`.
 #include <cstdio>
 
 namespace geo {
@@ -40,10 +40,10 @@ template <typename T> __attribute__((noinline)) T twice(T value)
 int main()
 {
 	geo::Point p(5, 6);
-	printf("area: x_=%d tag=%d scale=%d\n", p.x_, p.tag, 2);
+	printf("area: x_=%d tag=%d scale=%d ret=%ld\n", p.x_, p.tag, 2, p.x_ * p.y_ * 2);
 	printf("sum: x_=%d label=\"%s\"\n", p.x_, "first");
 	long got = geo::sum(p, "first");
-	printf("number: n=%d\n", 4);
+	printf("number: n=%d ret=%d\n", 4, 28);
 	got += geo::sum(4);
 	got += geo::twice(3) + geo::twice(9L);
 	return got == 0;

@@ -8,7 +8,7 @@ for tool in perf rperf; do
     done <definitions >"/out/definitions.$tool"
     {
         $tool probe --add do_sys_openat2 --add 'do_sys_openat2%return ret=$retval:s64'
-        $tool probe -l
+        $tool probe -l 'probe:*'
         $tool probe --add do_sys_openat2 || echo "status $?"
         $tool probe -d 'probe:*'
         $tool probe -d 'probe:*' || echo "status $?"

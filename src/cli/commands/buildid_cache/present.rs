@@ -94,6 +94,7 @@ fn probes(path: &Path, file: &Path, bytes: &[u8]) -> String {
         bytes,
         table: &loaded.table,
         info: None,
+        is_kernel: false,
     });
     // A file with a build-id and a section of that name is an object.
     object.map_or_else(|_| String::new(), |object| cached_list(&object, path))

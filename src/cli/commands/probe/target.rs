@@ -41,8 +41,8 @@ pub(super) enum Subject {
 
 /// What is at hand of it.
 pub(super) enum Opened {
-    Program(Binary),
-    Kernel(Running),
+    Program(Box<Binary>),
+    Kernel(Box<Running>),
 }
 
 impl Opened {
@@ -51,9 +51,14 @@ impl Opened {
         matches: &ArgMatches,
         context: &Context,
     ) -> Result<Self, CliError> {
-        let kernel = |module| Running::open(module, matches, context).map(Self::Kernel);
+        let kernel = |module| {
+            Running::open(module, matches, context).map(|kernel| Self::Kernel(Box::new(kernel)))
+        };
         match subject {
-            Subject::Program(path) => Binary::open(path, matches, context).map(Self::Program),
+            Subject::Program(path) => {
+                let binary = Binary::open(path, matches, context)?;
+                Ok(Self::Program(Box::new(binary)))
+            }
             Subject::Kernel => kernel(None),
             Subject::Module(module) => kernel(Some(module)),
         }

@@ -85,6 +85,7 @@ impl<'w, 'u> Die<'w, 'u> {
             AttributeValue::UnitRef(offset) => Self::read(self.world, &self.home, offset),
             AttributeValue::DebugInfoRef(offset) => self.world.other(offset, is_shared),
             AttributeValue::DebugInfoRefSup(offset) => self.world.other(offset, true),
+            AttributeValue::DebugTypesRef(signature) => self.world.typed(signature),
             _ => None,
         }
     }

@@ -94,7 +94,9 @@ impl Die<'_, '_> {
     /// The type that this entry refers to.
     fn type_of(&self) -> Option<Self> {
         let (holder, _) = self.find(gimli::DW_AT_type)?;
-        holder.reference(gimli::DW_AT_type)
+        let found = holder.reference(gimli::DW_AT_type)?;
+        // What stands in a unit of its own is only declared here.
+        Some(found.reference(gimli::DW_AT_signature).unwrap_or(found))
     }
 
     fn member_within(&self, name: &str, layers: usize) -> Option<Step<Self>> {

@@ -4,7 +4,7 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use gimli::{DebugInfoOffset, Dwarf, Unit, UnitOffset, UnitRef};
+use gimli::{DebugInfoOffset, DebugTypeSignature, Dwarf, Unit, UnitOffset, UnitRef, UnitType};
 use rperf_symbol::dwarf::Slice;
 use rperf_symbol::{DebugInfo, DebugUnit};
 
@@ -30,6 +30,8 @@ pub(crate) struct World<'u> {
     skeleton: &'u Unit<Slice<'u>>,
     lines: OnceCell<LineTable>,
     others: RefCell<HashMap<(bool, usize), Rc<Home<'u>>>>,
+    /// Units that describe one type each, by its signature: where they are, and the type in them.
+    types: OnceCell<HashMap<DebugTypeSignature, (DebugInfoOffset, UnitOffset)>>,
 }
 
 impl<'u> World<'u> {
@@ -46,6 +48,7 @@ impl<'u> World<'u> {
             }),
             lines: OnceCell::new(),
             others: RefCell::default(),
+            types: OnceCell::new(),
         }
     }
 
@@ -103,21 +106,60 @@ impl<'u> World<'u> {
             // The shared file has no index, and a split file one unit of compilation.
             _ => containing(dwarf, offset)?,
         };
-        let key = (is_shared, at.0);
-        let known = self.others.borrow().get(&key).cloned();
-        let home = match known {
-            Some(home) => home,
-            None if key == self.home.key => Rc::clone(&self.home),
-            None => {
-                let unit = dwarf.unit(dwarf.unit_header(at).ok()?).ok()?;
-                let home = Rc::new(Home { dwarf, unit, key });
-                self.others.borrow_mut().insert(key, Rc::clone(&home));
-                home
-            }
-        };
+        let home = self.unit_at(dwarf, (is_shared, at.0))?;
         let entry = offset.to_unit_offset(&home.unit.header)?;
         Die::read(self, &home, entry)
     }
+
+    /// The unit at an offset of `dwarf`, read once.
+    fn unit_at(&self, dwarf: &'u Dwarf<Slice<'u>>, key: (bool, usize)) -> Option<Rc<Home<'u>>> {
+        if key == self.home.key {
+            return Some(Rc::clone(&self.home));
+        }
+        let known = self.others.borrow().get(&key).cloned();
+        if known.is_some() {
+            return known;
+        }
+        let header = dwarf.unit_header(DebugInfoOffset(key.1)).ok()?;
+        let unit = dwarf.unit(header).ok()?;
+        let home = Rc::new(Home { dwarf, unit, key });
+        self.others.borrow_mut().insert(key, Rc::clone(&home));
+        Some(home)
+    }
+
+    /// The type of this signature, which stands in a unit of its own (`-fdebug-types-section`).
+    pub(super) fn typed(&self, signature: DebugTypeSignature) -> Option<Die<'_, 'u>> {
+        let dwarf = self.home.dwarf;
+        let types = self.types.get_or_init(|| type_units(dwarf));
+        let (at, entry) = *types.get(&signature)?;
+        let home = self.unit_at(dwarf, (false, at.0))?;
+        Die::read(self, &home, entry)
+    }
+}
+
+/// All units that describe one type each.
+fn type_units(
+    dwarf: &Dwarf<Slice<'_>>,
+) -> HashMap<DebugTypeSignature, (DebugInfoOffset, UnitOffset)> {
+    let mut found = HashMap::new();
+    let mut units = dwarf.units();
+    while let Ok(Some(header)) = units.next() {
+        let (UnitType::Type {
+            type_signature,
+            type_offset,
+        }
+        | UnitType::SplitType {
+            type_signature,
+            type_offset,
+        }) = header.type_()
+        else {
+            continue;
+        };
+        if let Some(at) = header.debug_info_offset() {
+            found.insert(type_signature, (at, type_offset));
+        }
+    }
+    found
 }
 
 fn offset_of(unit: &Unit<Slice<'_>>) -> usize {

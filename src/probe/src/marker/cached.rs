@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::{markers, probe};
-use crate::event::{Event, group_of_provider};
+use crate::event::{Event, Target, group_of_provider};
 use crate::object::Object;
 
 /// The text of a cache's `probes` for the program at `path`: for each marker a line `%sdt_PROVIDER:NAME=NAME`, and below it those
@@ -21,9 +21,11 @@ pub fn cached_list(object: &Object<'_>, path: &Path) -> String {
         let event = Event {
             group: group_of_provider(&marker.provider),
             name: marker.name,
-            object: path.to_string_lossy().into_owned(),
-            file_offset: probe.file_offset,
-            semaphore: probe.semaphore,
+            target: Target::Program {
+                object: path.to_string_lossy().into_owned(),
+                file_offset: probe.file_offset,
+                semaphore: probe.semaphore,
+            },
             is_return: false,
             fields: probe.fields,
         };

@@ -2,8 +2,11 @@
 
 mod argument;
 mod convert;
+mod lines;
+mod names;
 mod raw;
 mod source;
+mod spot;
 mod symbols;
 mod unit;
 mod variables;
@@ -20,9 +23,11 @@ use crate::object::Object;
 use argument::Slot;
 use unit::UnitSearch;
 
+pub(crate) use lines::line_places;
+pub(crate) use names::is_wanted;
 pub(crate) use raw::{Entry, fields as raw_fields, kernel_text as raw_kernel_text};
 pub(crate) use source::{SourceText, is_path_end};
-pub(crate) use unit::{Spot, is_wanted, line_places};
+pub(crate) use spot::Spot;
 pub(crate) use variables::{globals, visible};
 pub(crate) use walk::Walk;
 

@@ -5,7 +5,7 @@ use super::{Found, Probe};
 use crate::definition::{Definition, Place, Point};
 use crate::error::Error;
 use crate::object::{Object, SymbolRange};
-use crate::search::unit::is_wanted;
+use crate::search::is_wanted;
 
 /// The functions of the symbol table that are meant, each once.
 pub(super) fn named(object: &Object<'_>, definition: &Definition) -> Result<Vec<Probe>, Error> {

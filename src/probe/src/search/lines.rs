@@ -1,0 +1,227 @@
+//! The search by lines of source text.
+
+use std::collections::BTreeMap;
+
+use super::source::{SourceText, is_path_end};
+use super::spot::Spot;
+use super::unit::{UnitSearch, root};
+use crate::definition::SourcePlace;
+use crate::dwarf::{Die, Functions, Instances, World};
+use crate::error::Error;
+
+/// How many lines with code are proposed instead of one without.
+const PROPOSALS: usize = 4;
+
+/// The addresses of source lines: where statements begin, where functions are declared, and where inlined ones are called.
+pub(crate) fn line_places(
+    world: &World<'_>,
+    functions: &Functions<'_, '_>,
+    is_file: &dyn Fn(&str) -> bool,
+) -> Vec<(u32, u64)> {
+    let table = world.lines();
+    let wanted = table.positions(is_file);
+    let mut found = Vec::new();
+    if wanted.is_empty() {
+        return found;
+    }
+    let rows = table.rows().iter();
+    let rows = rows.filter(|row| row.is_statement && !row.is_end && row.line > 0);
+    found.extend(
+        rows.filter(|row| wanted.contains(&row.file))
+            .map(|row| (row.line, row.address)),
+    );
+    let mut add = |file: Option<String>, line: Option<u32>, address: Option<u64>| {
+        if let (Some(file), Some(line), Some(address)) = (file, line, address)
+            && is_file(&file)
+        {
+            found.push((line, address));
+        }
+    };
+    for function in functions.with_code() {
+        let entry = function.entry_address();
+        add(function.declared_file(), function.declared_line(), entry);
+        function.walk(&mut |die| {
+            if die.tag() == gimli::DW_TAG_inlined_subroutine {
+                let entry = die.entry_address();
+                add(die.call_file(), die.call_line(), entry);
+                add(die.declared_file(), die.declared_line(), entry);
+            }
+            true
+        });
+    }
+    found
+}
+
+/// What is searched by its lines.
+struct LineSearch<'p, 'w, 'u> {
+    file: &'p dyn Fn(&str) -> bool,
+    /// The function that the lines must be in.
+    function: Option<&'p Die<'w, 'u>>,
+    lines: &'p [u32],
+    /// Whether the line must be the one that stands for its address.
+    is_exact: bool,
+}
+
+impl UnitSearch<'_> {
+    pub(super) fn by_source<'w, 'u>(
+        &mut self,
+        world: &'w World<'u>,
+        functions: &Functions<'w, 'u>,
+        root: &Die<'w, 'u>,
+        place: &SourcePlace,
+    ) -> Result<(), Error> {
+        let (Some(path), Some(declared)) = (root.declared_file(), root.declared_line()) else {
+            return Ok(());
+        };
+        let lines = self.wanted_lines(place, &path, declared)?;
+        let search = LineSearch {
+            file: &|other: &str| other == path,
+            function: Some(root),
+            lines: &lines,
+            is_exact: matches!(place, SourcePlace::Line(_)),
+        };
+        self.by_lines(world, functions, &search)
+    }
+
+    pub(super) fn in_file(
+        &mut self,
+        world: &World<'_>,
+        file: &str,
+        place: &SourcePlace,
+    ) -> Result<(), Error> {
+        let mut files = world.lines().files();
+        let Some(path) = files.find(|path| is_path_end(path, file)) else {
+            return Ok(());
+        };
+        let lines = self.wanted_lines(place, path, 0)?;
+        let functions = Functions::read(world);
+        let search = LineSearch {
+            file: &|path| is_path_end(path, file),
+            function: None,
+            lines: &lines,
+            is_exact: matches!(place, SourcePlace::Line(_)),
+        };
+        self.by_lines(world, &functions, &search)
+    }
+
+    /// The lines of the file at `path` that are meant; numbers count from `base`.
+    fn wanted_lines(&self, place: &SourcePlace, path: &str, base: u32) -> Result<Vec<u32>, Error> {
+        match place {
+            SourcePlace::Line(line) => Ok(vec![base.saturating_add(*line)]),
+            SourcePlace::Pattern(pattern) => {
+                Ok(SourceText::read(self.object, self.options, path)?.matching(pattern))
+            }
+        }
+    }
+
+    fn by_lines<'w, 'u>(
+        &mut self,
+        world: &'w World<'u>,
+        functions: &Functions<'w, 'u>,
+        search: &LineSearch<'_, 'w, 'u>,
+    ) -> Result<(), Error> {
+        let mut around: BTreeMap<u64, Option<Die<'w, 'u>>> = BTreeMap::new();
+        let mut places = line_places(world, functions, search.file);
+        let nearest = self.nearest_lines(&places, search);
+        places.retain(|(line, _)| search.lines.contains(line));
+        for (line, address) in places {
+            let function = around
+                .entry(address)
+                .or_insert_with(|| functions.around(address));
+            let Some(function) = function.clone() else {
+                continue;
+            };
+            let Some(scope) = scope(&function, search, line, address) else {
+                continue;
+            };
+            if search.is_exact
+                && let Some(instead) = representative(world, &scope, &function, line, address)
+            {
+                let instead = match search.function.and_then(Die::declared_line) {
+                    Some(first) => {
+                        let name = scope.name().unwrap_or_default();
+                        format!("{name}:{}", i64::from(instead.1) - i64::from(first))
+                    }
+                    None => format!("{}:{}", instead.0, instead.1),
+                };
+                self.passed_over
+                    .get_or_insert(Error::SharedLine { instead });
+                continue;
+            }
+            self.add(
+                world,
+                Spot {
+                    function,
+                    scope,
+                    address,
+                },
+            )?;
+        }
+        self.lines.extend(nearest);
+        Ok(())
+    }
+
+    /// The lines with code that are nearest to the first one asked for, as a user would write them.
+    fn nearest_lines(&self, places: &[(u32, u64)], search: &LineSearch<'_, '_, '_>) -> Vec<u32> {
+        let Some(wanted) = search.lines.first().filter(|_| search.is_exact) else {
+            return Vec::new();
+        };
+        let first = search.function.and_then(Die::declared_line).unwrap_or(0);
+        let inside = places.iter().filter(|(line, address)| {
+            *line >= first
+                && search
+                    .function
+                    .is_none_or(|function| function.covers(*address))
+        });
+        let mut lines: Vec<u32> = inside.map(|(line, _)| *line).collect();
+        lines.sort_unstable_by_key(|line| (line.abs_diff(*wanted), *line));
+        lines.dedup();
+        lines.truncate(PROPOSALS);
+        lines.iter().map(|line| line - first).collect()
+    }
+}
+
+/// The function that a line at `address` is in: the one that was asked for, else the one that is declared nearest above it.
+fn scope<'w, 'u>(
+    function: &Die<'w, 'u>,
+    search: &LineSearch<'_, 'w, 'u>,
+    line: u32,
+    address: u64,
+) -> Option<Die<'w, 'u>> {
+    let at = Instances::at(function, address);
+    if let Some(wanted) = search.function {
+        let wanted = root(wanted);
+        return at.into_iter().find(|die| root(die).is_same(&wanted));
+    }
+    let distance = |die: &Die<'w, 'u>| {
+        let declared = die.declared_line()?;
+        let path = die.declared_file()?;
+        (declared <= line && (search.file)(&path)).then(|| line - declared)
+    };
+    let nearest = at
+        .iter()
+        .filter_map(|die| Some((distance(die)?, die)))
+        .min_by_key(|(distance, _)| *distance);
+    nearest
+        .map(|(_, die)| die.clone())
+        .or_else(|| at.last().cloned())
+}
+
+/// File and line that stand for `address` where these are others than `line`: those of the declaration at a function's entry, else the
+/// first of the line table.
+fn representative(
+    world: &World<'_>,
+    scope: &Die<'_, '_>,
+    function: &Die<'_, '_>,
+    line: u32,
+    address: u64,
+) -> Option<(String, u32)> {
+    let own = scope.declared_file()?;
+    let (path, found) = if function.entry_address() == Some(address) {
+        (function.declared_file()?, function.declared_line()?)
+    } else {
+        let row = world.lines().at(address)?;
+        (world.lines().file(row.file)?.to_owned(), row.line)
+    };
+    (path == own && found != line).then_some((path, found))
+}
