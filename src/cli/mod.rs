@@ -11,6 +11,7 @@ mod config;
 mod context;
 mod debuginfod;
 mod diagnosis;
+mod display;
 mod dump;
 mod error;
 mod files;

@@ -15,6 +15,9 @@ use rperf_sys::{widen_pipe, window_size};
 /// Bytes gathered before a write to stdout.
 const BUFFER: usize = 64 << 10;
 
+/// What was to be said on stderr while a browser has the terminal; None while nothing has.
+static HELD: Mutex<Option<String>> = Mutex::new(None);
+
 type Sink = BufWriter<Box<dyn Write + Send>>;
 
 /// The streams, shared by reference; every method locks for as long as it writes.
@@ -45,6 +48,16 @@ impl Output {
             quiet: AtomicBool::new(false),
             redirected: Arc::default(),
         }
+    }
+
+    /// A terminal's stdout for a browser, which writes whole frames itself.
+    ///
+    /// # Errors
+    ///
+    /// What dup(2) reports.
+    #[expect(clippy::disallowed_methods, reason = "the one place that opens stdout")]
+    pub(crate) fn terminal(&self) -> io::Result<File> {
+        io::stdout().as_fd().try_clone_to_owned().map(File::from)
     }
 
     /// Whether stdout is a terminal (a pager does not change the answer).
@@ -123,9 +136,28 @@ impl Output {
         self.note(format_args!("Warning: {line}"));
     }
 
+    /// Keeps all that is said on stderr until [`Output::release`]: a browser has the terminal now. Who shows progress there
+    /// stops.
+    pub(crate) fn hold(&self) {
+        self.redirected.store(true, Ordering::Relaxed);
+        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        held.get_or_insert_default();
+    }
+
+    /// Says what was kept.
+    pub(crate) fn release(&self) {
+        let held = HELD.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.redirected.store(false, Ordering::Relaxed);
+        Self::error(&held.unwrap_or_default());
+    }
+
     /// Text for stderr that is printed in any case: the lines of an error.
     #[expect(clippy::disallowed_methods, reason = "the one place that opens stderr")]
     pub(crate) fn error(text: &str) {
+        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(held) = held.as_mut() {
+            return held.push_str(text);
+        }
         // Nobody is left to tell when stderr itself fails.
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }

@@ -59,13 +59,18 @@ impl Progress {
         }
     }
 
+    /// The same where somebody else tells.
+    pub(crate) fn silent() -> Self {
+        Self {
+            walked: Walked::default(),
+            shown: None,
+        }
+    }
+
     /// The same for a command that prints as it goes: on a terminal its text tells enough.
     pub(crate) fn beside_text(context: &Context, size: usize) -> Self {
         match context.output.is_terminal() {
-            true => Self {
-                walked: Walked::default(),
-                shown: None,
-            },
+            true => Self::silent(),
             false => Self::start(context, size),
         }
     }

@@ -1,6 +1,7 @@
 //! `rperf report`: where the samples of a recording fell.
 
 mod args;
+mod browse;
 mod call_graph;
 mod columns;
 mod mode;
@@ -62,11 +63,13 @@ const PASSED_OVER: &[RecordKind] = &[
     RecordKind::STAT_ROUND,
 ];
 
-/// Prints the report.
+/// Prints the report, or opens the browser on it.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
     refuse_word(matches, context)?;
-    let settings = Settings::new(matches, context)?;
-    let selection = Selection::new(matches)?;
+    if browse::is_wanted(matches, context)? {
+        return browse::run(matches, context);
+    }
+    let job = Job::new(matches, context)?;
     let thread_layout = threads::layout(matches)?;
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
@@ -75,57 +78,21 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         return Ok(Exit::Ok);
     }
     let progress = Progress::start(context, data.data().len());
-    let replay = replay(&data, settings.jobs, &progress)?;
+    let replay = replay(&data, job.settings.jobs, &progress)?;
     if print_records(matches, context, &input, &replay)? {
         return Ok(exit_of(&data));
     }
-    let diagnostics = replay.diagnostics();
-    if replay.sample_counts().iter().all(|samples| *samples == 0) {
-        conclude(&input.path, &diagnostics, context)?;
-        return Err(no_samples(&input, &data));
-    }
-    let raw = settings.raw_trace;
-    let mut tracepoints = Tracepoints::new(context, &input.path, data.described(), raw);
-    let parallelism = parallelism::parallelism(&replay);
-    let plan = settings.plan(data.described(), &mut tracepoints, parallelism)?;
-    let tables = settings.tables(data.described());
-    let sockets = sockets(data.described());
-    let parallelism = plan.options.parallelism.as_ref();
-    let selected = selection.of(&replay, &sockets, parallelism, settings.jobs)?;
-    if plan.options.shows_payload() {
-        tracepoints.read()?;
-    }
-    let question = Question {
-        plan: &plan,
-        tracepoints: &tracepoints,
-        tables: &tables,
-        select: selected.as_ref().map(|selected| selected as &dyn Select),
-        times: selection.time(),
-        socket: selection.socket,
-        sockets,
-        inlines: flag(matches, "inline"),
-        symbols: &settings.symbols,
-        jobs: settings.jobs,
-        hints: is_read(context, &settings) && flag(matches, "hints") != Some(false),
-    };
-    let counts = count(context, &replay, &question)?;
-    if counts.histograms.iter().all(is_empty) {
-        conclude(&input.path, &diagnostics, context)?;
-        return Err(none_left(&input));
-    }
-    drop(progress);
-    context.paginate("report")?;
-    print_start(matches, context, &input, &data)?;
-    print(
-        context,
-        &question,
-        &counts,
-        diagnostics.lost_samples,
-        &settings,
-    )?;
-    let threads = thread_layout.map(|layout| (threads::counts(&replay, &data), layout));
-    print_rest(context, &counts, threads)?;
-    warn_of_cut(context, &counts.stacks, copied(data.events()));
+    let (settings, lost) = (&job.settings, replay.diagnostics().lost_samples);
+    job.count(&input, &replay, true, |question, counts| {
+        drop(progress);
+        context.paginate("report")?;
+        print_start(matches, context, &input, &data)?;
+        print(context, question, &counts, lost, settings)?;
+        let threads = thread_layout.map(|layout| (threads::counts(&replay, &data), layout));
+        print_rest(context, &counts, threads)?;
+        warn_of_cut(context, &counts.stacks, copied(data.events()));
+        Ok(())
+    })?;
     conclude(&input.path, &replay.diagnostics(), context)?;
     Ok(exit_of(&data))
 }
@@ -148,6 +115,79 @@ fn print_start(
     match flag(matches, "header") {
         Some(true) => print_header(context, input, data, is_full(matches)),
         _ => Ok(write_banner(&mut context.stdout())?),
+    }
+}
+
+/// What is asked of a report, by options and configuration.
+struct Job<'j> {
+    matches: &'j ArgMatches,
+    context: &'j Context,
+    settings: Settings,
+    selection: Selection,
+}
+
+impl<'j> Job<'j> {
+    fn new(matches: &'j ArgMatches, context: &'j Context) -> Result<Self, CliError> {
+        Ok(Self {
+            matches,
+            context,
+            settings: Settings::new(matches, context)?,
+            selection: Selection::new(matches)?,
+        })
+    }
+
+    /// Counts the samples of a recording, and gives `then` what came out. `is_all` is whether it is the whole recording, of
+    /// whose faults the user is told.
+    fn count<R>(
+        &self,
+        input: &Input,
+        replay: &Replay<'_>,
+        is_all: bool,
+        then: impl FnOnce(&Question<'_>, Counts) -> Result<R, CliError>,
+    ) -> Result<R, CliError> {
+        let (matches, context, settings) = (self.matches, self.context, &self.settings);
+        let data = replay.data();
+        let tell = || match is_all {
+            true => conclude(&input.path, &replay.diagnostics(), context),
+            false => Ok(()),
+        };
+        if replay.sample_counts().iter().all(|samples| *samples == 0) {
+            tell()?;
+            return Err(no_samples(input, data));
+        }
+        let raw = settings.raw_trace;
+        let mut tracepoints = Tracepoints::new(context, &input.path, data.described(), raw);
+        let parallelism = parallelism::parallelism(replay);
+        let plan = settings.plan(data.described(), &mut tracepoints, parallelism)?;
+        let tables = settings.tables(data.described());
+        let sockets = sockets(data.described());
+        let parallelism = plan.options.parallelism.as_ref();
+        let selected = self
+            .selection
+            .of(replay, &sockets, parallelism, settings.jobs)?;
+        if plan.options.shows_payload() {
+            tracepoints.read()?;
+        }
+        let question = Question {
+            plan: &plan,
+            tracepoints: &tracepoints,
+            tables: &tables,
+            select: selected.as_ref().map(|selected| selected as &dyn Select),
+            times: self.selection.time(),
+            socket: self.selection.socket,
+            sockets,
+            inlines: flag(matches, "inline"),
+            symbols: &settings.symbols,
+            jobs: settings.jobs,
+            hints: is_all && is_read(context, settings) && flag(matches, "hints") != Some(false),
+            is_all,
+        };
+        let counts = count(context, replay, &question)?;
+        if counts.histograms.iter().all(is_empty) {
+            tell()?;
+            return Err(none_left(input));
+        }
+        then(&question, counts)
     }
 }
 
@@ -315,6 +355,8 @@ struct Question<'q> {
     jobs: NonZeroUsize,
     /// Whether what would spoil the report is looked for.
     hints: bool,
+    /// Whether it is asked of the whole recording.
+    is_all: bool,
 }
 
 /// What was counted.
@@ -365,7 +407,9 @@ fn count(
         true => blocks(replay, &resolver, question)?,
         false => Vec::new(),
     };
-    tell_of_symbols(context, &resolver, question.plan.options.places);
+    if question.is_all {
+        tell_of_symbols(context, &resolver, question.plan.options.places);
+    }
     let hints = match question.hints {
         true => diagnose(replay, &resolver, question.select, threads)?,
         false => Vec::new(),

@@ -19,11 +19,13 @@ mod keys;
 mod list;
 mod page;
 mod popup;
+mod report;
 mod screen;
 mod session;
 mod terminal;
 #[cfg(test)]
 mod tests;
+mod text;
 mod theme;
 
 pub use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent, MouseEventKind};
@@ -37,7 +39,9 @@ pub use keys::{Source, TerminalKeys};
 pub use list::{List, Pointed};
 pub use page::Page;
 pub use popup::{Help, Menu, Notice, Prompt, Question};
+pub use report::{News, Next, Outcome, Place, Report, ReportScreen, Request, Shown, Table};
 pub use screen::{Answer, Input, Reply, Screen};
 pub use session::Session;
 pub use terminal::{Restorer, Terminal};
+pub use text::Text;
 pub use theme::{Heat, Theme};

@@ -68,7 +68,8 @@ impl Page<'_> {
     }
 }
 
-fn bar(frame: &mut Frame<'_>, place: Rect, theme: &Theme, line: Line<'_>) {
+/// Draws the first or the last line of a screen.
+pub(crate) fn bar(frame: &mut Frame<'_>, place: Rect, theme: &Theme, line: Line<'_>) {
     frame.buffer_mut().set_style(place, theme.bar);
     frame.render_widget(line.style(theme.bar), place);
 }

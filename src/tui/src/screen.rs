@@ -17,10 +17,10 @@ pub trait Screen<M> {
     /// Takes what came in while it is on top.
     fn input(&mut self, input: Input) -> Answer<M>;
 
-    /// Takes news from another thread, wherever in the stack it is; whether it has to be painted anew for it.
-    fn message(&mut self, message: &M) -> bool {
+    /// Takes news from another thread, wherever in the stack it is. Only the screen on top can leave or be replaced for it.
+    fn message(&mut self, message: &M) -> Answer<M> {
         let _ = message;
-        false
+        Answer::Same
     }
 
     /// How often it wants [`Input::Tick`] while it is on top.

@@ -107,10 +107,10 @@ impl<M> Session<M> {
         while let Some(messages) = &self.messages {
             match messages.try_recv() {
                 Ok(message) => {
-                    for screen in &mut self.screens {
-                        if screen.message(&message) {
-                            change = Change::Painting;
-                        }
+                    for place in 0..self.screens.len() {
+                        let screen = self.screens.get_mut(place);
+                        let answer = screen.map_or(Answer::Same, |screen| screen.message(&message));
+                        change = change.max(self.follow(answer, place));
                     }
                 }
                 Err(TryRecvError::Empty) => break,
@@ -160,16 +160,23 @@ impl<M> Session<M> {
         let Some(screen) = self.screens.last_mut() else {
             return Change::Nothing;
         };
-        match screen.input(input) {
+        let answer = screen.input(input);
+        self.follow(answer, self.screens.len() - 1)
+    }
+
+    /// Does what the screen at `place` answers.
+    fn follow(&mut self, answer: Answer<M>, place: usize) -> Change {
+        let is_on_top = place + 1 == self.screens.len();
+        match answer {
             Answer::Same => return Change::Nothing,
-            Answer::Changed => {}
-            Answer::Leave(reply) => self.leave(reply),
             Answer::Push(screen) => self.screens.push(screen),
-            Answer::Replace(screen) => {
+            Answer::Leave(reply) if is_on_top => self.leave(reply),
+            Answer::Replace(screen) if is_on_top => {
                 self.screens.pop();
                 self.screens.push(screen);
             }
             Answer::Quit => self.screens.clear(),
+            Answer::Changed | Answer::Leave(_) | Answer::Replace(_) => {}
         }
         Change::Painting
     }

@@ -1,7 +1,7 @@
 //! The terminal in the browser's hands, and how it is given back.
 
 use std::io::{self, Write};
-use std::mem;
+use std::mem::{self, ManuallyDrop};
 use std::panic;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -25,7 +25,8 @@ const PATIENCE: (u32, Duration) = (50, Duration::from_millis(10));
 
 /// The terminal in raw mode on its alternate screen, until dropped.
 pub struct Terminal {
-    screen: ratatui::Terminal<CrosstermBackend<Painter>>,
+    /// Never dropped: it would complain on stderr that the terminal is not its own any more.
+    screen: ManuallyDrop<ratatui::Terminal<CrosstermBackend<Painter>>>,
     restorer: Restorer,
 }
 
@@ -59,7 +60,10 @@ impl Terminal {
         let set_up = queue!(painter, EnterAlternateScreen, EnableMouseCapture)
             .and_then(|()| ratatui::Terminal::new(CrosstermBackend::new(painter)));
         match set_up {
-            Ok(screen) => Ok(Self { screen, restorer }),
+            Ok(screen) => Ok(Self {
+                screen: ManuallyDrop::new(screen),
+                restorer,
+            }),
             Err(error) => {
                 restorer.restore();
                 Err(Error::terminal("set up")(error))

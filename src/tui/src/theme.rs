@@ -25,6 +25,7 @@ pub struct Theme {
     pub found: Style,
     hot: Style,
     warm: Style,
+    has_colors: bool,
 }
 
 /// How hot a share is, as Linux perf sees it.
@@ -69,6 +70,7 @@ impl Theme {
             found: plain.add_modifier(Modifier::UNDERLINED),
             hot: bold,
             warm: plain,
+            has_colors: false,
         };
         if !colors {
             return monochrome;
@@ -83,6 +85,7 @@ impl Theme {
             found: plain.fg(Color::Black).bg(Color::Cyan),
             hot: plain.fg(Color::Red),
             warm: plain.fg(Color::Green),
+            has_colors: true,
             ..monochrome
         }
     }
@@ -95,5 +98,28 @@ impl Theme {
             Heat::Warm => self.warm,
             Heat::Cold => self.normal,
         }
+    }
+
+    /// The look of a frame of a flame view: a name has the same everywhere. Without colours neighbours differ.
+    #[must_use]
+    pub fn flame(&self, name: &str, number: usize) -> Style {
+        const WARM: [Color; 4] = [
+            Color::LightRed,
+            Color::LightYellow,
+            Color::LightMagenta,
+            Color::LightGreen,
+        ];
+        let black = Style::new().fg(Color::Black);
+        if !self.has_colors {
+            return match number % 2 {
+                0 => Style::new(),
+                _ => Style::new().add_modifier(Modifier::UNDERLINED),
+            };
+        }
+        let hash = name.bytes().fold(0_usize, |hash, byte| {
+            hash.wrapping_mul(31).wrapping_add(usize::from(byte))
+        });
+        WARM.get(hash % WARM.len())
+            .map_or(black, |color| black.bg(*color))
     }
 }

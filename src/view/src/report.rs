@@ -1,6 +1,7 @@
 //! `report --stdio`: tables of the hottest code with call graphs below their rows, in the layout of perf 6.1.
 
 mod blocks;
+mod cells;
 mod graph;
 mod hierarchy;
 mod stats;
@@ -11,6 +12,7 @@ mod tests;
 mod text;
 mod threads;
 
+pub use self::cells::{Cell, Cells, Part, rough, share};
 pub use self::graph::BranchValue;
 pub use self::stats::{EventStats, Stats, write_stats};
 pub use self::table::{Layout, write_rows, write_titles};

@@ -88,8 +88,8 @@ fn table() -> Vec<Arg> {
             .short('T')
             .help("end with what was counted in each thread, of a recording made with record -s"),
         value("pretty", "layout").help("of --threads: normal, a column for each event, or raw, a line for each"),
-        not_yet("tui", "use --stdio"),
-        switch("stdio").help("print text; it is the only output there is yet"),
+        switch("tui").help("browse on the terminal (the default where there is one)"),
+        switch("stdio").help("print text"),
         switch("header").help("print what is known of machine and recording before the report"),
         switch("header-only").help("print only what is known of machine and recording"),
         value("sort", "key[,key...]").short('s').help(

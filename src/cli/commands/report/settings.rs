@@ -318,6 +318,16 @@ impl Settings {
         }
     }
 
+    /// Whether symbols are shown with their addresses, and objects with their paths.
+    pub(super) fn shows_places(&self) -> bool {
+        self.verbose
+    }
+
+    /// Shows them so, or not.
+    pub(super) fn show_places(&mut self, on: bool) {
+        self.verbose = on;
+    }
+
     /// Advice for the reader of this report.
     pub(super) fn tip(&self) -> &'static str {
         if self.children != Some(false) && self.graph.shown {

@@ -53,9 +53,9 @@ impl Screen<u32> for Numbers {
         }
     }
 
-    fn message(&mut self, news: &u32) -> bool {
+    fn message(&mut self, news: &u32) -> Answer<u32> {
         self.news = *news;
-        true
+        Answer::Changed
     }
 }
 

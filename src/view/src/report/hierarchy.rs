@@ -124,7 +124,7 @@ fn write_separated(
 ) {
     for column in &columns.numbers {
         if let Kind::Number(number) = column.kind {
-            let texts: Vec<String> = numbers(&step.row, number, histogram)
+            let texts: Vec<String> = numbers(&step.row, number, &histogram.wholes)
                 .map(|(text, _)| text)
                 .collect();
             line.push_str(&texts.join(" "));

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 
-use rperf_hist::{Field, GraphForm, Histogram, Number, Pads, Row};
+use rperf_hist::{Field, GraphForm, Histogram, Number, Pads, Row, Sum};
 
 use super::graph::{self, BranchValue};
 use super::hierarchy;
@@ -186,43 +186,67 @@ fn write_padded(line: &mut String, row: &Row, histogram: &Histogram, columns: &[
         line.push_str("  ");
         match column.kind {
             Kind::Number(_) => write_number(line, row, histogram, column),
-            Kind::Key { cuts, pads } => {
+            Kind::Key { .. } => {
                 let cell = cells.next().map(String::as_str).unwrap_or_default();
-                let end = cell.char_indices().nth(column.width).filter(|_| cuts);
-                let cell = end.map_or(cell, |(end, _)| &cell[..end]);
-                let width = match pads {
-                    Pads::Never if index == last => 0,
-                    _ => column.width,
-                };
-                let side = match pads {
-                    Pads::Before => Side::Right,
-                    _ => Side::Left,
-                };
-                pad(line, width, cell, side);
+                key_cell(line, cell, column, index == last);
             }
         }
     }
 }
 
-/// The cell of a number, one text for each event.
-pub(super) fn write_number(line: &mut String, row: &Row, histogram: &Histogram, column: &Column) {
-    let Kind::Number(number) = column.kind else {
+/// The cell of a key. The last of a row needs no blanks behind it.
+pub(super) fn key_cell(line: &mut String, cell: &str, column: &Column, is_last: bool) {
+    let Kind::Key { cuts, pads } = column.kind else {
         return;
     };
-    let mut filled = 0;
-    for (text, share) in numbers(row, number, histogram) {
+    let end = cell.char_indices().nth(column.width).filter(|_| cuts);
+    let cell = end.map_or(cell, |(end, _)| &cell[..end]);
+    let width = match pads {
+        Pads::Never if is_last => 0,
+        _ => column.width,
+    };
+    let side = match pads {
+        Pads::Before => Side::Right,
+        _ => Side::Left,
+    };
+    pad(line, width, cell, side);
+}
+
+/// The cell of a number, one text for each event.
+pub(super) fn write_number(line: &mut String, row: &Row, histogram: &Histogram, column: &Column) {
+    for (text, share) in number_cells(row, &histogram.wholes, column) {
         let share = share.filter(|_| column.paints);
         let (begin, end) = share.map_or_else(Default::default, Percent::paint);
         line.push_str(begin);
-        line.push(' ');
-        let width = column.width.saturating_sub(1);
-        pad(line, width, &text, Side::Right);
+        line.push_str(&text);
         line.push_str(end);
-        filled += 1 + width.max(text.len());
     }
+}
+
+/// The same, the texts apart, each with the share that it is.
+pub(super) fn number_cells(
+    row: &Row,
+    wholes: &[Sum],
+    column: &Column,
+) -> Vec<(String, Option<Percent>)> {
+    let Kind::Number(number) = column.kind else {
+        return Vec::new();
+    };
+    let mut filled = 0;
+    let width = column.width.saturating_sub(1);
+    let padded = numbers(row, number, wholes).map(|(text, share)| {
+        let mut cell = " ".to_owned();
+        pad(&mut cell, width, &text, Side::Right);
+        filled += cell.len();
+        (cell, share)
+    });
+    let mut cells: Vec<_> = padded.collect();
     // A narrow number in a wide column stands on the left.
     let blanks = column.title_width.saturating_sub(filled);
-    line.extend(std::iter::repeat_n(' ', blanks));
+    if blanks > 0 {
+        cells.push((" ".repeat(blanks), None));
+    }
+    cells
 }
 
 /// Cells without padding; what parts them does not occur in them.
@@ -234,7 +258,7 @@ fn write_separated(line: &mut String, row: &Row, histogram: &Histogram, separato
         }
         match field {
             Field::Number(number) => {
-                for (index, (text, _)) in numbers(row, *number, histogram).enumerate() {
+                for (index, (text, _)) in numbers(row, *number, &histogram.wholes).enumerate() {
                     let blank = if index > 0 { " " } else { "" };
                     let _ = write!(line, "{blank}{text}");
                 }
@@ -255,10 +279,10 @@ fn write_separated(line: &mut String, row: &Row, histogram: &Histogram, separato
 pub(super) fn numbers<'a>(
     row: &'a Row,
     number: Number,
-    histogram: &'a Histogram,
+    wholes: &'a [Sum],
 ) -> impl Iterator<Item = (String, Option<Percent>)> + 'a {
     let samples = row.numbers(Number::Samples);
-    let values = row.numbers(number).zip(samples).zip(&histogram.wholes);
+    let values = row.numbers(number).zip(samples).zip(wholes);
     values.map(move |((value, samples), whole)| {
         if number.is_share() {
             let share = Percent::of(value, number.whole(whole));

@@ -1,0 +1,151 @@
+//! What the browser asks for besides the report.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, Sender};
+
+use rperf_perfdata::PerfData;
+use rperf_tui::{News, Place, Request, Shown, Text};
+use rperf_view::header::{HeaderOptions, write_header};
+
+use crate::cli::commands::report::Job;
+use crate::cli::error::CliError;
+use crate::cli::header;
+use crate::cli::input::Input;
+
+/// Bytes of another command's text that are shown.
+const MOST: u64 = 16 << 20;
+/// What a recording begins with.
+const MAGIC: &[u8] = b"PERFILE2";
+
+/// Answers until the browser is gone.
+pub(super) fn answer(
+    job: &Job<'_>,
+    input: &Input,
+    data: &PerfData<'_>,
+    news: &Sender<News>,
+    asked: Receiver<Request>,
+) {
+    let server = Server { job, input, data };
+    for request in asked {
+        let answer = server
+            .answer(request)
+            .unwrap_or_else(|error| News::Said(error.text()));
+        if news.send(answer).is_err() {
+            return;
+        }
+    }
+}
+
+/// What answers are made of.
+struct Server<'s> {
+    job: &'s Job<'s>,
+    input: &'s Input,
+    data: &'s PerfData<'s>,
+}
+
+impl Server<'_> {
+    fn answer(&self, request: Request) -> Result<News, CliError> {
+        match request {
+            Request::Header => self.header(),
+            Request::Annotate(place) => self.annotate(&place),
+            Request::Samples(place) => self.samples(place),
+            Request::Recordings => recordings(),
+            Request::Save(text) => save(&text),
+        }
+    }
+
+    fn header(&self) -> Result<News, CliError> {
+        let options = HeaderOptions {
+            full: true,
+            ..header::options(self.input.changed)
+        };
+        let mut text = Vec::new();
+        write_header(&mut text, self.data, &options)?;
+        Ok(shown("Header information", &text))
+    }
+
+    fn annotate(&self, place: &Place) -> Result<News, CliError> {
+        let title = format!("Annotate {}", place.symbol);
+        self.other(&title, &["annotate", "--stdio", "-s", &place.symbol])
+    }
+
+    fn samples(&self, place: Option<Place>) -> Result<News, CliError> {
+        match place {
+            None => self.other("Samples", &["script"]),
+            Some(place) => {
+                let title = format!("Samples of {}", place.symbol);
+                self.other(&title, &["script", "-S", &place.symbol])
+            }
+        }
+    }
+
+    /// What another command says of this recording, as far as it fits on a screen that is scrolled.
+    fn other(&self, title: &str, words: &[&str]) -> Result<News, CliError> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(words).arg("-i").arg(&self.input.path);
+        command.stdin(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.stdout(Stdio::piped()).spawn()?;
+        let mut text = Vec::new();
+        if let Some(stdout) = child.stdout.take() {
+            stdout.take(MOST).read_to_end(&mut text)?;
+        }
+        let output = child.wait_with_output()?;
+        if text.is_empty() {
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            return Ok(News::Said(said));
+        }
+        let name = self.job.context.program;
+        Ok(shown(
+            &format!("{title} ({name} {})", words.join(" ")),
+            &text,
+        ))
+    }
+}
+
+fn shown(title: &str, text: &[u8]) -> News {
+    let lines = String::from_utf8_lossy(text);
+    let lines = lines.lines().map(str::to_owned).collect();
+    News::Shown(Shown::new(Text::new(title, lines)))
+}
+
+/// Recordings in the working directory.
+fn recordings() -> Result<News, CliError> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(".")? {
+        let entry = entry?;
+        let mut start = [0; 8];
+        let read = entry.file_type().is_ok_and(|kind| kind.is_file())
+            && File::open(entry.path())
+                .and_then(|mut file| file.read_exact(&mut start))
+                .is_ok();
+        if read && start == *MAGIC {
+            names.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    names.sort();
+    Ok(match names.is_empty() {
+        true => News::Said("There are no recordings in the working directory.".to_owned()),
+        false => News::Recordings(names),
+    })
+}
+
+/// Writes the first of perf.hist.0, perf.hist.1, … that is not there.
+fn save(text: &str) -> Result<News, CliError> {
+    for number in 0.. {
+        let name = format!("perf.hist.{number}");
+        match File::create_new(&name) {
+            Ok(mut file) => {
+                file.write_all(text.as_bytes())?;
+                return Ok(News::Said(format!("{name} was written.")));
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => {
+                let error = anyhow::Error::new(error).context(format!("failed to write {name}"));
+                return Err(error.into());
+            }
+        }
+    }
+    Ok(News::Said("There is no name left for a file.".to_owned()))
+}

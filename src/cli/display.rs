@@ -1,0 +1,102 @@
+//! The terminal for a browser: whether there is one, and how it is opened and given back.
+
+use std::io::{self, IsTerminal as _};
+use std::os::fd::AsFd as _;
+use std::sync::mpsc::Receiver;
+use std::thread;
+
+use rperf_sys::{Signals, die_by, poll};
+use rperf_tui::{Restorer, Screen, Session, Terminal, Theme};
+
+use super::context::Context;
+use super::error::CliError;
+
+/// The signals that end this process, after the terminal is given back.
+const DEADLY: &[i32] = &[libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
+
+/// The terminal in a browser's hands, until dropped. What is said on stderr meanwhile is said then.
+pub(crate) struct Display<'c> {
+    context: &'c Context,
+    /// None after it was given back.
+    terminal: Option<Terminal>,
+    theme: Theme,
+}
+
+/// Whether there is a terminal to browse on: one that shows more than lines, for keys as well as for text.
+pub(crate) fn can_browse(context: &Context) -> bool {
+    let term = context.var("TERM");
+    let is_dumb = term.is_none_or(|term| term == "dumb");
+    !is_dumb && context.output.is_terminal() && io::stdin().is_terminal()
+}
+
+/// The refusal of `--tui` where there is no terminal.
+pub(crate) fn no_terminal(context: &Context, command: &str) -> CliError {
+    let text = format!(
+        "{} {command}: --tui needs a terminal for keys and text",
+        context.program
+    );
+    CliError::usage(text).hint("--stdio prints text; TERM must name a terminal that is not 'dumb'")
+}
+
+impl<'c> Display<'c> {
+    /// Takes the terminal. Threads that are started before do not hold signals back: make this first.
+    ///
+    /// # Errors
+    ///
+    /// The terminal cannot be set up.
+    pub(crate) fn open(context: &'c Context) -> Result<Self, CliError> {
+        let signals = Signals::hold(DEADLY)?;
+        let out = context.output.terminal()?;
+        let terminal = Terminal::enter(Box::new(out))?;
+        context.output.hold();
+        let restorer = terminal.restorer();
+        thread::Builder::new().spawn(move || restore_and_die(signals, &restorer))?;
+        Ok(Self {
+            context,
+            terminal: Some(terminal),
+            theme: Theme::new(context.var("NO_COLOR").is_none()),
+        })
+    }
+
+    /// How things look on it.
+    pub(crate) fn theme(&self) -> Theme {
+        self.theme
+    }
+
+    /// Runs a session that begins with `first` and hears of `messages`.
+    ///
+    /// # Errors
+    ///
+    /// The terminal cannot be read or written to.
+    pub(crate) fn run<M>(
+        &mut self,
+        first: Box<dyn Screen<M>>,
+        messages: Receiver<M>,
+    ) -> Result<(), CliError> {
+        if let Some(terminal) = &mut self.terminal {
+            terminal.run(&mut Session::new(first, messages, self.theme))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Display<'_> {
+    fn drop(&mut self) {
+        self.terminal = None;
+        self.context.output.release();
+    }
+}
+
+/// Waits for a signal, gives the terminal back and ends the process by that signal, whatever other threads are at.
+fn restore_and_die(signals: Signals, restorer: &Restorer) {
+    loop {
+        // Interrupted or not, the signal is there or isn't.
+        let _ = poll(&[signals.as_fd()], -1);
+        if let Ok(Some(signal)) = signals.next() {
+            restorer.restore();
+            // This thread takes signals again.
+            drop(signals);
+            return die_by(signal);
+        }
+    }
+}

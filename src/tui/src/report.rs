@@ -1,0 +1,20 @@
+//! The browser of a report: rows with call graphs that unfold, zooms, menus.
+
+mod chain;
+mod draw;
+mod entries;
+mod events;
+mod export;
+mod flame;
+mod help;
+mod keys;
+mod menu;
+mod news;
+mod screen;
+mod table;
+#[cfg(test)]
+mod tests;
+mod zoom;
+
+pub use self::news::{News, Next, Outcome, Place, Report, Request, Shown, Table};
+pub use self::screen::ReportScreen;

@@ -1,0 +1,103 @@
+//! The text of a report's lines.
+
+use ratatui::text::{Line, Span};
+use rperf_view::report::{BranchValue, share};
+
+use super::chain::ChainLine;
+use super::entries::{Entry, Item};
+use super::table::{View, is_number};
+use crate::theme::{Heat, Theme};
+
+/// Blanks for a level of a call graph, or of parts of a row.
+const STEP: usize = 3;
+
+impl View {
+    /// The titles of the columns from `first` on.
+    pub(super) fn heading(&self, first: usize) -> Line<'static> {
+        let columns = self.columns().into_iter().skip(first);
+        let titles: Vec<String> = columns.map(|(_, title)| title).collect();
+        Line::from(format!("  {}", titles.join("  ")))
+    }
+
+    /// A line as it is shown, its columns from `first` on.
+    pub(super) fn line(&self, line: usize, first: usize, theme: &Theme) -> Line<'static> {
+        match self.entries.get(line) {
+            Some(Entry::Row(item, is_open)) => self.row(item, is_open, first, theme),
+            Some(Entry::Chain(item, chain)) => self.chain(item, chain, theme),
+            None => Line::default(),
+        }
+    }
+
+    fn row(
+        &self,
+        item: &Item,
+        is_open: Option<bool>,
+        first: usize,
+        theme: &Theme,
+    ) -> Line<'static> {
+        let mut spans = vec![Span::raw(format!("{} ", sign(is_open)))];
+        if self.has_levels() {
+            spans.push(Span::raw(" ".repeat(item.level * STEP)));
+        }
+        let mut key = 0;
+        for (place, column) in self.shown_columns(item).into_iter().enumerate() {
+            let is_key = self.is_key(column);
+            if place >= first {
+                if place > first {
+                    spans.push(Span::raw("  "));
+                }
+                let cells = self.cells.cells(column, &item.row, key, self.wholes());
+                spans.extend(cells.into_iter().map(|cell| match cell.share {
+                    Some(share) => Span::styled(cell.text, theme.heat(Heat::of(share))),
+                    None => Span::raw(cell.text),
+                }));
+            }
+            key += usize::from(is_key);
+        }
+        Line::from(spans)
+    }
+
+    /// The columns of a row; with levels, the numbers and the one key that it is of.
+    fn shown_columns(&self, item: &Item) -> Vec<usize> {
+        let columns = self.columns().into_iter().map(|(column, _)| column);
+        if !self.has_levels() {
+            return columns.collect();
+        }
+        let (keys, mut numbers): (Vec<usize>, Vec<usize>) =
+            columns.partition(|column| self.is_key(*column));
+        numbers.extend(keys.get(item.level));
+        numbers
+    }
+
+    fn is_key(&self, column: usize) -> bool {
+        let histogram = self.histogram();
+        histogram.is_some_and(|histogram| is_number(histogram, column).is_none())
+    }
+
+    fn chain(&self, item: &Item, chain: &ChainLine, theme: &Theme) -> Line<'static> {
+        let indent = " ".repeat((item.level + chain.depth + 1) * STEP);
+        let mut spans = vec![Span::raw(format!("{indent}{} ", sign(chain.is_open)))];
+        if let Some((sum, whole)) = chain.share {
+            let (text, share) = share(sum.period, whole);
+            let value = self.table().map(|table| table.layout.graph_value);
+            let text = match value.unwrap_or_default() {
+                BranchValue::Percent => text,
+                BranchValue::Period => sum.period.to_string(),
+                BranchValue::Count => sum.samples.to_string(),
+            };
+            spans.push(Span::styled(text, theme.heat(Heat::of(share))));
+            spans.push(Span::raw(" "));
+        }
+        spans.push(Span::raw(chain.frame.to_string()));
+        Line::from(spans)
+    }
+}
+
+/// What stands before a line that folds.
+fn sign(is_open: Option<bool>) -> char {
+    match is_open {
+        Some(true) => '-',
+        Some(false) => '+',
+        None => ' ',
+    }
+}

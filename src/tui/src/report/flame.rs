@@ -1,0 +1,260 @@
+//! A row's call graph as a flame view: each frame as wide as its share, what it leads to below it.
+
+use crossterm::event::{KeyCode, KeyEvent, MouseButton, MouseEvent, MouseEventKind};
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+use rperf_flame::{Flame, Kind, Stacks};
+use rperf_hist::Branch;
+use rperf_view::report::share;
+
+use super::news::News;
+use super::screen::ReportScreen;
+use super::table::View;
+use crate::page::bar;
+use crate::popup::{Help, Notice};
+use crate::screen::{Answer, Input, Reply, Screen};
+use crate::theme::Theme;
+
+/// Columns that a name needs to be more than a letter.
+const READABLE: u16 = 3;
+
+/// Keys and what they do.
+const KEYS: &[(&str, &str)] = &[
+    ("UP DOWN", "To the caller, to the widest frame below"),
+    ("LEFT RIGHT", "To the frame beside it"),
+    ("ENTER, second click", "Make it as wide as the screen"),
+    ("ESC", "Back to what was seen before"),
+    ("q", "Leave"),
+];
+
+impl ReportScreen {
+    /// Opens the flame view of the row at the cursor.
+    pub(super) fn flame(&mut self) -> Answer<News> {
+        let screen = self.view().and_then(|view| FlameScreen::new(view));
+        match screen {
+            Some(screen) => Answer::Push(Box::new(screen)),
+            None => Answer::Push(Box::new(Notice::new("", "There is no call graph here."))),
+        }
+    }
+}
+
+/// The flame view of one row.
+struct FlameScreen {
+    name: String,
+    flame: Flame,
+    /// The frame of the cursor.
+    cursor: usize,
+    /// The frame that is as wide as the screen, and those that were before.
+    zooms: Vec<usize>,
+    /// Depth of the first line.
+    top: usize,
+    /// Where frames were drawn last.
+    area: Rect,
+}
+
+impl FlameScreen {
+    fn new(view: &View) -> Option<Self> {
+        let line = view.list.cursor()?;
+        let row = view.entries.row(line)?;
+        let mut stacks = Stacks::default();
+        for branch in &row.graph {
+            add(&mut stacks, &mut Vec::new(), branch);
+        }
+        if stacks.is_empty() {
+            return None;
+        }
+        Some(Self {
+            name: row.cells.join("  "),
+            flame: Flame::new(&stacks, false),
+            cursor: 0,
+            zooms: vec![0],
+            top: 0,
+            area: Rect::default(),
+        })
+    }
+
+    /// The columns of a frame: where it begins and ends.
+    fn columns(&self, number: usize) -> Option<(u16, u16)> {
+        let frame = self.flame.frames.get(number)?;
+        let zoom = self.flame.frames.get(*self.zooms.last()?)?;
+        let end = zoom.start + zoom.width;
+        if frame.start >= end || frame.start + frame.width <= zoom.start {
+            return None;
+        }
+        let width = f64::from(self.area.width);
+        let column = |place: u64| {
+            let place = place.clamp(zoom.start, end) - zoom.start;
+            (place as f64 / zoom.width.max(1) as f64 * width).round() as u16
+        };
+        let (start, end) = (column(frame.start), column(frame.start + frame.width));
+        (start < end).then_some((start, end))
+    }
+
+    /// The line of a frame, if it is on the screen.
+    fn line(&self, number: usize) -> Option<u16> {
+        let depth = self.flame.frames.get(number)?.depth.checked_sub(self.top)?;
+        let line = u16::try_from(depth).ok()?;
+        (line < self.area.height).then_some(line)
+    }
+
+    /// The frame nearest to the cursor among those that fit.
+    fn nearest(&self, fits: impl Fn(usize, usize) -> bool) -> Option<usize> {
+        let depth = self.flame.frames.get(self.cursor)?.depth;
+        let frames = self.flame.frames.iter().enumerate();
+        let candidates = frames.filter(|(number, frame)| {
+            fits(*number, frame.depth.wrapping_sub(depth)) && self.columns(*number).is_some()
+        });
+        candidates
+            .max_by_key(|(number, frame)| (frame.width, usize::MAX - number))
+            .map(|(number, _)| number)
+    }
+
+    fn key(&mut self, key: KeyEvent) -> Answer<News> {
+        let frames = &self.flame.frames;
+        let Some(at) = frames.get(self.cursor) else {
+            return Answer::Leave(Reply::Cancelled);
+        };
+        let depth = at.depth;
+        let is_same = |number: &usize| {
+            frames
+                .get(*number)
+                .is_some_and(|frame| frame.depth == depth)
+                && self.columns(*number).is_some()
+        };
+        let (start, end) = (at.start, at.start + at.width);
+        let next = match key.code {
+            KeyCode::Up => (0..self.cursor)
+                .rev()
+                .find(|number| frames.get(*number).is_some_and(|frame| frame.depth < depth)),
+            KeyCode::Down => self.nearest(|number, deeper| {
+                let frame = frames.get(number);
+                deeper == 1 && frame.is_some_and(|frame| start <= frame.start && frame.start < end)
+            }),
+            KeyCode::Left => (0..self.cursor).rev().find(is_same),
+            KeyCode::Right => (self.cursor + 1..frames.len()).find(is_same),
+            KeyCode::Enter => {
+                if self.zooms.last() != Some(&self.cursor) {
+                    self.zooms.push(self.cursor);
+                }
+                return Answer::Changed;
+            }
+            KeyCode::Esc if self.zooms.len() > 1 => {
+                self.zooms.pop();
+                return Answer::Changed;
+            }
+            KeyCode::Esc | KeyCode::Char('q') => return Answer::Leave(Reply::Cancelled),
+            KeyCode::Char('h' | '?') | KeyCode::F(1) => {
+                return Answer::Push(Box::new(Help::new("Keys", KEYS)));
+            }
+            _ => return Answer::Same,
+        };
+        match next {
+            Some(next) => {
+                self.cursor = next;
+                Answer::Changed
+            }
+            None => Answer::Same,
+        }
+    }
+
+    fn mouse(&mut self, mouse: MouseEvent) -> Answer<News> {
+        if mouse.kind != MouseEventKind::Down(MouseButton::Left) {
+            return Answer::Same;
+        }
+        let row = mouse.row.checked_sub(self.area.y);
+        let hit = |number: &usize| {
+            let columns = self.columns(*number);
+            self.line(*number) == row
+                && columns.is_some_and(|(start, end)| (start..end).contains(&mouse.column))
+        };
+        match (0..self.flame.frames.len()).find(hit) {
+            Some(number) if number == self.cursor => self.key(KeyCode::Enter.into()),
+            Some(number) => {
+                self.cursor = number;
+                Answer::Changed
+            }
+            None => Answer::Same,
+        }
+    }
+}
+
+impl Screen<News> for FlameScreen {
+    fn draw(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+        let mut lines = area.rows();
+        let (first, last) = (lines.next(), lines.next_back());
+        self.area = Rect {
+            y: area.y + 1,
+            height: area.height.saturating_sub(2),
+            ..area
+        };
+        let depth = self.flame.frames.get(self.cursor).map_or(0, |at| at.depth);
+        let lowest = (depth + 1).saturating_sub(usize::from(self.area.height).max(1));
+        self.top = self.top.clamp(lowest, depth);
+        for number in 0..self.flame.frames.len() {
+            let (Some((start, end)), Some(line)) = (self.columns(number), self.line(number)) else {
+                continue;
+            };
+            let Some(found) = self.flame.frames.get(number) else {
+                continue;
+            };
+            let place = Rect::new(area.x + start, self.area.y + line, end - start, 1);
+            let name = match number {
+                0 => self.name.as_str(),
+                _ => self.flame.label(found).0,
+            };
+            let style = match number == self.cursor {
+                true => theme.selected,
+                false => theme.flame(name, number),
+            };
+            frame.buffer_mut().set_style(place, style);
+            if place.width >= READABLE {
+                frame.render_widget(Line::from(name).style(style), place);
+            }
+        }
+        if let Some(line) = first {
+            bar(
+                frame,
+                line,
+                theme,
+                Line::from(format!("Flame view: {}", self.name)),
+            );
+        }
+        if let (Some(line), Some(at)) = (last, self.flame.frames.get(self.cursor)) {
+            let (text, _) = share(at.total, self.flame.total());
+            let name = match self.cursor {
+                0 => "all",
+                _ => self.flame.label(at).0,
+            };
+            let text = format!("{text} of this row, {}: {name}  (?: help)", at.total);
+            bar(frame, line, theme, Line::from(text));
+        }
+    }
+
+    fn input(&mut self, input: Input) -> Answer<News> {
+        match input {
+            Input::Key(key) => self.key(key),
+            Input::Mouse(mouse) => self.mouse(mouse),
+            Input::Reply(_) => Answer::Changed,
+            Input::Tick => Answer::Same,
+        }
+    }
+}
+
+/// Adds the paths of a branch below `path`.
+fn add(stacks: &mut Stacks, path: &mut Vec<u32>, branch: &Branch) {
+    let len = path.len();
+    for frame in &branch.frames {
+        path.push(stacks.label(frame, Kind::User));
+    }
+    let below: u64 = branch.branches.iter().map(|branch| branch.all.period).sum();
+    // What ends here, and what goes on in branches below the threshold.
+    let rest = branch.all.period.saturating_sub(below);
+    if rest > 0 || branch.branches.is_empty() {
+        stacks.add(path, rest);
+    }
+    for branch in &branch.branches {
+        add(stacks, path, branch);
+    }
+    path.truncate(len);
+}

@@ -1,0 +1,111 @@
+//! What the browser and the thread that reads the recording tell each other.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rperf_hist::Histogram;
+use rperf_view::report::Layout;
+
+use crate::screen::Screen;
+
+/// What the reading thread tells.
+pub enum News {
+    /// So much is done of what takes its time, from 0 to 1.
+    Progress(f64),
+    /// What was counted; `partial` is how much of the recording it is of, in percent, while more follows.
+    Report {
+        /// The tables.
+        report: Arc<Report>,
+        /// None for all of it.
+        partial: Option<f64>,
+    },
+    /// The answer to a [`Request`].
+    Shown(Shown),
+    /// The names of other recordings.
+    Recordings(Vec<String>),
+    /// A request cannot be fulfilled, or has nothing to show but this.
+    Said(String),
+    /// There is nothing to be shown: the session ends.
+    Failed,
+}
+
+/// A screen made by another thread, to be taken once.
+pub struct Shown(Mutex<Option<Box<dyn Screen<News> + Send>>>);
+
+impl Shown {
+    /// Takes a screen along.
+    #[must_use]
+    pub fn new(screen: impl Screen<News> + Send + 'static) -> Self {
+        Self(Mutex::new(Some(Box::new(screen))))
+    }
+
+    /// The screen, for the first who asks.
+    pub(crate) fn take(&self) -> Option<Box<dyn Screen<News> + Send>> {
+        let mut screen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        screen.take()
+    }
+}
+
+/// What the browser asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Request {
+    /// The header of the recording.
+    Header,
+    /// The instructions of a function.
+    Annotate(Place),
+    /// The samples one by one: all, or those of a function.
+    Samples(Option<Place>),
+    /// Other recordings beside this one.
+    Recordings,
+    /// To write this into a file of its own.
+    Save(String),
+}
+
+/// A function as rows show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Its name.
+    pub symbol: String,
+    /// The name of its object, if rows tell.
+    pub dso: Option<String>,
+    /// The event's place among those of the recording.
+    pub event: usize,
+}
+
+/// Tables beside each other.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// One for each event or group.
+    pub tables: Vec<Table>,
+    /// Advice for the last line.
+    pub tip: &'static str,
+}
+
+/// The rows of one event or group.
+#[derive(Debug, Default)]
+pub struct Table {
+    /// The event's name, or that of its group.
+    pub name: String,
+    /// Whether it is spoken of as events.
+    pub plural: bool,
+    /// The rows.
+    pub histogram: Histogram,
+    /// How they are laid out.
+    pub layout: Layout,
+}
+
+/// How a session ended.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Next {
+    /// For good.
+    #[default]
+    Nothing,
+    /// To show another recording.
+    Open(String),
+    /// To show this one with what `-v` shows, or without.
+    Verbose(bool),
+}
+
+/// Tells whoever ran a session how it ended.
+pub type Outcome = Rc<RefCell<Next>>;
