@@ -4,6 +4,7 @@ mod annotate;
 mod announced;
 mod archive;
 mod beside;
+mod browser;
 mod buildid_cache;
 mod buildid_list;
 mod cli;
@@ -48,6 +49,7 @@ mod stat_control;
 mod stat_kept;
 mod stat_metrics;
 mod symbols;
+mod tmux;
 mod top;
 mod tracepoints;
 

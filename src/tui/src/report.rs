@@ -12,8 +12,6 @@ mod menu;
 mod news;
 mod screen;
 mod table;
-#[cfg(test)]
-mod tests;
 mod zoom;
 
 pub use self::news::{News, Next, Outcome, Place, Report, Request, Shown, Table};

@@ -155,3 +155,55 @@ impl Write for Painter {
         out.flush()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What was written to a terminal.
+    #[derive(Clone, Default)]
+    struct Written(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().expect("a buffer").extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_panic_gives_the_terminal_back_and_nothing_is_painted_afterwards() {
+        let written = Written::default();
+        let restorer = Restorer {
+            handle: Arc::new(Mutex::new(Some(Box::new(written.clone())))),
+            is_done: Arc::default(),
+        };
+        let mut painter = Painter {
+            handle: Arc::clone(&restorer.handle),
+            frame: Vec::new(),
+        };
+        painter.write_all(b"frame").expect("it is gathered");
+        assert!(written.0.lock().expect("a buffer").is_empty());
+        painter.flush().expect("the terminal is there");
+        restorer.restore_on_panic();
+        let worker = thread::spawn(|| panic::resume_unwind(Box::new("without the hook")));
+        assert!(worker.join().is_err());
+        assert!(painter.flush().is_ok());
+        #[expect(clippy::panic, reason = "the hook is what is tested")]
+        let worker = thread::spawn(|| panic!("with the hook"));
+        assert!(worker.join().is_err());
+        let bytes = written.0.lock().expect("a buffer").clone();
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        assert!(
+            text.starts_with("frame") && text.ends_with("\x1b[?1049l\x1b[?25h"),
+            "{text:?}"
+        );
+        assert!(painter.flush().is_err());
+        restorer.restore();
+        assert_eq!(written.0.lock().expect("a buffer").len(), bytes.len());
+    }
+}

@@ -1,0 +1,255 @@
+//! The browser of `report`, as a person uses it.
+
+use rperf_testkit::{Bytes, Scratch};
+
+use super::handmade::{Attr, file, record};
+use super::tmux::Tmux;
+use super::{assert_refused, rperf};
+
+/// `PERF_SAMPLE_IP`, `_TID`, `_TIME`, `_CALLCHAIN`.
+const SAMPLE_TYPE: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 5;
+const KERNEL: u64 = (-128_i64).cast_unsigned();
+const START: u64 = 0xffff_ffff_8100_0000;
+const OPTIONS: &str = "-i perf.data --kallsyms kallsyms";
+
+/// Functions, 256 bytes apart.
+const FUNCTIONS: &[&str] = &["leaf", "middle", "other", "outer", "idle"];
+
+fn address(function: &str) -> u64 {
+    let place = FUNCTIONS.iter().position(|name| *name == function);
+    START + 0x100 * (place.expect("a function") as u64 + 1) + 0x10
+}
+
+/// A sample of a thread with this callchain, the innermost function first.
+fn sample((thread, time): (u32, u64), chain: &[&str]) -> Vec<u8> {
+    let body = Bytes::new().u64(address(chain[0]));
+    let body = body.u32(thread).u32(thread).u64(time);
+    let body = body.u64(chain.len() as u64 + 1).u64(KERNEL);
+    let body = chain
+        .iter()
+        .fold(body, |body, name| body.u64(address(name)));
+    record(9, 1, body)
+}
+
+fn named(thread: u32, name: &str) -> Vec<u8> {
+    record(3, 0, Bytes::new().u32(thread).u32(thread).text(name, 8))
+}
+
+/// A directory with a recording of two programs and the names of its functions.
+fn recording() -> Scratch {
+    let mapped = Bytes::new().u32(u32::MAX).u32(0).u64(START).u64(0x10_0000);
+    let mapped = mapped.u64(START).text("[kernel.kallsyms]_text", 8);
+    let mut records = vec![record(1, 1, mapped), named(7, "calc"), named(8, "idler")];
+    for time in 1..=200 {
+        records.push(match time % 20 {
+            0 => sample((8, time), &["idle", "outer"]),
+            1..=3 => sample((7, time), &["leaf", "other", "outer"]),
+            4 => sample((7, time), &["middle", "outer"]),
+            _ => sample((7, time), &["leaf", "middle", "outer"]),
+        });
+    }
+    let attr = Attr {
+        sample_type: SAMPLE_TYPE,
+        bare: true,
+        ..Attr::default()
+    };
+    let scratch = Scratch::new();
+    let bytes = file(&attr, "x86_64", &records.concat());
+    scratch.write("perf.data", bytes).expect("a file");
+    let line = |name: &&str| format!("{:x} T {name}\n", address(name) - 0x10);
+    let names: String = FUNCTIONS.iter().map(line).collect();
+    let names = format!("{START:x} T _text\n{names}");
+    scratch.write("kallsyms", names).expect("a file");
+    scratch
+}
+
+/// The browser on that recording, when its rows are there.
+fn browser(size: (u16, u16), scratch: &Scratch, words: &str) -> Option<Tmux> {
+    let words = format!("report {OPTIONS} {words}");
+    let tmux = Tmux::start(size, scratch.path(), "", &words)?;
+    tmux.wait_for("Tip:");
+    Some(tmux)
+}
+
+#[test]
+fn rows_unfold_and_fold() {
+    let scratch = recording();
+    let Some(tmux) = browser((80, 24), &scratch, "") else {
+        return;
+    };
+    tmux.golden("rows", "Tip:");
+    tmux.press(&["e"]);
+    tmux.golden("unfolded", "- ");
+    tmux.press(&["Down", "Down", "+"]);
+    tmux.golden("one_level", "+ ");
+    tmux.press(&["E"]);
+    tmux.golden("all", "idle");
+    tmux.press(&["C", "Home"]);
+    tmux.golden("rows", "Tip:");
+    tmux.press(&["q"]);
+    tmux.ends_with(0);
+}
+
+#[test]
+fn zooms_lie_on_each_other_and_escape_takes_the_last() {
+    let scratch = recording();
+    let Some(tmux) = browser((120, 24), &scratch, "--no-children") else {
+        return;
+    };
+    tmux.wait_for("idler");
+    tmux.press(&["t"]);
+    tmux.wait("Thread", |screen| {
+        screen.contains("Thread: calc") && !screen.contains("idler")
+    });
+    tmux.press(&["k"]);
+    tmux.golden("zoomed", "DSO: kernel");
+    tmux.press(&["F"]);
+    tmux.wait_for("94.74%");
+    tmux.press(&["Escape"]);
+    tmux.wait("end of the zoom", |screen| !screen.contains("DSO: "));
+    tmux.press(&["Escape"]);
+    tmux.wait_for("idler");
+    tmux.press(&["/", "l", "e", "a", "Enter"]);
+    tmux.wait("symbols", |screen| {
+        screen.contains("Symbol: lea") && !screen.contains("] middle")
+    });
+    tmux.press(&["/", "Enter"]);
+    tmux.wait_for("] middle");
+    tmux.press(&["L", "1", "0", "Enter"]);
+    tmux.wait("large rows", |screen| !screen.contains("] middle"));
+    tmux.press(&["Escape"]);
+    tmux.wait_for("really want to exit?");
+    tmux.press(&["y"]);
+    tmux.ends_with(0);
+}
+
+#[test]
+fn a_large_terminal_shows_menu_help_header_and_flames() {
+    let scratch = recording();
+    let Some(tmux) = browser((200, 60), &scratch, "") else {
+        return;
+    };
+    tmux.press(&["E"]);
+    tmux.golden("large", "- ");
+    tmux.press(&["Enter"]);
+    tmux.golden("menu", "Zoom into");
+    tmux.press(&["Escape", "?"]);
+    tmux.golden("help", "Navigate");
+    tmux.press(&["q", "i"]);
+    tmux.wait_for("# arch : x86_64");
+    tmux.press(&["q", "g", "Down"]);
+    tmux.golden("flame", "of this row");
+    tmux.press(&["q", "P"]);
+    tmux.wait_for("perf.hist.0 was written");
+    let text = std::fs::read_to_string(scratch.path().join("perf.hist.0"));
+    assert!(text.is_ok_and(|text| text.contains("% middle") && text.contains("] idle")));
+    tmux.press(&["q", "a"]);
+    tmux.wait("an answer", |screen| {
+        screen.contains("annotate") || screen.contains("Annotate")
+    });
+    tmux.press(&["C-c"]);
+    tmux.ends_with(0);
+}
+
+#[test]
+fn several_events_have_a_menu() {
+    let scratch = Scratch::new();
+    let fixture = crate::tidy::root().join("tests/fixtures/x86_64/group.data");
+    let words = format!("report --no-group -i {}", fixture.display());
+    let Some(tmux) = Tmux::start((80, 24), scratch.path(), "", &words) else {
+        return;
+    };
+    tmux.golden("events", "Available samples");
+    tmux.press(&["Down", "Enter"]);
+    tmux.wait_for("of event 'instructions'");
+    tmux.press(&["Tab"]);
+    tmux.wait_for("'cycles'");
+    tmux.press(&["q"]);
+    tmux.wait_for("Available samples");
+    tmux.press(&["q"]);
+    tmux.ends_with(0);
+}
+
+#[test]
+fn another_size_is_painted_at_once() {
+    let scratch = recording();
+    let Some(tmux) = browser((80, 24), &scratch, "") else {
+        return;
+    };
+    tmux.press(&["E"]);
+    tmux.resize(40, 8);
+    tmux.wait("a small screen", |screen| {
+        screen.lines().count() == 8 && screen.contains("Tip: ") && screen.contains("- ")
+    });
+    tmux.resize(100, 30);
+    tmux.wait("a larger screen", |screen| {
+        screen.lines().count() == 30 && screen.contains("] idle")
+    });
+    tmux.resize(3, 2);
+    tmux.wait("a tiny screen", |screen| screen.lines().count() <= 2);
+    tmux.resize(80, 24);
+    tmux.wait_for("Event count");
+    // Keys that come faster than a terminal paints.
+    let mut keys = vec!["Down"; 60];
+    keys.extend(["Home", "C"]);
+    tmux.press(&keys);
+    tmux.golden("rows", "Tip:");
+}
+
+#[test]
+fn the_terminal_comes_back_whatever_ends_the_program() {
+    for signal in ["TERM", "HUP", "INT"] {
+        let scratch = recording();
+        let Some(tmux) = browser((80, 24), &scratch, "") else {
+            return;
+        };
+        assert!(tmux.is_alternate());
+        let program = tmux.program();
+        // In the middle of painting.
+        tmux.press(&["E", "PageDown", "C"]);
+        let killed = std::process::Command::new("kill")
+            .args([&format!("-{signal}"), &program])
+            .status();
+        assert!(killed.is_ok_and(|status| status.success()));
+        let status = match signal {
+            "TERM" => 143,
+            "HUP" => 129,
+            _ => 130,
+        };
+        tmux.ends_with(status);
+    }
+}
+
+#[test]
+fn a_terminal_of_lines_alone_gets_text() {
+    let scratch = recording();
+    let words = format!("--no-pager report {OPTIONS} -g none");
+    let Some(tmux) = Tmux::start((80, 40), scratch.path(), "TERM=dumb", &words) else {
+        return;
+    };
+    let screen = tmux.ends_with(0);
+    assert!(screen.contains("# Event count (approx.): "), "{screen}");
+}
+
+#[test]
+fn without_a_terminal_there_is_no_browser() {
+    let text = "rperf report: --tui needs a terminal for keys and text\n\
+        hint: --stdio prints text; TERM must name a terminal that is not 'dumb'\n";
+    assert_refused(&["report", "--tui"], 129, text);
+    let scratch = recording();
+    let words = ["report", "--kallsyms", "kallsyms"];
+    let outcome = rperf(&words).within(scratch.path()).finish();
+    let text = outcome.expect("the binary starts").stdout;
+    assert!(text.starts_with("# To display"), "{text}");
+}
+
+#[test]
+fn what_is_said_meanwhile_is_said_at_the_end() {
+    let scratch = Scratch::new();
+    scratch.write("perf.data", "no recording").expect("a file");
+    let Some(tmux) = Tmux::start((80, 24), scratch.path(), "", "report") else {
+        return;
+    };
+    let screen = tmux.ends_with(255);
+    assert!(screen.contains("perf.data"), "{screen}");
+}

@@ -1,0 +1,168 @@
+//! A terminal to test browsers on: tmux with a server of its own, keys in, screens out.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rperf_testkit::{assert_golden, skip};
+
+use crate::tidy::root;
+
+/// How long a screen may take: machines that run tests are busy.
+const LIMIT: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(20);
+/// What the shell says when the program has ended.
+const ENDED: &str = "ended with";
+
+/// One terminal with one program; both end when it is dropped.
+pub(crate) struct Tmux {
+    socket: String,
+}
+
+impl Tmux {
+    /// Runs the binary with `words` in `folder` on a terminal of so many columns and lines, with `settings` (`TERM=dumb`) added
+    /// to its environment. None, and a line that says so, where there is no tmux.
+    pub(crate) fn start(
+        (width, height): (u16, u16),
+        folder: &Path,
+        settings: &str,
+        words: &str,
+    ) -> Option<Self> {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let tmux = Self {
+            socket: format!("rperf-test-{}-{number}", std::process::id()),
+        };
+        if Command::new("tmux").arg("-V").output().is_err() {
+            skip("browsers", "there is no tmux");
+            return None;
+        }
+        let home = folder.display();
+        let program = env!("CARGO_BIN_EXE_rperf");
+        let environment = format!(
+            "env -i PATH=\"$PATH\" HOME={home} LC_ALL=C.UTF-8 TZ=UTC TERM=screen PERF_CONFIG=/dev/null {settings}"
+        );
+        let script =
+            format!("{environment} {program} {words}; echo {ENDED} $?; stty -a; exec sleep 1000");
+        let (width, height) = (width.to_string(), height.to_string());
+        let size = ["-x", &width, "-y", &height];
+        let mut start = vec!["-f", "/dev/null", "-u", "new-session", "-d"];
+        start.extend(size);
+        let folder = folder.to_string_lossy();
+        start.extend(["-c", &folder, "sh", "-c", &script]);
+        tmux.tell(&start);
+        Some(tmux)
+    }
+
+    /// Presses keys, by tmux's names: `Enter`, `Escape`, `Down`, `e`.
+    pub(crate) fn press(&self, keys: &[&str]) {
+        for key in keys {
+            self.tell(&["send-keys", key]);
+        }
+    }
+
+    /// Gives the terminal another size.
+    pub(crate) fn resize(&self, width: u16, height: u16) {
+        let (width, height) = (width.to_string(), height.to_string());
+        self.tell(&["resize-window", "-x", &width, "-y", &height]);
+    }
+
+    /// What is on the screen, each line without the blanks at its end.
+    pub(crate) fn screen(&self) -> String {
+        let mut screen = String::new();
+        for line in self.tell(&["capture-pane", "-p"]).lines() {
+            // A String takes every write.
+            let _ = writeln!(screen, "{}", line.trim_end());
+        }
+        screen
+    }
+
+    /// The screen, as soon as it is as it should be.
+    #[track_caller]
+    pub(crate) fn wait(&self, what: &str, is_so: impl Fn(&str) -> bool) -> String {
+        let start = Instant::now();
+        loop {
+            let screen = self.screen();
+            if is_so(&screen) {
+                return screen;
+            }
+            assert!(
+                start.elapsed() < LIMIT,
+                "no {what} on the screen:\n{screen}"
+            );
+            sleep(PAUSE);
+        }
+    }
+
+    /// The screen, as soon as this text is on it.
+    #[track_caller]
+    pub(crate) fn wait_for(&self, text: &str) -> String {
+        self.wait(text, |screen| screen.contains(text))
+    }
+
+    /// Waits for a text, and then for the screen in tests/golden/browser of this name.
+    #[track_caller]
+    pub(crate) fn golden(&self, name: &str, text: &str) {
+        let path: PathBuf = root().join(format!("tests/golden/browser/{name}.screen"));
+        let mut screen = self.wait_for(text);
+        let start = Instant::now();
+        let expected = std::fs::read_to_string(&path).unwrap_or_default();
+        // A frame may come in two parts.
+        while screen != expected && start.elapsed() < Duration::from_secs(5) {
+            sleep(PAUSE);
+            screen = self.screen();
+        }
+        assert_golden(&path, &screen);
+    }
+
+    /// Whether the alternate screen is shown.
+    pub(crate) fn is_alternate(&self) -> bool {
+        let flag = self.tell(&["display-message", "-p", "#{alternate_on}"]);
+        flag.trim() == "1"
+    }
+
+    /// The process of the program.
+    pub(crate) fn program(&self) -> String {
+        let shell = self.tell(&["display-message", "-p", "#{pane_pid}"]);
+        let children = format!("/proc/{0}/task/{0}/children", shell.trim());
+        let children = std::fs::read_to_string(children).expect("the pane's shell runs");
+        children.trim().to_owned()
+    }
+
+    /// Waits for the program's end, and checks its status and that the terminal is as it was before.
+    #[track_caller]
+    pub(crate) fn ends_with(&self, status: i32) -> String {
+        let ended = format!("{ENDED} {status}\n");
+        let screen = self.wait(&ended, |screen| {
+            screen.contains(&ended) && screen.contains("echo")
+        });
+        assert!(
+            !self.is_alternate(),
+            "the alternate screen stays:\n{screen}"
+        );
+        for mode in ["icanon", "echo", "isig", "opost"] {
+            let is_on = screen.split_whitespace().any(|word| word == mode);
+            assert!(is_on, "{mode} stays off:\n{screen}");
+        }
+        screen
+    }
+
+    fn tell(&self, words: &[&str]) -> String {
+        let output = Command::new("tmux")
+            .env_remove("TMUX")
+            .args(["-L", &self.socket])
+            .args(words)
+            .output()
+            .expect("tmux runs");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+}
+
+impl Drop for Tmux {
+    fn drop(&mut self) {
+        self.tell(&["kill-server"]);
+    }
+}
