@@ -16,6 +16,8 @@ use crate::cli::input::Input;
 
 /// Bytes of another command's text that are shown.
 const MOST: u64 = 16 << 20;
+/// The options that say where names are looked for.
+const NAMING: &[&str] = &["vmlinux", "kallsyms", "symfs"];
 /// What a recording begins with.
 const MAGIC: &[u8] = b"PERFILE2";
 
@@ -85,6 +87,11 @@ impl Server<'_> {
     fn other(&self, title: &str, words: &[&str]) -> Result<News, CliError> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(words).arg("-i").arg(&self.input.path);
+        for option in NAMING {
+            if let Some(value) = self.job.matches.get_one::<String>(option) {
+                command.arg(format!("--{option}={value}"));
+            }
+        }
         command.stdin(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.stdout(Stdio::piped()).spawn()?;
         let mut text = Vec::new();
