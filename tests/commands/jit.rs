@@ -38,12 +38,12 @@ fn injected(perf: &Path, scratch: &Scratch, words: &[&str]) -> String {
     outcomes.map(|outcome| outcome.stdout).concat()
 }
 
-/// The program, compiled; it writes its dump into the scratch folder.
-fn program(scratch: &Scratch) -> String {
-    let program = scratch.path().join("jitdump");
+/// A program, compiled; `jitdump` writes its dump into the scratch folder.
+fn program(scratch: &Scratch, name: &str) -> String {
+    let program = scratch.path().join(name);
     let mut compiler = Command::new("cc");
     compiler.args(["-O1", "-g", "-o"]).arg(&program);
-    let source = root().join("tests/workloads/jitdump.c");
+    let source = root().join("tests/workloads").join(format!("{name}.c"));
     let built = compiler.arg(source).status().expect("a C compiler");
     assert!(built.success());
     program.to_str().expect("a printable path").to_owned()
@@ -66,7 +66,7 @@ fn about<'t>(text: &'t str, functions: &[&str]) -> Vec<[&'t str; 2]> {
 #[test]
 fn lines_and_frames_of_dumped_functions() {
     let scratch = Scratch::new();
-    let program = program(&scratch);
+    let program = program(&scratch, "jitdump");
     let folder = scratch.path().to_str().expect("a printable path");
     let record = ["record", "-q", "-o", "perf.data", "-e", "cpu-clock:u"];
     let options = [
@@ -116,9 +116,9 @@ fn lines_and_frames_of_dumped_functions() {
 #[test]
 fn functions_at_addresses_that_are_used_again_are_told_apart() {
     let scratch = Scratch::new();
-    let program = program(&scratch);
+    let program = program(&scratch, "jitdump");
     let folder = scratch.path().to_str().expect("a printable path");
-    let record = ["record", "-q", "-o", "perf.data", "-e", "cpu-clock:u"];
+    let record = ["record", "-o", "perf.data", "-e", "cpu-clock:u"];
     for clock in [&[][..], &["-k", "mono"]] {
         let rate = ["-F", "1999", "--", &program, folder];
         let words = [&record[..], clock, &rate].concat();
@@ -129,6 +129,8 @@ fn functions_at_addresses_that_are_used_again_are_told_apart() {
                 &recorded.stderr,
             );
         }
+        let hinted = recorded.stderr.contains("/jit-") && recorded.stderr.contains("-k mono");
+        assert_eq!(hinted, clock.is_empty(), "{}", recorded.stderr);
         let words = ["script", "-F", "time,ip,sym,symoff"];
         let script = done(&scratch, &words);
         assert_eq!(phases(&script.stdout), PHASES, "{clock:?} {script:?}");
@@ -142,5 +144,23 @@ fn functions_at_addresses_that_are_used_again_are_told_apart() {
             assert!(rows.next().is_some_and(|row| row.contains("[JIT] tid")));
             assert!(rows.next().is_none(), "one row each: {report:?}");
         }
+    }
+}
+
+#[test]
+fn the_list_of_code_that_was_made_is_named() {
+    let scratch = Scratch::new();
+    let program = program(&scratch, "jit");
+    for (listed, is_named) in [("1", true), ("0", false)] {
+        let record = ["record", "-o", "perf.data", "-e", "cpu-clock:u", "--"];
+        let script = format!("echo $$; exec {program} 100 {listed}");
+        let words = [&record[..], &["sh", "-c", &script]].concat();
+        let recorded = done(&scratch, &words);
+        assert_eq!(recorded.status, 0, "{}", recorded.stderr);
+        let list = format!("/tmp/perf-{}.map", recorded.stdout.trim());
+        let named = recorded.stderr.contains(&format!("{list} has the names"));
+        // It stays behind, for a program that may be started with this number.
+        let _ = std::fs::remove_file(list);
+        assert_eq!(named, is_named, "{}", recorded.stderr);
     }
 }

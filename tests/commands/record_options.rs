@@ -79,7 +79,24 @@ fn build_ids_and_their_cache_can_be_left_out() {
     assert_eq!(with_id(&listed()), 0, "{}", listed());
     assert!(!scratch.path().join(".debug").exists());
     record(&scratch, &["-e", "cpu-clock"], &work);
-    assert!(scratch.path().join(".debug").exists());
+    // Of the files that are mapped those are kept that were hit, under the name of the recording.
+    let shell = std::fs::canonicalize("/bin/sh").expect("a shell");
+    let kept = scratch.path().join(".debug").join(below(&shell));
+    let ids: Vec<_> = std::fs::read_dir(kept)
+        .expect("the shell is kept")
+        .map(|id| id.expect("a folder").path())
+        .collect();
+    let elf = std::fs::read(ids[0].join("elf")).expect("a file");
+    assert!(ids.len() == 1 && elf == std::fs::read(&shell).expect("a shell"));
+    let id = ids[0]
+        .file_name()
+        .and_then(|id| id.to_str())
+        .expect("an id");
+    assert!(listed().contains(&format!("{id} {}", shell.display())));
+}
+
+fn below(path: &std::path::Path) -> &std::path::Path {
+    path.strip_prefix("/").expect("an absolute path")
 }
 
 #[test]
@@ -166,12 +183,18 @@ fn what_is_wrong_is_named_with_what_would_do() {
 fn branches_are_refused_where_nothing_keeps_them() {
     let scratch = Scratch::new();
     // The kernel's own clock never has branches.
-    let outcome = record(&scratch, &["-b", "-e", "cpu-clock"], &["true"]);
-    assert_eq!(outcome.status, 255);
-    assert_eq!(
-        outcome.stderr,
-        "Error:\ncpu-clock: PMU Hardware or event type doesn't support branch stack sampling.\nhint: for call graphs use --call-graph dwarf\n"
-    );
+    for options in [&["-b"][..], &["--call-graph", "lbr"]] {
+        let outcome = record(
+            &scratch,
+            &[options, &["-e", "cpu-clock"]].concat(),
+            &["true"],
+        );
+        assert_eq!(outcome.status, 255);
+        assert_eq!(
+            outcome.stderr,
+            "Error:\ncpu-clock: PMU Hardware or event type doesn't support branch stack sampling.\nhint: for call graphs use --call-graph dwarf\n"
+        );
+    }
 }
 
 #[test]

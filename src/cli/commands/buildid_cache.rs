@@ -208,7 +208,7 @@ impl<'c> Editor<'c> {
             file: &present.file,
             id: &id,
             debug: debug.as_deref(),
-            probes: &present.probes,
+            probes: Some(&present.probes),
         };
         self.cache.add(&object).map_err(|error| cause(&error))
     }

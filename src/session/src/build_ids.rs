@@ -1,5 +1,6 @@
 //! Which files were mapped, by build-id: found after the recording, without a second pass over it.
 
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -63,12 +64,22 @@ pub(crate) fn of_modules(
     modules.iter().filter_map(of_module).collect()
 }
 
-/// Entries of the mapped files, sorted by name; read by several threads where there are many.
+/// A file that was mapped, and where it can be read.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct FoundFile {
+    pub(crate) entry: BuildIdEntry,
+    pub(crate) place: PathBuf,
+    /// Whether samples fell into it.
+    pub(crate) is_hit: bool,
+}
+
+/// The mapped files that have a build-id, sorted by name; read by several threads where there are many.
 pub(crate) fn of_files(
-    mapped: &[(MappedName, u32)],
-    proc: &Proc,
-    ids: &dyn BuildIds,
-) -> Vec<BuildIdEntry> {
+    mapped: &HashMap<MappedName, u32>,
+    hit: &HashSet<&MappedName>,
+    (proc, ids): (&Proc, &dyn BuildIds),
+) -> Vec<FoundFile> {
+    let mapped: Vec<_> = mapped.iter().collect();
     let threads = mapped
         .len()
         .div_ceil(FILES_PER_THREAD)
@@ -76,9 +87,13 @@ pub(crate) fn of_files(
     let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || {
         while let Some((name, pid)) = mapped.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let entry = of_file(name, *pid, proc, ids);
-            if let (Some(entry), Ok(mut found)) = (entry, found.lock()) {
-                found.push(entry);
+            let file = of_file(name, **pid, proc, ids);
+            if let (Some((entry, place)), Ok(mut found)) = (file, found.lock()) {
+                found.push(FoundFile {
+                    entry,
+                    place,
+                    is_hit: hit.contains(name),
+                });
             }
         }
     };
@@ -89,18 +104,28 @@ pub(crate) fn of_files(
         work();
     });
     let mut found = found.into_inner().unwrap_or_default();
-    found.sort_by(|one, other| one.filename.cmp(&other.filename));
-    found.dedup_by(|one, other| one.filename == other.filename);
+    found.sort_by(|one, other| one.entry.filename.cmp(&other.entry.filename));
+    found.dedup_by(|later, first| {
+        let is_same = later.entry.filename == first.entry.filename;
+        first.is_hit |= is_same && later.is_hit;
+        is_same
+    });
     found
 }
 
-fn of_file(name: &MappedName, pid: u32, proc: &Proc, ids: &dyn BuildIds) -> Option<BuildIdEntry> {
+fn of_file(
+    name: &MappedName,
+    pid: u32,
+    proc: &Proc,
+    ids: &dyn BuildIds,
+) -> Option<(BuildIdEntry, PathBuf)> {
     let path = Path::new(std::ffi::OsStr::from_bytes(&name.filename));
     // Names such as `//anon`, `[heap]` or `/dev/zero` are no files with notes.
     let is_file =
         path.is_absolute() && !name.filename.starts_with(b"//") && !path.starts_with("/dev");
-    let id = ids.of_file(&same_file(path, name.inode, pid, proc).filter(|_| is_file)?)?;
-    entry(path.to_str()?, USER, &id)
+    let place = same_file(path, name.inode, pid, proc).filter(|_| is_file)?;
+    let id = ids.of_file(&place)?;
+    Some((entry(path.to_str()?, USER, &id)?, place))
 }
 
 /// The path under which the file that was mapped can be read: as it stands, or as its process sees it,
@@ -150,13 +175,20 @@ mod tests {
             inode: 0,
         };
         let proc = Proc::new(&root);
-        let found = of_files(&[(name(inode), 7), (anonymous, 7)], &proc, &FirstBytes);
-        assert_eq!(found, [entry("/no/such/dir/lib.so", USER, b"ab").unwrap()]);
-        assert_eq!(
-            of_files(&[(name(inode + 1), 7)], &proc, &FirstBytes),
-            [],
-            "another file by now"
-        );
+        let place = (&proc, &FirstBytes as &dyn BuildIds);
+        let file = |is_hit| FoundFile {
+            entry: entry("/no/such/dir/lib.so", USER, b"ab").unwrap(),
+            place: inside.join("lib.so"),
+            is_hit,
+        };
+        let mapped = HashMap::from([(name(inode), 7), (anonymous, 7)]);
+        let found = of_files(&mapped, &HashSet::new(), place);
+        assert_eq!(found, [file(false)]);
+        let found = of_files(&mapped, &HashSet::from([&name(inode)]), place);
+        assert_eq!(found, [file(true)]);
+        let other = HashMap::from([(name(inode + 1), 7)]);
+        let found = of_files(&other, &HashSet::new(), place);
+        assert_eq!(found, [], "another file by now");
         fs::remove_dir_all(root).unwrap();
     }
 }

@@ -36,11 +36,7 @@ pub(crate) fn store(
     entry: &Entry<'_>,
     content: impl FnOnce() -> io::Result<Vec<u8>>,
 ) -> io::Result<()> {
-    let id: String = entry
-        .build_id
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let id = hexadecimal(entry.build_id);
     let directory = cache.join(entry.object).join(&id);
     let path = directory.join(entry.file);
     if !path.exists() {
@@ -56,6 +52,11 @@ pub(crate) fn store(
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         other => other,
     }
+}
+
+/// A build-id as names of files have it.
+pub(crate) fn hexadecimal(build_id: &[u8]) -> String {
+    build_id.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

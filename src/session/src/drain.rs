@@ -1,5 +1,6 @@
 //! The loop: wait, hand what the rings hold to the file, until something ends it.
 
+use std::borrow::Cow;
 use std::os::fd::AsFd as _;
 
 use rperf_perfdata::{FeatureSet, WriteError};
@@ -11,6 +12,7 @@ use crate::control::Steered;
 use crate::lanes::News;
 use crate::layout::Near;
 use crate::medium::Medium;
+use crate::mismarked::mended;
 use crate::open::{OpenEvent, Placed};
 use crate::rewriting::Beside;
 use crate::rings::Ring;
@@ -193,13 +195,19 @@ impl Rings {
             let Some(chunk) = drain(ring) else { continue };
             any = true;
             let tally = &mut sink.tally;
+            let marked = tally.mismarked;
             let runs = sink
                 .walker
                 .walk(chunk.pieces(), |record| *lost += tally.note(&record));
+            let is_right = tally.mismarked == marked;
             for run in [runs.first, runs.straddling, runs.second] {
+                let run = match is_right {
+                    true => Cow::Borrowed(run),
+                    false => mended(run),
+                };
                 match &mut self.beside {
-                    Some(beside) => beside.take(run),
-                    None => write_run(run, &mut sink.squeeze, &mut sink.medium)?,
+                    Some(beside) => beside.take(&run),
+                    None => write_run(&run, &mut sink.squeeze, &mut sink.medium)?,
                 }
             }
         }

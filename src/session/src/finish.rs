@@ -1,13 +1,18 @@
 //! What is done when the recording is over: losses, build-ids, the cache, the header.
 
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rperf_perfdata::WriteError;
 use rperf_perfdata::feature::BuildIdEntry;
 use rperf_sys::{Proc, kernel_notes, vdso_image};
 
-use crate::cache::{Entry, store};
+use crate::build_ids::FoundFile;
+use crate::cache::{Cache, Entry, NewObject, hexadecimal, store};
 use crate::drain::{Sink, write_error};
 use crate::header::features;
 use crate::kernel::Kernel;
@@ -15,6 +20,7 @@ use crate::losses::{lost_samples, throttled};
 use crate::medium::Medium;
 use crate::opened::Opened;
 use crate::synthesize::Records;
+use crate::tally::{MappedName, Tally};
 use crate::{BuildIds, Error, Request, Summary, build_ids};
 
 /// Of the only form of directory that there is: the header in `data`, records of rings in `data.N`.
@@ -73,20 +79,29 @@ pub(crate) fn finish_file(closing: &Closing<'_>, sink: Sink) -> Result<Summary, 
     }
     let compressed = sink.squeeze.as_ref();
     let compressed = compressed.map(|squeeze| (squeeze.original, squeeze.compressed));
-    let (bytes, samples) = (sink.bytes(), sink.samples());
-    let features_lost = sink.medium.finish(&set).map_err(write_error)?;
-    Ok(Summary {
-        samples,
+    let mut summary = Summary {
+        samples: sink.samples(),
         records: sink.tally.records,
         lost_chunks: sink.tally.lost_chunks,
         throttled: throttled(&closing.opened.events, &sink.tally.throttled),
         cut_maps: sink.tally.cut_maps,
-        bytes,
+        jit_dumps: jit_dumps(&sink.tally),
+        code_makers: sink.tally.hits.makers(),
+        bytes: sink.bytes(),
         compressed,
         cache_failure,
-        features_lost: features_lost.map(|error| error.to_string()),
         ..Summary::default()
-    })
+    };
+    let features_lost = sink.medium.finish(&set).map_err(write_error)?;
+    summary.features_lost = features_lost.map(|error| error.to_string());
+    Ok(summary)
+}
+
+/// Where compilers that ran told of their code.
+fn jit_dumps(tally: &Tally) -> BTreeSet<PathBuf> {
+    let dumps = tally.mapped.keys().filter(|name| name.is_jit_dump());
+    let path = |name: &MappedName| OsStr::from_bytes(&name.filename).into();
+    dumps.map(path).collect()
 }
 
 /// The build-ids of the kernel, which comes first, and of its modules; none where it is not seen.
@@ -132,14 +147,13 @@ impl Closing<'_> {
             let read = || fs::read(proc.path("kallsyms"));
             failure = self.keep(&kallsyms, read);
         }
-        let mapped: Vec<_> = sink
-            .tally
-            .mapped
-            .iter()
-            .map(|(name, pid)| (name.clone(), *pid))
-            .collect();
-        entries.extend(build_ids::of_files(&mapped, &proc, self.ids));
-        if mapped.iter().any(|(name, _)| *name.filename == *b"[vdso]")
+        let mapped = &sink.tally.mapped;
+        let hit = sink.tally.hits.files();
+        for file in build_ids::of_files(mapped, &hit, (&proc, self.ids)) {
+            failure = failure.or_else(|| self.keep_file(&file));
+            entries.push(file.entry);
+        }
+        if mapped.keys().any(|name| *name.filename == *b"[vdso]")
             && let Ok(image) = vdso_image()
             && let Some(id) = self.ids.of_image(&image)
         {
@@ -152,6 +166,25 @@ impl Closing<'_> {
             failure = failure.or(self.keep(&vdso, || Ok(image)));
         }
         (entries, failure)
+    }
+
+    /// Keeps a file that samples fell into, as long as that works.
+    fn keep_file(&self, file: &FoundFile) -> Option<String> {
+        let cache = self.request.cache.as_ref().filter(|_| file.is_hit)?;
+        let id = hexadecimal(file.entry.id());
+        let object = NewObject {
+            path: Path::new(&file.entry.filename),
+            file: &file.place,
+            id: &id,
+            debug: None,
+            probes: None,
+        };
+        let failed = Cache::new(cache).add(&object).err()?;
+        Some(format!(
+            "{} in {}: {failed}",
+            file.entry.filename,
+            cache.display()
+        ))
     }
 
     fn keep(

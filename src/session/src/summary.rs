@@ -1,5 +1,8 @@
 //! What came of a recording.
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
 use rperf_sys::Ended;
 
 use crate::Missed;
@@ -33,6 +36,10 @@ pub struct Summary {
     ///
     /// [`Request::maps_within`]: crate::Request::maps_within
     pub cut_maps: u64,
+    /// Files in which run-time compilers told of their code (jitdump).
+    pub jit_dumps: BTreeSet<PathBuf>,
+    /// Processes with samples in code that they made themselves.
+    pub code_makers: BTreeSet<u32>,
     /// How the workload ended; `None` without one, and when the recording ended first.
     pub ended: Option<Ended>,
     /// The signal that ended the recording: SIGPIPE when the reader of a pipe has gone.
@@ -51,5 +58,7 @@ impl Summary {
         self.lost_chunks += other.lost_chunks;
         Missed::merge(&mut self.throttled, other.throttled.iter().cloned());
         self.cut_maps += other.cut_maps;
+        self.jit_dumps.extend(other.jit_dumps.iter().cloned());
+        self.code_makers.extend(&other.code_makers);
     }
 }

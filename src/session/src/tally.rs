@@ -6,6 +6,9 @@ use rperf_wire::{
     Endian, Lost, Misc, Mmap2, MmapId, RawRecord, Record, RecordKind, SampleType, U64s,
 };
 
+use crate::hits::Hits;
+use crate::mismarked::is_mismarked;
+
 /// `PROT_EXEC` of mmap(2).
 const PROT_EXEC: u32 = 4;
 
@@ -15,6 +18,20 @@ pub(crate) struct MappedName {
     pub(crate) filename: Box<[u8]>,
     /// 0 where the record doesn't say.
     pub(crate) inode: u64,
+}
+
+impl MappedName {
+    /// Memory that no file stands behind.
+    pub(crate) fn is_anonymous(&self) -> bool {
+        self.filename.starts_with(b"//anon") || self.filename.starts_with(b"[anon:")
+    }
+
+    /// The file in which a run-time compiler tells of its code (jitdump), which it maps to leave a mark.
+    pub(crate) fn is_jit_dump(&self) -> bool {
+        let name = self.filename.rsplit(|byte| *byte == b'/').next();
+        let pid = name.and_then(|name| name.strip_prefix(b"jit-")?.strip_suffix(b".dump"));
+        pid.is_some_and(|pid| !pid.is_empty() && pid.iter().all(u8::is_ascii_digit))
+    }
 }
 
 /// Counts over the records of a recording.
@@ -32,8 +49,12 @@ pub(crate) struct Tally {
     pub(crate) times: Option<(u64, u64)>,
     /// Files mapped for execution, each with a process that had it.
     pub(crate) mapped: HashMap<MappedName, u32>,
+    /// Which of them samples fell into.
+    pub(crate) hits: Hits,
     /// Processes whose mappings took too long to be read.
     pub(crate) cut_maps: u64,
+    /// Mappings that are marked as having a build-id, and have none.
+    pub(crate) mismarked: u64,
     /// Bytes from a sample's first to its time, if it has one.
     time_offset: Option<usize>,
 }
@@ -50,6 +71,7 @@ impl Tally {
         let has_time = sample_type.contains(SampleType::TIME);
         Self {
             time_offset: has_time.then_some(fields * 8),
+            hits: Hits::new(sample_type),
             ..Self::default()
         }
     }
@@ -59,9 +81,10 @@ impl Tally {
     pub(crate) fn note(&mut self, record: &RawRecord<'_>) -> u64 {
         self.records += 1;
         match record.kind {
-            RecordKind::SAMPLE => self.sample(record.body),
+            RecordKind::SAMPLE => self.sample(record),
             RecordKind::LOST => return self.lost(record),
             RecordKind::MMAP2 => self.mapping(record),
+            RecordKind::FORK => self.fork(record),
             RecordKind::THROTTLE => self.throttle(record),
             _ => {}
         }
@@ -83,11 +106,14 @@ impl Tally {
             (own, theirs) => own.or(theirs),
         };
         self.mapped.extend(other.mapped);
+        self.hits.add(other.hits);
+        self.mismarked += other.mismarked;
     }
 
-    fn sample(&mut self, body: &[u8]) {
+    fn sample(&mut self, record: &RawRecord<'_>) {
         self.samples += 1;
-        let word = self.time_offset.and_then(|at| body.get(at..at + 8));
+        self.hits.sample(record);
+        let word = self.time_offset.and_then(|at| record.body.get(at..at + 8));
         let word = word.unwrap_or_default();
         if let Some(time) = U64s::new(word, Endian::NATIVE).get(0) {
             let (first, last) = self.times.unwrap_or((time, time));
@@ -104,6 +130,12 @@ impl Tally {
         lost
     }
 
+    fn fork(&mut self, record: &RawRecord<'_>) {
+        if let Ok(Record::Fork(task)) = Record::decode(record, Endian::NATIVE) {
+            self.hits.fork(&task);
+        }
+    }
+
     fn throttle(&mut self, record: &RawRecord<'_>) {
         if let Ok(Record::Throttle(throttle)) = Record::decode(record, Endian::NATIVE) {
             *self.throttled.entry(throttle.id).or_default() += 1;
@@ -111,6 +143,7 @@ impl Tally {
     }
 
     fn mapping(&mut self, record: &RawRecord<'_>) {
+        self.mismarked += u64::from(is_mismarked(record));
         if record.misc.contains(Misc::MMAP_DATA) {
             return;
         }
@@ -128,6 +161,7 @@ impl Tally {
                 filename: mmap.filename.into(),
                 inode,
             };
+            self.hits.mapping(&mmap, &name);
             self.mapped.entry(name).or_insert(mmap.pid.unsigned_abs());
         }
     }
@@ -167,6 +201,23 @@ mod tests {
                 });
             }
             assert_eq!((tally.samples, tally.times), (3, Some((40, 60))));
+        }
+    }
+
+    #[test]
+    fn dumps_of_compilers_are_known_by_their_names() {
+        let is_dump = |filename: &[u8]| {
+            let filename = filename.into();
+            MappedName { filename, inode: 0 }.is_jit_dump()
+        };
+        assert!(is_dump(b"/tmp/jit-12.dump") && is_dump(b"/var/jit/x/jit-7.dump"));
+        for other in [
+            &b"/tmp/jit-.dump"[..],
+            b"/tmp/jit-x.dump",
+            b"/jit-1.dump/x",
+            b"//anon",
+        ] {
+            assert!(!is_dump(other));
         }
     }
 

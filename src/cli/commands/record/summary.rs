@@ -1,5 +1,7 @@
 //! The closing lines.
 
+use std::path::PathBuf;
+
 use rperf_session::{Request, Summary};
 
 use super::losses;
@@ -20,6 +22,7 @@ pub(super) fn print(context: &Context, request: &Request, recorded: &Summary) {
             request.maps_within.as_millis()
         ));
     }
+    run_time_code(context, request, recorded);
     if let Some(failure) = &recorded.cache_failure {
         context.warn(format_args!("failed to keep {failure}"));
     }
@@ -29,6 +32,26 @@ pub(super) fn print(context: &Context, request: &Request, recorded: &Summary) {
         ));
     }
     context.note(closing(&program.to_string(), &name(request), recorded));
+}
+
+/// Says where the names of code stand that was made at run time, and what keeps functions apart by time.
+fn run_time_code(context: &Context, request: &Request, recorded: &Summary) {
+    for pid in &recorded.code_makers {
+        let map = PathBuf::from(format!("/tmp/perf-{pid}.map"));
+        if map.is_file() {
+            context.note(format_args!(
+                "{} has the names of code that process {pid} made: readers need it",
+                map.display()
+            ));
+        }
+    }
+    let is_monotonic = request.details.clockid == Some(libc::CLOCK_MONOTONIC);
+    if let Some(dump) = recorded.jit_dumps.first().filter(|_| !is_monotonic) {
+        context.note(format_args!(
+            "hint: {} has times of the monotonic clock: with -k mono its functions are told apart to the nanosecond",
+            dump.display()
+        ));
+    }
 }
 
 /// The output's name; that of each file with a time in it was said when the file was complete.

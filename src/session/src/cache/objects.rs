@@ -41,8 +41,8 @@ pub struct NewObject<'a> {
     pub id: &'a str,
     /// The file with its debugging information, if that is separate and installed.
     pub debug: Option<&'a Path>,
-    /// The list of its USDT probes, as perf writes it.
-    pub probes: &'a str,
+    /// The list of its USDT probes, as perf writes it; `None` leaves that to a later call.
+    pub probes: Option<&'a str>,
 }
 
 impl Cache {
@@ -110,8 +110,10 @@ impl Cache {
             place(debug, &folder.join("debug"))?;
         }
         let probes = folder.join("probes");
-        if !probes.exists() {
-            fs::write(probes, object.probes)?;
+        if let Some(list) = object.probes
+            && !probes.exists()
+        {
+            fs::write(probes, list)?;
         }
         // A link that leads nowhere, or to another file of the same build.
         if self.object(object.id).is_none() {
@@ -223,7 +225,7 @@ mod tests {
             file: path,
             id,
             debug: None,
-            probes: "",
+            probes: Some(""),
         }
     }
 

@@ -1,0 +1,227 @@
+//! Which files samples fell into, noted while the records pass: those are worth a copy in the build-id cache.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use rperf_wire::{CpuMode, Endian, Mmap, RawRecord, SampleType, Task, U64s};
+
+use crate::tally::MappedName;
+
+/// Mappings begin and end at multiples of this.
+const PAGE_SHIFT: u32 = 12;
+/// How many generations are asked for a mapping that a process was forked with.
+const GENERATIONS: usize = 64;
+
+/// Pages of code that were hit, and what was mapped there.
+#[derive(Debug, Default)]
+pub(crate) struct Hits {
+    /// Bytes from a sample's first to its address, which its task stands behind; `None` where samples lack one of them.
+    address_at: Option<usize>,
+    /// By process.
+    pages: HashSet<(u32, u64)>,
+    /// The one of the sample before.
+    last: Option<(u32, u64)>,
+    /// What each process mapped for execution.
+    mappings: HashMap<u32, Vec<Mapping>>,
+    parents: HashMap<u32, u32>,
+}
+
+#[derive(Debug)]
+struct Mapping {
+    /// First page, and the first behind it.
+    pages: (u64, u64),
+    name: MappedName,
+}
+
+impl Hits {
+    /// For samples of this type.
+    pub(crate) fn new(sample_type: SampleType) -> Self {
+        let has = sample_type.contains(SampleType::IP | SampleType::TID);
+        let before = usize::from(sample_type.contains(SampleType::IDENTIFIER)) * 8;
+        Self {
+            address_at: has.then_some(before),
+            ..Self::default()
+        }
+    }
+
+    /// Takes note of a sample.
+    #[inline]
+    pub(crate) fn sample(&mut self, record: &RawRecord<'_>) {
+        if record.misc.cpu_mode() != CpuMode::User {
+            return;
+        }
+        let words = self.address_at.and_then(|at| record.body.get(at..at + 16));
+        let words = U64s::new(words.unwrap_or_default(), Endian::NATIVE);
+        let (Some(address), Some(task)) = (words.get(0), words.get(1)) else {
+            return;
+        };
+        let [pid, _] = halves(task);
+        let hit = Some((pid, address >> PAGE_SHIFT));
+        if self.last != hit {
+            self.last = hit;
+            self.pages.extend(hit);
+        }
+    }
+
+    /// Takes note of a file that was mapped for execution.
+    pub(crate) fn mapping(&mut self, mmap: &Mmap<'_>, name: &MappedName) {
+        let pages = (
+            mmap.start >> PAGE_SHIFT,
+            mmap.start.saturating_add(mmap.len) >> PAGE_SHIFT,
+        );
+        let name = name.clone();
+        let of_process = self.mappings.entry(mmap.pid.unsigned_abs()).or_default();
+        of_process.push(Mapping { pages, name });
+    }
+
+    /// Takes note of a process that another was forked into.
+    pub(crate) fn fork(&mut self, fork: &Task) {
+        if fork.pid != fork.ppid {
+            self.parents.insert(fork.pid, fork.ppid);
+        }
+    }
+
+    /// Adds what was noted in another part of the recording.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.pages.extend(other.pages);
+        self.parents.extend(other.parents);
+        for (pid, mappings) in other.mappings {
+            self.mappings.entry(pid).or_default().extend(mappings);
+        }
+    }
+
+    /// The files that were hit. Where a process mapped several at an address, one after the other, all of them count.
+    pub(crate) fn files(&self) -> HashSet<&MappedName> {
+        let found = self.pages.iter().map(|hit| self.mapped_at(*hit));
+        found.flatten().map(|mapping| &mapping.name).collect()
+    }
+
+    /// Processes with samples in code that no file has: they made it while they ran.
+    pub(crate) fn makers(&self) -> BTreeSet<u32> {
+        let made = |hit: &&(u32, u64)| {
+            let mapped = self.mapped_at(**hit);
+            mapped.iter().any(|mapping| mapping.name.is_anonymous())
+        };
+        self.pages
+            .iter()
+            .filter(made)
+            .map(|(pid, _)| *pid)
+            .collect()
+    }
+
+    /// What a process, or else the next of its ancestors that has something there, mapped at a page.
+    fn mapped_at(&self, (pid, page): (u32, u64)) -> Vec<&Mapping> {
+        let covers = |mapping: &&Mapping| (mapping.pages.0..mapping.pages.1).contains(&page);
+        let ancestors = std::iter::successors(Some(pid), |pid| self.parents.get(pid).copied());
+        let mut found = ancestors.take(GENERATIONS).map(|pid| {
+            let mappings = self.mappings.get(&pid).map(Vec::as_slice);
+            let mappings = mappings.unwrap_or_default().iter();
+            mappings.filter(covers).collect::<Vec<_>>()
+        });
+        found
+            .find(|mappings| !mappings.is_empty())
+            .unwrap_or_default()
+    }
+}
+
+/// Two numbers of 32 bits that stand one behind the other.
+fn halves(word: u64) -> [u32; 2] {
+    let [a, b, c, d, e, f, g, h] = word.to_ne_bytes();
+    [
+        u32::from_ne_bytes([a, b, c, d]),
+        u32::from_ne_bytes([e, f, g, h]),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rperf_wire::{Misc, RecordKind};
+
+    fn name(file: &str) -> MappedName {
+        MappedName {
+            filename: file.as_bytes().into(),
+            inode: 0,
+        }
+    }
+
+    fn map(hits: &mut Hits, pid: u32, start: u64, file: &str) {
+        let mmap = Mmap {
+            pid: pid.cast_signed(),
+            tid: pid,
+            start,
+            len: 0x2000,
+            pgoff: 0,
+            filename: file.as_bytes(),
+        };
+        hits.mapping(&mmap, &name(file));
+    }
+
+    fn sample(hits: &mut Hits, mode: u16, pid: u32, address: u64) {
+        let mut body = vec![0; 8];
+        body.extend(address.to_ne_bytes());
+        body.extend([pid.to_ne_bytes(), (pid + 1).to_ne_bytes()].concat());
+        hits.sample(&RawRecord {
+            kind: RecordKind::SAMPLE,
+            misc: Misc(mode),
+            body: &body,
+        });
+    }
+
+    #[test]
+    fn files_that_were_hit_are_those_of_the_process_or_its_parents() {
+        let sample_type = SampleType::IDENTIFIER | SampleType::IP | SampleType::TID;
+        let mut hits = Hits::new(sample_type);
+        map(&mut hits, 7, 0x1000, "/parent");
+        map(&mut hits, 7, 0x8000, "/unhit");
+        map(&mut hits, 9, 0x1000, "/other");
+        let fork = |pid, ppid| Task {
+            pid,
+            ppid,
+            tid: pid,
+            ptid: ppid,
+            time: 0,
+        };
+        hits.fork(&fork(8, 7));
+        // A loop, which damaged records may tell of, ends.
+        hits.fork(&fork(5, 6));
+        hits.fork(&fork(6, 5));
+        let (kernel, user) = (1, 2);
+        sample(&mut hits, user, 8, 0x2fff);
+        sample(&mut hits, kernel, 7, 0x8000);
+        sample(&mut hits, user, 7, 0x3000);
+        sample(&mut hits, user, 5, 0x1000);
+        let (parent, other) = (name("/parent"), name("/other"));
+        assert_eq!(hits.files(), HashSet::from([&parent]));
+        let mut part = Hits::new(sample_type);
+        sample(&mut part, user, 9, 0x1000);
+        hits.add(part);
+        assert_eq!(hits.files(), HashSet::from([&parent, &other]));
+    }
+
+    #[test]
+    fn makers_of_code_are_those_with_samples_in_anonymous_memory() {
+        let mut hits = Hits::new(SampleType::IP | SampleType::TID);
+        let mut sample = |pid: u32, address: u64| {
+            let task = u64::from(pid);
+            let body = [address.to_ne_bytes(), task.to_le_bytes()].concat();
+            map(&mut hits, pid, 0x1000, "//anon");
+            map(&mut hits, pid, 0x4000, "/file");
+            hits.sample(&RawRecord {
+                kind: RecordKind::SAMPLE,
+                misc: Misc(2),
+                body: &body,
+            });
+        };
+        sample(8, 0x1100);
+        sample(9, 0x4100);
+        assert_eq!(hits.makers(), BTreeSet::from([8]));
+    }
+
+    #[test]
+    fn samples_without_an_address_hit_nothing() {
+        let mut hits = Hits::new(SampleType::TID);
+        map(&mut hits, 7, 0x1000, "/file");
+        sample(&mut hits, 2, 7, 0x1000);
+        assert!(hits.files().is_empty());
+    }
+}
