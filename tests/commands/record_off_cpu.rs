@@ -109,8 +109,31 @@ fn readers_take_the_event_for_one_of_theirs() {
 }
 
 #[test]
+fn short_waits_are_one_sample_for_each_place() {
+    let count = |threshold: &str| {
+        let scratch = Scratch::new();
+        let words = ["record", "--off-cpu", "--off-cpu-thresh", threshold, "-e"];
+        let work = "i=0; while [ $i -lt 50 ]; do i=$((i+1)); /bin/true; done";
+        let more = ["cpu-clock", "-g", "-o", "perf.data", "--", "sh", "-c", work];
+        rperf(&scratch, &[&words[..], &more].concat());
+        let script = rperf(&scratch, &["script", "-F", "comm,period,event"]).stdout;
+        let waits = script.lines().filter(|line| line.contains("offcpu-time:"));
+        waits
+            .filter(|line| line.trim_start().starts_with("sh "))
+            .count()
+    };
+    // The shell waits for each of them in one place, unless it is done before that.
+    let (all, summed) = (count("0"), count("3600000"));
+    assert!(all > 2 * summed, "{all} {summed}");
+}
+
+#[test]
 fn what_does_not_go_together_is_refused() {
     let scratch = Scratch::new();
+    let words = ["record", "--off-cpu-thresh", "5", "true"];
+    let refused = rperf_in(&scratch, &words).finish().expect("rperf starts");
+    let line = "--off-cpu-thresh is for --off-cpu alone\n";
+    assert_eq!((refused.status, refused.stderr.as_str()), (129, line));
     for other in ["--overwrite", "--per-thread", "--tail-synthesize", "-n"] {
         let words = ["record", "--off-cpu", other, "true"];
         let refused = rperf_in(&scratch, &words).finish().expect("rperf starts");

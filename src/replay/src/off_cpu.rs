@@ -31,7 +31,22 @@ pub struct OffCpu {
     /// What is to be looked at in order of time.
     waiting: Vec<(Order, Change)>,
     asleep: FxHashMap<u32, Asleep>,
+    /// Nanoseconds from which on a wait is a sample of its own.
+    threshold: u64,
+    /// Shorter waits, by their samples without what differs from one to the next.
+    short: FxHashMap<Vec<u8>, Short>,
 }
+
+/// Waits of a task in one place that were too short for samples of their own.
+#[derive(Debug)]
+struct Short {
+    /// The first of them.
+    asleep: Asleep,
+    nanos: u64,
+}
+
+/// How many places of short waits are kept at once.
+const PLACES: usize = 16 << 10;
 
 /// What happens to a task.
 #[derive(Debug)]
@@ -63,7 +78,16 @@ impl OffCpu {
             position: 0,
             waiting: Vec::new(),
             asleep: FxHashMap::default(),
+            threshold: 0,
+            short: FxHashMap::default(),
         }
+    }
+
+    /// Adds up waits of less than so many nanoseconds, each task's by where it waits: their samples come at the end.
+    #[must_use]
+    pub fn adding_up_below(mut self, threshold: u64) -> Self {
+        self.threshold = threshold;
+        self
     }
 
     /// Appends `records`, which go on where those before them ended, with samples whose period is the time off CPU in place of
@@ -86,11 +110,13 @@ impl OffCpu {
         self.order.finish_all();
         let now = self.order.limit();
         self.wake_up_to(now, to);
+        self.end_short(now, to);
         let layout = self.events.layout(self.event);
         let mut asleep: Vec<&mut Asleep> = self.asleep.values_mut().collect();
         asleep.sort_by_key(|asleep| asleep.since);
         for asleep in asleep {
-            sample(layout, asleep, now, to);
+            let nanos = now.saturating_sub(asleep.since);
+            sample(layout, &asleep.record, (now, nanos), to);
             asleep.since = now;
         }
     }
@@ -149,7 +175,6 @@ impl OffCpu {
     }
 
     fn wake_up_to(&mut self, limit: u64, to: &mut Vec<u8>) {
-        let layout = self.events.layout(self.event);
         for (order, change) in take_up_to(&mut self.waiting, limit, |(order, _)| *order) {
             match change {
                 Change::Sampled { tid, record } => {
@@ -159,28 +184,76 @@ impl OffCpu {
                 Change::Preempted { tid } => drop(self.asleep.remove(&tid)),
                 Change::Back { tid } => {
                     if let Some(asleep) = self.asleep.remove(&tid) {
-                        sample(layout, &asleep, order.time, to);
+                        self.back(asleep, order.time, to);
                     }
                 }
             }
         }
     }
+
+    /// A task comes back `now`.
+    fn back(&mut self, asleep: Asleep, now: u64, to: &mut Vec<u8>) {
+        let nanos = now.saturating_sub(asleep.since);
+        if nanos >= self.threshold {
+            sample(
+                self.events.layout(self.event),
+                &asleep.record,
+                (now, nanos),
+                to,
+            );
+            return;
+        }
+        let mut place = Vec::new();
+        sample(
+            self.events.layout(self.event),
+            &asleep.record,
+            (0, 0),
+            &mut place,
+        );
+        let first = Short { asleep, nanos: 0 };
+        self.short.entry(place).or_insert(first).nanos += nanos;
+        if self.short.len() >= PLACES {
+            self.end_short(now, to);
+        }
+    }
+
+    /// Appends the sums of short waits.
+    fn end_short(&mut self, now: u64, to: &mut Vec<u8>) {
+        let mut short: Vec<Short> = self.short.drain().map(|(_, short)| short).collect();
+        short.sort_by_key(|short| short.asleep.since);
+        for Short { asleep, nanos } in short {
+            sample(
+                self.events.layout(self.event),
+                &asleep.record,
+                (now, nanos),
+                to,
+            );
+        }
+    }
 }
 
-/// Appends the sample of a task that comes back `now`.
-fn sample(layout: Option<&SampleLayout>, asleep: &Asleep, now: u64, to: &mut Vec<u8>) {
-    let split = RawRecord::split(&asleep.record, Endian::NATIVE);
+/// Appends the sample of `record` with this time and period; without a time, without the CPU too.
+fn sample(
+    layout: Option<&SampleLayout>,
+    record: &[u8],
+    (time, nanos): (u64, u64),
+    to: &mut Vec<u8>,
+) {
+    let split = RawRecord::split(record, Endian::NATIVE);
     let (Some(layout), Some((raw, size))) = (layout, split) else {
         return;
     };
     let Ok(mut wire) = layout.decode(raw.body, Endian::NATIVE) else {
         return;
     };
-    wire.time = Some(now);
-    wire.period = Some(now.saturating_sub(asleep.since));
+    wire.time = Some(time);
+    wire.period = Some(nanos);
+    if time == 0 {
+        wire.cpu = wire.cpu.map(|_| 0);
+    }
     let start = to.len();
     // The fields are those of the record, so that its size is the same.
-    to.extend_from_slice(asleep.record.get(..RecordHeader::SIZE).unwrap_or_default());
+    to.extend_from_slice(record.get(..RecordHeader::SIZE).unwrap_or_default());
     layout.encode(&wire, &mut Encoder::new(to, Endian::NATIVE));
     if to.len() - start != size {
         to.truncate(start);
@@ -323,6 +396,34 @@ mod tests {
         off.rewrite(&switch(IN, 7, 80), &mut out);
         off.end(&mut out);
         assert_eq!(samples(&out, EVENT), [(7, 50, 40), (7, 80, 30)]);
+    }
+
+    #[test]
+    fn short_waits_are_added_up_by_task_and_place() {
+        let mut off = off_cpu().adding_up_below(50);
+        let mut out = Vec::new();
+        let elsewhere: &[u64] = &[PERF_CONTEXT_USER, 0x2000];
+        let wait = |tid, chain, from, until| {
+            let left = left(EVENT, tid, from, chain);
+            [left, switch(OUT, tid, from), switch(IN, tid, until)].concat()
+        };
+        let records = [
+            wait(7, USER, 10, 20),
+            wait(7, elsewhere, 30, 34),
+            wait(7, USER, 40, 45),
+            wait(7, USER, 50, 100),
+            wait(8, USER, 60, 61),
+        ];
+        off.rewrite(
+            &[&records.concat()[..], &mark(), &mark()].concat(),
+            &mut out,
+        );
+        assert_eq!(samples(&out, EVENT), [(7, 100, 50)]);
+        off.end(&mut out);
+        let expected = [(7, 100, 50), (7, 100, 15), (7, 100, 4), (8, 100, 1)];
+        assert_eq!(samples(&out, EVENT), expected);
+        off.end(&mut out);
+        assert_eq!(samples(&out, EVENT).len(), 4, "they are told once");
     }
 
     #[test]

@@ -44,6 +44,8 @@ How to record call graphs.
 fp: the kernel follows frame pointers, at most n frames. Programs built without them give wrong or short chains.
 dwarf: each sample holds the registers and a copy of the stack, n bytes of it (8192, at most 65528), from which the frames \
 are found when the file is read. Files grow accordingly: 100 samples are about 0.8 MB.
+lbr: the processor keeps the last calls of user space that have not returned (Intel's, some 32 of them). Not of events that \
+count the kernel alone, nor beside -b and -j: their callchains go by frame pointers.
 -g alone means fp, or what the setting call-graph.record-mode says.";
 
 const UNWIND: &str = "\
@@ -141,7 +143,7 @@ fn rate_and_rings() -> Vec<Arg> {
             .short('g')
             .help("record call graphs by frame pointers"),
         value("call-graph", "mode[,n]")
-            .help("how to record call graphs: fp, by frame pointers, or dwarf, by copies of stacks")
+            .help("how to record call graphs: fp, by frame pointers, dwarf, by copies of stacks, or lbr, by the processor")
             .long_help(CALL_GRAPH),
         value("unwind", "when")
             .help("when copies of stacks are unwound: later, by readers, or live, while recording")
@@ -251,6 +253,9 @@ fn output() -> Vec<Arg> {
         attached("threads", "layout")
             .help("empty the rings in several threads, into a directory with a file for each ring")
             .long_help(THREADS),
+        value("off-cpu-thresh", "ms")
+            .value_parser(number)
+            .help("of waits that --off-cpu finds, add up those that are shorter, by task and callchain (default: 0)"),
         switch("off-cpu").help("record how long tasks were off their CPUs, with the callchains of what they waited in"),
     ]
 }

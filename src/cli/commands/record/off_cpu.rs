@@ -10,11 +10,16 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
 
+/// Nanoseconds of a millisecond.
+const NANOS: u64 = 1_000_000;
+
 /// Makes samples of the time off CPUs out of those of context switches.
 #[derive(Debug)]
 pub(super) struct OffCpuTime {
     /// Whether records of switches were asked for too.
     keeps_switches: bool,
+    /// Nanoseconds from which on a wait is a sample of its own.
+    threshold: u64,
 }
 
 impl OffCpuTime {
@@ -24,8 +29,12 @@ impl OffCpuTime {
         context: &Context,
         request: &mut Request,
     ) -> Result<Option<Self>, CliError> {
+        let threshold = matches.get_one::<u64>("off-cpu-thresh").copied();
         if flag(matches, "off-cpu") != Some(true) {
-            return Ok(None);
+            return match threshold {
+                None => Ok(None),
+                Some(_) => Err(CliError::usage("--off-cpu-thresh is for --off-cpu alone")),
+            };
         }
         let others = [
             (request.details.overwrite, "--overwrite"),
@@ -51,7 +60,10 @@ impl OffCpuTime {
         let keeps_switches = request.details.switch_events;
         request.events.push(off_cpu_event(request.call_graph));
         request.details.switch_events = true;
-        Ok(Some(Self { keeps_switches }))
+        Ok(Some(Self {
+            keeps_switches,
+            threshold: threshold.unwrap_or(0).saturating_mul(NANOS),
+        }))
     }
 }
 
@@ -66,7 +78,8 @@ impl Rewriting for OffCpuTime {
         let index = events.iter().position(|event| event.name == OFF_CPU);
         let index = index.and_then(|index| u32::try_from(index).ok());
         let event = EventIndex(index.unwrap_or(u32::MAX));
-        Box::new(Switches(OffCpu::new(events, event, self.keeps_switches)))
+        let off_cpu = OffCpu::new(events, event, self.keeps_switches);
+        Box::new(Switches(off_cpu.adding_up_below(self.threshold)))
     }
 }
 
