@@ -7,7 +7,7 @@ use rperf_hist::{Folded, Naming, NoPayloads, Options, Select, Source};
 use rperf_perfdata::{Described, EventDesc};
 use rperf_replay::Replay;
 use rperf_resolve::{LEAF_REGISTERS, Resolver, StackOptions, StackSummary, UserStacks};
-use rperf_wire::SampleType;
+use rperf_wire::{BranchSampleType, SampleType};
 
 use super::context::Context;
 use super::symbols::shows_inlines;
@@ -15,14 +15,28 @@ use super::symbols::shows_inlines;
 /// The widest copy of a stack that the kernel makes.
 const WIDEST: u32 = 65_528;
 
-/// Whether samples carry what completes their callchains: copies of stacks, or the link register of 64-bit Arm.
+/// Whether samples carry what completes their callchains: copies of stacks, the processor's record of calls, or the link
+/// register of 64-bit Arm.
 pub(crate) fn has_copies(events: &[EventDesc]) -> bool {
     let wanted = SampleType::CALLCHAIN | SampleType::REGS_USER;
     let mut attrs = events.iter().map(|event| &event.attr);
+    has_calls(events)
+        || attrs.any(|attr| {
+            let has_stack = attr.sample_type.contains(SampleType::STACK_USER);
+            let has_link = attr.sample_regs_user == LEAF_REGISTERS;
+            attr.sample_type.contains(wanted) && (has_stack || has_link)
+        })
+}
+
+/// Whether branch stacks are records of calls (`--call-graph lbr`).
+fn has_calls(events: &[EventDesc]) -> bool {
+    let wanted = SampleType::CALLCHAIN | SampleType::BRANCH_STACK;
+    let mut attrs = events.iter().map(|event| &event.attr);
     attrs.any(|attr| {
-        let has_stack = attr.sample_type.contains(SampleType::STACK_USER);
-        let has_link = attr.sample_regs_user == LEAF_REGISTERS;
-        attr.sample_type.contains(wanted) && (has_stack || has_link)
+        let calls = attr
+            .branch_sample_type
+            .contains(BranchSampleType::CALL_STACK);
+        attr.sample_type.contains(wanted) && calls
     })
 }
 
@@ -37,6 +51,7 @@ pub(crate) fn stack_options(recording: Described<'_>, limit: Option<usize>) -> S
         endian: recording.endian,
         limit,
         outermost: false,
+        calls: has_calls(recording.events),
     }
 }
 

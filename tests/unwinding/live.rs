@@ -39,6 +39,7 @@ fn unwinder(file: &PerfData<'_>, jobs: usize) -> LiveStacks {
             endian: Endian::NATIVE,
             limit: Some(127),
             outermost: false,
+            calls: false,
         },
         jobs,
     };

@@ -26,6 +26,15 @@ const WEIGHT: SampleType = if cfg!(target_arch = "x86_64") {
     SampleType::WEIGHT
 };
 
+/// Calls of user space that have not returned, and no more of each than its addresses.
+const CALLS: BranchSampleType = BranchSampleType(
+    BranchSampleType::USER.0
+        | BranchSampleType::CALL_STACK.0
+        | BranchSampleType::NO_FLAGS.0
+        | BranchSampleType::NO_CYCLES.0
+        | BranchSampleType::HW_INDEX.0,
+);
+
 /// How callchains are recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CallGraph {
@@ -40,6 +49,8 @@ pub enum CallGraph {
         /// Bytes of each copy.
         stack_size: StackSize,
     },
+    /// The kernel's part by the kernel; for user space the processor's record of calls, where it keeps one.
+    BranchRecords,
 }
 
 /// Bytes of a stack copy: a multiple of 8 in 8..=65528, so that a record can hold it.
@@ -165,7 +176,6 @@ pub struct Details {
 impl Details {
     /// What all of it means for one attr whose other fields are settled.
     pub(crate) fn apply(&self, call_graph: CallGraph, tracking: bool, attr: &mut Attr) {
-        self.callchains(call_graph, attr);
         let stacks = matches!(call_graph, CallGraph::Dwarf { .. });
         let data = self.data || stacks;
         for (fields, on) in [
@@ -185,6 +195,7 @@ impl Details {
             }
         }
         attr.branch_sample_type = self.branches;
+        self.callchains(call_graph, attr);
         // One counter of one thread has its records in order: perf saves the time there.
         let time = self.time.unwrap_or(!self.per_thread);
         for (field, without) in [
@@ -263,6 +274,15 @@ impl Details {
             attr.flags |= AttrFlags::EXCLUDE_CALLCHAIN_USER;
             attr.sample_regs_user = USER_REGISTERS.unwrap_or_default();
             attr.sample_stack_user = stack_size.bytes();
+        }
+        // Of the kernel there is no such record, and branches of other kinds leave no room for one.
+        let is_free = attr.branch_sample_type.is_empty();
+        if call_graph == CallGraph::BranchRecords
+            && is_free
+            && !attr.flags.contains(AttrFlags::EXCLUDE_USER)
+        {
+            attr.sample_type |= SampleType::BRANCH_STACK;
+            attr.branch_sample_type = CALLS;
         }
     }
 }

@@ -199,8 +199,8 @@ fn call_graph(term: &Term<'_>, before: Option<CallGraph>) -> Result<CallGraph, R
                 stack_size: StackSize::default(),
             },
         }),
-        Some("lbr") => Err("`call-graph=lbr' is not available yet: use dwarf".to_owned()),
-        _ => Err("`call-graph' takes fp, dwarf or no".to_owned()),
+        Some("lbr") => Ok(CallGraph::BranchRecords),
+        _ => Err("`call-graph' takes fp, dwarf, lbr or no".to_owned()),
     }
 }
 

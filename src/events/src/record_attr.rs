@@ -169,8 +169,10 @@ fn record_attr(spec: &EventSpec, tracking: bool, options: &RecordOptions) -> Att
     if options.details.overwrite && !tracking {
         attr.flags |= AttrFlags::WRITE_BACKWARD;
     }
-    if !spec.is_dummy() {
-        options.details.registers(call_graph, &mut attr);
+    match spec.is_dummy() {
+        // It counts nothing at which there could be branches, and would be refused.
+        true => attr.sample_type = attr.sample_type.with(SampleType::BRANCH_STACK, false),
+        false => options.details.registers(call_graph, &mut attr),
     }
     attr
 }

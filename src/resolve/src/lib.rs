@@ -6,6 +6,7 @@
 //! The answers are those of Linux perf 6.1: which mode an address of a callchain is looked up in, what a broken
 //! callchain is worth, which address an object's frame shows.
 
+mod call_stack;
 mod chain;
 mod code;
 mod cut;

@@ -12,6 +12,7 @@ use rperf_unwind::{
 use rperf_wire::{CpuMode, Endian, PERF_CONTEXT_USER, RegsAbi, U64s};
 use rustc_hash::FxHashMap;
 
+use crate::call_stack;
 use crate::chain;
 use crate::frame::{Level, Place};
 use crate::resolver::Resolver;
@@ -38,6 +39,8 @@ pub struct StackOptions {
     pub limit: Option<usize>,
     /// Whether the kernel's frames that are kept are the outermost, as in perf where graphs begin with callers.
     pub outermost: bool,
+    /// Whether branch stacks are records of calls, which take the place of user frames (`--call-graph lbr`).
+    pub calls: bool,
 }
 
 #[derive(Default)]
@@ -174,6 +177,12 @@ impl<'r, 'w> UserStacks<'r, 'w> {
         let limit = self.options.limit?;
         let recorded = sample.wire.callchain?;
         if sample.wire.stack_user.is_none() {
+            let endian = self.options.endian;
+            if self.options.calls
+                && call_stack::write(sample, limit, endian, &mut scratch.chain).is_some()
+            {
+                return Some(U64s::new(&scratch.chain, endian));
+            }
             return self.without_copy(sample, limit, scratch);
         }
         if let Some(cause) = self.unwind(sample, limit, scratch) {

@@ -62,15 +62,15 @@ impl Chains {
                 },
                 max_stack: 0,
             }),
-            "lbr" => Err(CliError::usage(
-                "--call-graph lbr needs branch stacks of the processor, which are not supported yet",
-            )
-            .hint("use --call-graph dwarf, or fp where programs keep frame pointers")),
+            "lbr" => Ok(Self {
+                mode: CallGraph::BranchRecords,
+                max_stack: 0,
+            }),
             "no" => Ok(Self::default()),
             _ => Err(CliError::usage(format!(
                 "callchain: Unknown --call-graph option value: {words}"
             ))
-            .hint("use fp, or dwarf with the bytes of stack to copy: dwarf,8192")),
+            .hint("use fp, lbr, or dwarf with the bytes of stack to copy: dwarf,8192")),
         }
     }
 }
@@ -146,7 +146,6 @@ mod tests {
                 "callchain: Incorrect stack dump size (max 65528): -8",
             ),
             ("fp,x", "'x' is no number of frames"),
-            ("lbr", "--call-graph lbr needs branch stacks"),
         ] {
             let text = Chains::parse(words).map_err(|error| error.text());
             assert!(text.is_err_and(|text| text.starts_with(message)), "{words}");

@@ -106,6 +106,7 @@ impl Rewriting for Unwinding {
                 endian: Endian::NATIVE,
                 limit: Some(DEEPEST),
                 outermost: false,
+                calls: false,
             },
             jobs: rperf_sys::parallelism().div_ceil(2),
         };

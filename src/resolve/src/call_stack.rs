@@ -1,0 +1,79 @@
+//! Callchains whose user part is the processor's own record of calls (`record --call-graph lbr`): the last branches, of
+//! which those are dropped that have returned.
+
+use rperf_replay::Sample;
+use rperf_wire::{Endian, PERF_CONTEXT_USER};
+
+/// Writes the callchain with calls in place of the user frames that the kernel followed, as in perf; `None` where the sample
+/// has no such record, or no user part within `limit` entries.
+pub(crate) fn write(
+    sample: &Sample<'_>,
+    limit: usize,
+    endian: Endian,
+    chain: &mut Vec<u8>,
+) -> Option<()> {
+    let recorded = sample.wire.callchain?;
+    let calls = sample.wire.branch_stack.filter(|calls| !calls.is_empty())?;
+    let mut within = recorded.iter().take(limit);
+    let marker = within.position(|word| word == PERF_CONTEXT_USER)?;
+    let kernel = recorded.as_bytes().get(..(marker + 1) * 8)?;
+    // The newest call led to the innermost function; each came from the one around it.
+    let innermost = calls.iter().next().map(|call| call.to);
+    let callers = calls.iter().map(|call| call.from);
+    chain.clear();
+    chain.extend_from_slice(kernel);
+    for address in innermost.into_iter().chain(callers) {
+        chain.extend_from_slice(&match endian {
+            Endian::Little => address.to_le_bytes(),
+            Endian::Big => address.to_be_bytes(),
+        });
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rperf_wire::{Attr, BranchSampleType, SampleLayout, SampleType, U64s};
+
+    /// A sample with this callchain, and calls from and to these addresses.
+    fn chain_of(callchain: &[u64], calls: &[(u64, u64)]) -> Option<Vec<u64>> {
+        let attr = Attr {
+            sample_type: SampleType::CALLCHAIN | SampleType::BRANCH_STACK,
+            branch_sample_type: BranchSampleType::CALL_STACK,
+            ..Attr::default()
+        };
+        let calls = calls.iter().flat_map(|(from, to)| [*from, *to, 0]);
+        let counted = |words: Vec<u64>, count: usize| [vec![count as u64], words].concat();
+        let calls: Vec<u64> = calls.collect();
+        let count = calls.len() / 3;
+        let words = [
+            counted(callchain.to_vec(), callchain.len()),
+            counted(calls, count),
+        ];
+        let body: Vec<u8> = words
+            .concat()
+            .iter()
+            .flat_map(|word| word.to_le_bytes())
+            .collect();
+        let layout = SampleLayout::new(&attr);
+        let sample = Sample {
+            wire: layout.decode(&body, Endian::Little).unwrap(),
+            ..Sample::default()
+        };
+        let mut chain = Vec::new();
+        write(&sample, 127, Endian::Little, &mut chain)?;
+        Some(U64s::new(&chain, Endian::Little).iter().collect())
+    }
+
+    #[test]
+    fn calls_take_the_place_of_user_frames() {
+        let (kernel, user) = (u64::MAX - 127, PERF_CONTEXT_USER);
+        let recorded = [kernel, 1, user, 2, 3];
+        let calls = [(0x30, 0x20), (0x50, 0x40)];
+        let expected = vec![kernel, 1, user, 0x20, 0x30, 0x50];
+        assert_eq!(chain_of(&recorded, &calls), Some(expected));
+        assert_eq!(chain_of(&recorded, &[]), None);
+        assert_eq!(chain_of(&recorded[..2], &calls), None);
+    }
+}
