@@ -262,7 +262,7 @@ fn vv_shows_each_attr_and_each_call() {
 }
 
 /// A recording in the background, once its file is there.
-fn start(scratch: &Scratch, words: &[&str]) -> Running {
+pub(super) fn start(scratch: &Scratch, words: &[&str]) -> Running {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rperf"));
     command
         .arg("record")

@@ -133,6 +133,46 @@ fn what_a_full_ring_loses_is_counted_to_the_last() {
     }
 }
 
+#[test]
+fn the_recorders_own_calls_are_few_and_its_memory_stays() {
+    let test = "record_faults::the_recorders_own_calls_are_few_and_its_memory_stays";
+    if !is_root() {
+        return skip(test, "needs root");
+    }
+    let memory = "grep RssAnon /proc/$PPID/status";
+    let calls = "dd if=/dev/zero of=/dev/null bs=1 count=200000 status=none";
+    let script = format!("echo $PPID; {memory}; {calls}; {memory}");
+    for threads in [&[][..], &["--threads"]] {
+        let scratch = Scratch::new();
+        let options = [&["-a", "-e", "raw_syscalls:sys_enter"], threads].concat();
+        let outcome = record(&scratch, &options, &["sh", "-c", &script]);
+        assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        let words: Vec<&str> = outcome.stdout.split_whitespace().collect();
+        let [recorder, _, before, _, _, after, _] = words[..] else {
+            panic!("{}", outcome.stdout);
+        };
+        let grown = kilobytes(after).saturating_sub(kilobytes(before));
+        assert!(grown < 4 << 10, "{before} KiB became {after}");
+        let words = ["report", "--stdio", "-q", "-n", "-s", "pid"];
+        let report = rperf_in(&scratch, &words).finish().expect("rperf starts");
+        let rows = report.stdout.lines().map(|line| {
+            let mut words = line.split_whitespace().skip(1);
+            let count: usize = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
+            let of = words.next().unwrap_or_default();
+            (count, of.starts_with(&format!("{recorder}:")))
+        });
+        let (own, others): (Vec<_>, Vec<_>) = rows.partition(|(_, is_own)| *is_own);
+        let sum = |rows: &[(usize, bool)]| rows.iter().map(|(count, _)| count).sum::<usize>();
+        let (own, others) = (sum(&own), sum(&others));
+        assert!(own * 100 < others, "{own} of its own beside {others}");
+        assert!(others > 100_000, "{}", report.stdout);
+    }
+}
+
+fn kilobytes(word: &str) -> u64 {
+    word.parse().expect("a number")
+}
+
 /// How many of `lines` hold `word`, and whether losses were said.
 fn counted(outcome: &Outcome, lines: &[String], word: &str, expected: usize) {
     let count = lines.iter().filter(|line| line.contains(word)).count();

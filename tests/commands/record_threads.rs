@@ -3,11 +3,13 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
-use rperf_testkit::{Outcome, Scratch, skip};
+use rperf_testkit::{Outcome, Scratch, real_perf, skip};
 
+use super::record::start;
 use super::record_faults::lines;
-use crate::kernel::{BUSY, Running, is_root, rperf_in};
+use crate::kernel::{BUSY, Running, is_root, perf_in, rperf_in};
 
 fn record(scratch: &Scratch, options: &[&str], workload: &[&str]) -> Outcome {
     let words = [
@@ -148,6 +150,37 @@ fn threads_end_with_the_tasks_and_at_the_size() {
         "{}",
         outcome.stderr
     );
+}
+
+#[test]
+fn a_killed_directory_stays_readable() {
+    let scratch = Scratch::new();
+    let target = Running::spin();
+    let pid = target.0.id().to_string();
+    let words = ["--threads", "-e", "cpu-clock", "-m", "1", "-F", "5000"];
+    let mut recording = start(&scratch, &[&words[..], &["-p", &pid]].concat());
+    let folder = scratch.path().join("perf.data");
+    let written = || {
+        let parts = (0..online()).map(|number| folder.join(format!("data.{number}")));
+        let sizes = parts.filter_map(|part| Some(part.metadata().ok()?.len()));
+        sizes.sum::<u64>()
+    };
+    let began = Instant::now();
+    while written() < 32 << 10 {
+        assert!(began.elapsed() < Duration::from_secs(60), "nothing comes");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    recording.0.kill().expect("it runs");
+    recording.0.wait().expect("a child");
+    let ours = rperf_in(&scratch, &["script", "-F", "pid"]).finish();
+    let ours = ours.expect("rperf starts");
+    let own = ours.stdout.lines().filter(|line| line.trim() == pid);
+    assert!(own.count() > 10, "{}", ours.stdout);
+    // Without a feature that says so, perf takes nothing but the header's file.
+    if let Some(perf) = real_perf() {
+        let theirs = perf_in(&perf, &scratch, &["script", "-F", "pid"]);
+        assert_eq!(theirs.stdout, "");
+    }
 }
 
 #[test]
