@@ -51,6 +51,7 @@ mod stat_metrics;
 mod symbols;
 mod tmux;
 mod top;
+mod top_screen;
 mod tracepoints;
 
 use rperf_testkit::{Outcome, Run};

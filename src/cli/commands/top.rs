@@ -1,6 +1,7 @@
 //! `rperf top`: which code runs now.
 
 mod args;
+mod browse;
 mod keys;
 mod request;
 mod roll;
@@ -16,6 +17,7 @@ use rperf_view::top::Room;
 
 pub(super) use self::args::command;
 
+use self::browse::Browser;
 use self::roll::Roll;
 use self::screen::Screen;
 use self::session::{Session, Step};
@@ -39,22 +41,38 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     let rolls = on("roll") || on("json") || !context.output.is_terminal();
     let delay = delay(matches)?;
     let intervals = matches.get_one::<u64>("intervals").copied();
-    let mut session = Session::begin(matches, context, (&request, &settings), delay)?;
-    session.zero = on("zero");
-    session.live.hidden_mut().kernel = on("hide_kernel_symbols");
-    session.live.hidden_mut().user = on("hide_user_symbols");
+    let set_up = |session: &mut Session| {
+        session.zero = on("zero");
+        session.live.hidden_mut().kernel = on("hide_kernel_symbols");
+        session.live.hidden_mut().user = on("hide_user_symbols");
+    };
     let most = matches.get_one::<u64>("entries").copied();
     let most = most.and_then(|rows| usize::try_from(rows).ok());
     let least = matches.get_one::<u64>("count-filter").copied();
+    let room = Room {
+        rows: most.unwrap_or(usize::MAX),
+        samples: least.unwrap_or_default(),
+        screen: None,
+    };
+    if browse::is_wanted(matches, context)? {
+        let browser = Browser {
+            matches,
+            context,
+            observed: &request,
+            settings: &settings,
+            delay,
+            intervals,
+            room,
+        };
+        return Ok(exit(browser.run(set_up)?));
+    }
+    let mut session = Session::begin(matches, context, (&request, &settings), delay)?;
+    set_up(&mut session);
     let shown = match rolls {
         true => {
             let roll = Roll {
                 layout: settings.layout,
-                room: Room {
-                    rows: most.unwrap_or(usize::MAX),
-                    samples: least.unwrap_or_default(),
-                    screen: None,
-                },
+                room,
                 json: on("json"),
             };
             let stopped = roll_on(&mut session, context, &roll, intervals)?;
@@ -67,11 +85,15 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
             screen.run(&mut session, intervals)?
         }
     };
-    Ok(match shown {
-        // ^C is how one leaves.
+    Ok(exit(shown))
+}
+
+/// How a session ends that a signal may have ended: ^C is how one leaves.
+fn exit(signal: Option<i32>) -> Exit {
+    match signal {
         Some(signal) if signal != libc::SIGINT => Exit::Signal(signal),
         _ => Exit::Ok,
-    })
+    }
 }
 
 /// Writes block after block; returns the signal that ended it, if one did.
@@ -83,9 +105,9 @@ fn roll_on(
 ) -> Result<Option<i32>, CliError> {
     let mut left = intervals;
     while left != Some(0) {
-        match session.step(None)? {
+        match session.step(None, None)? {
             Step::Signal(signal) => return Ok(Some(signal)),
-            Step::Input => continue,
+            Step::Input | Step::Idle => continue,
             Step::Refreshed => {}
         }
         roll.write(&mut context.stdout(), session)?;

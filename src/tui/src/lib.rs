@@ -39,7 +39,7 @@ pub use keys::{Source, TerminalKeys};
 pub use list::{List, Pointed};
 pub use page::Page;
 pub use popup::{Help, Menu, Notice, Prompt, Question};
-pub use report::{News, Next, Outcome, Place, Report, ReportScreen, Request, Shown, Table};
+pub use report::{Live, News, Next, Outcome, Place, Report, ReportScreen, Request, Shown, Table};
 pub use screen::{Answer, Input, Reply, Screen};
 pub use session::Session;
 pub use terminal::{Restorer, Terminal};

@@ -92,15 +92,7 @@ pub fn write_first_rows(
     layout: &Layout,
     room: Room,
 ) -> io::Result<()> {
-    let rows = histogram.rows.iter();
-    let shown = rows.filter(|row| row.weights.samples >= room.samples);
-    let part = Histogram {
-        rows: shown.take(room.rows).map(Row::clone).collect(),
-        events: histogram.events.clone(),
-        wholes: histogram.wholes.clone(),
-        columns: histogram.columns.clone(),
-        ..*histogram
-    };
+    let part = first_rows(histogram, room);
     let Some((lines, columns)) = room.screen else {
         return write_rows(out, &part, layout);
     };
@@ -116,6 +108,20 @@ pub fn write_first_rows(
 /// Writes a line, as much of it as so many columns show.
 pub fn write_cut(out: &mut dyn Write, line: &str, columns: usize) -> io::Result<()> {
     writeln!(out, "{}", cut(line, columns))
+}
+
+/// A histogram with no more rows than there is room for.
+#[must_use]
+pub fn first_rows(histogram: &Histogram, room: Room) -> Histogram {
+    let rows = histogram.rows.iter();
+    let shown = rows.filter(|row| row.weights.samples >= room.samples);
+    Histogram {
+        rows: shown.take(room.rows).map(Row::clone).collect(),
+        events: histogram.events.clone(),
+        wholes: histogram.wholes.clone(),
+        columns: histogram.columns.clone(),
+        ..*histogram
+    }
 }
 
 /// The part of a line that takes so many columns. Colours (ECMA-48, SGR) take none, and end with the line.

@@ -2,6 +2,8 @@
 
 mod requests;
 
+pub(in crate::cli::commands) use self::requests::save;
+
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -227,6 +229,7 @@ fn report(job: &Job<'_>, question: &Question<'_>, counts: Counts) -> Report {
         plural: table.plural,
         histogram,
         layout: question.plan.layout.clone(),
+        live: None,
     });
     Report {
         tables: tables.collect(),

@@ -14,8 +14,8 @@ const ABOUT: &str = "\
 Shows which code runs right now: the whole system, or the processes, threads, users or CPUs that are named. Older samples \
 fade: each refresh leaves seven eighths of them.
 
-On a terminal the screen is refreshed every two seconds; any key that has no meaning shows those that have one. Into a file \
-or a pipe (or with --roll) goes a block of lines for each interval, with the time in front and an empty line behind.";
+A terminal is refreshed every two seconds; ? shows the keys of the browser, and with --stdio any key that has no meaning those \
+that have one. Into a file or a pipe (or with --roll) goes a block of lines for each interval, with the time in front and an empty line behind.";
 
 const CALL_GRAPH: &str = "\
 How call graphs are taken: fp follows frame pointers, dwarf[,BYTES] unwinds copies of stacks. -g alone means fp, or what \
@@ -177,14 +177,14 @@ fn details() -> Vec<Arg> {
         not_yet("show-on-off-events", ""),
         switch("show-total-period").help("show the number of events of each line"),
         not_yet("source", ""),
-        switch("stdio").help("print text: a screen on a terminal, else blocks"),
+        switch("stdio").help("print text: a screen of it on a terminal, else blocks"),
         not_yet("stitch-lbr", ""),
         not_yet("switch-off", ""),
         not_yet("switch-on", ""),
         not_yet("sym-annotate", "'record' and 'annotate' show where in a function time goes"),
         long_symbols(),
         names::symfs(),
-        not_yet("tui", "--stdio is the screen that there is"),
+        switch("tui").help("browse on the terminal, with call graphs that unfold, zooms and a flame view (the default there)"),
     ]
 }
 

@@ -76,8 +76,9 @@ impl<'a> Screen<'a> {
         self.draw(session)?;
         while left != Some(0) {
             let input = self.keys.as_ref().map(std::os::fd::AsFd::as_fd);
-            match session.step(input)? {
+            match session.step(input, None)? {
                 Step::Signal(signal) => return Ok(Some(signal)),
+                Step::Idle => {}
                 Step::Refreshed => {
                     if self.waits_for == Waits::Key {
                         self.draw(session)?;

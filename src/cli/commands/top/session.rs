@@ -40,6 +40,8 @@ pub(super) struct Session {
     due: Instant,
     interval: Interval,
     ended: bool,
+    /// Whether events are stopped.
+    stopped: bool,
 }
 
 /// What is known of the last interval.
@@ -67,6 +69,8 @@ pub(super) enum Step {
     Refreshed,
     /// Keys may have been pressed.
     Input,
+    /// So much time has passed.
+    Idle,
     /// This signal came.
     Signal(i32),
 }
@@ -105,17 +109,27 @@ impl Session {
             due: Instant::now() + delay,
             interval: Interval::begin(),
             ended: false,
+            stopped: false,
         })
     }
 
-    /// Empties rings until a refresh is due, keys are pressed or a signal comes.
-    pub(super) fn step(&mut self, input: Option<BorrowedFd<'_>>) -> Result<Step, CliError> {
+    /// Empties rings until a refresh is due, keys are pressed or a signal comes; with `patience`, no longer than that.
+    pub(super) fn step(
+        &mut self,
+        input: Option<BorrowedFd<'_>>,
+        patience: Option<Duration>,
+    ) -> Result<Step, CliError> {
+        let end = patience.map(|patience| Instant::now() + patience);
         loop {
+            if end.is_some_and(|end| end <= Instant::now() && end < self.due) {
+                return Ok(Step::Idle);
+            }
             let left = self.due.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 self.refresh();
                 return Ok(Step::Refreshed);
             }
+            let left = patience.map_or(left, |patience| patience.min(left));
             let woken = self.observation.wait(left, input)?;
             if let Some(signal) = woken.signal {
                 return Ok(Step::Signal(signal));
@@ -126,6 +140,13 @@ impl Session {
                 return Ok(Step::Input);
             }
         }
+    }
+
+    /// Stops the events, or starts them again: rows stay as they are meanwhile.
+    pub(super) fn switch(&mut self) -> Result<(), CliError> {
+        self.observation.switch(self.stopped)?;
+        self.stopped = !self.stopped;
+        Ok(())
     }
 
     /// Shows what there is at once, and not when it is due.
@@ -148,9 +169,10 @@ impl Session {
         self.live.end_round();
         // Naming what came is no part of the time in which it came.
         self.interval.end(self.live.take_counts());
-        self.live.refresh(match self.zero {
-            true => Fade::AtOnce,
-            false => Fade::Slowly,
+        self.live.refresh(match (self.stopped, self.zero) {
+            (true, _) => Fade::Not,
+            (false, true) => Fade::AtOnce,
+            (false, false) => Fade::Slowly,
         });
         self.due = Instant::now() + self.delay;
     }
@@ -226,6 +248,9 @@ impl Session {
         let hidden = self.live.hidden();
         if self.ended {
             return "all observed processes and threads have ended".to_owned();
+        }
+        if self.stopped {
+            return "events are stopped (f starts them)".to_owned();
         }
         if self.interval.counts.samples > 0 {
             return match (hidden.kernel, hidden.user) {

@@ -31,7 +31,8 @@ impl ReportScreen {
         let tables = &self.report.tables;
         let row = |number: usize, _| match tables.get(number) {
             Some(table) => {
-                let samples = rough(table.histogram.whole().samples);
+                let seen = table.live.as_ref().map(|live| live.seen);
+                let samples = rough(seen.unwrap_or(table.histogram.whole().samples));
                 Line::from(format!("{samples:>8}{}", table.name))
             }
             None => Line::default(),

@@ -30,5 +30,10 @@ pub(super) const KEYS: &[(&str, &str)] = &[
     ("P", "Print all rows to perf.hist.N"),
     ("r", "List the samples"),
     ("s", "Switch to another recording"),
+    (
+        "z",
+        "Of what runs now: forget older samples at once, or not",
+    ),
+    ("f", "Of what runs now: stop the events, or start them"),
     ("^L", "Paint anew"),
 ];

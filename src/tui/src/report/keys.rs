@@ -47,6 +47,12 @@ impl ReportScreen {
                     None => Answer::Same,
                 }
             }
+            KeyCode::Char('z') if self.is_live => self.request(Request::Zero),
+            KeyCode::Char('f') if self.is_live => {
+                // What comes of it is seen at the next refresh.
+                let _ = self.requests.send(Request::Stop);
+                Answer::Same
+            }
             KeyCode::Char(letter) => self.letter(letter),
             _ => Answer::Same,
         }

@@ -60,6 +60,10 @@ pub enum Request {
     Recordings,
     /// To write this into a file of its own.
     Save(String),
+    /// Of what runs now: to forget older samples at each refresh, or to let them fade again.
+    Zero,
+    /// Of what runs now: to stop the events, or to start them again.
+    Stop,
 }
 
 /// A function as rows show it.
@@ -93,6 +97,21 @@ pub struct Table {
     pub histogram: Histogram,
     /// How they are laid out.
     pub layout: Layout,
+    /// What is told of it besides, where it is of what runs now.
+    pub live: Option<Live>,
+}
+
+/// What is told of a table that changes by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Live {
+    /// Behind the event's name: `, 499 Hz`.
+    pub rate: String,
+    /// At the end of the first line: ` lost: 0/0 drop: 0/0`.
+    pub losses: String,
+    /// All samples that ever came.
+    pub seen: u64,
+    /// The last line.
+    pub bottom: String,
 }
 
 /// How a session ended.

@@ -39,6 +39,8 @@ pub struct ReportScreen {
     /// Whether addresses and paths are shown.
     pub(super) is_verbose: bool,
     pub(super) theme: Theme,
+    /// Whether it shows what runs now.
+    pub(super) is_live: bool,
     state: State,
 }
 
@@ -87,11 +89,32 @@ impl ReportScreen {
             outcome,
             is_verbose,
             theme,
+            is_live: false,
             state: State {
                 progress: Some(0.0),
                 ..State::default()
             },
         }
+    }
+
+    /// The same for what runs now: reports come again and again, and nothing has to be read.
+    #[must_use]
+    pub fn live(mut self) -> Self {
+        self.is_live = true;
+        self.state.progress = None;
+        self
+    }
+
+    /// What goes on in place of advice, of what runs now.
+    fn live_bottom(&self) -> Option<&str> {
+        if !self.is_live {
+            return None;
+        }
+        if !self.state.has_report {
+            return Some("Collecting samples...");
+        }
+        let table = self.report.tables.get(self.current?)?;
+        table.live.as_ref().map(|live| live.bottom.as_str())
     }
 
     /// The table that is shown.
@@ -162,6 +185,9 @@ impl ReportScreen {
         }
         if self.current.is_none() && self.state.has_report {
             return "ESC: exit, ENTER|->: Browse histograms, ?: help".to_owned();
+        }
+        if let Some(live) = self.live_bottom() {
+            return live.to_owned();
         }
         match self.report.tip {
             "" => "Press '?' for help on key bindings".to_owned(),

@@ -128,11 +128,15 @@ impl View {
         };
         let plural = if table.plural { "s" } else { "" };
         let mut title = format!(
-            "Samples: {} of event{plural} '{}', Event count (approx.): {}",
+            "Samples: {} of event{plural} '{}'{}, Event count (approx.): {}",
             rough(whole.samples),
             table.name,
+            table.live.as_ref().map_or("", |live| &live.rate),
             whole.period
         );
+        if let Some(live) = &table.live {
+            title.push_str(&live.losses);
+        }
         for zoom in &self.zooms {
             title.push_str(", ");
             title.push_str(&zoom.title());

@@ -55,6 +55,9 @@ impl Server<'_> {
             Request::Samples(place) => self.samples(place),
             Request::Recordings => recordings(),
             Request::Save(text) => save(&text),
+            Request::Zero | Request::Stop => Ok(News::Said(
+                "That is of what runs now: 'top' shows it.".to_owned(),
+            )),
         }
     }
 
@@ -139,7 +142,7 @@ fn recordings() -> Result<News, CliError> {
 }
 
 /// Writes the first of perf.hist.0, perf.hist.1, … that is not there.
-fn save(text: &str) -> Result<News, CliError> {
+pub(in crate::cli::commands) fn save(text: &str) -> Result<News, CliError> {
     for number in 0.. {
         let name = format!("perf.hist.{number}");
         match File::create_new(&name) {
