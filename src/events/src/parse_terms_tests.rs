@@ -169,7 +169,11 @@ fn bad_terms_are_pointed_at() {
             13,
             "`max-stack' takes at most 65535 frames",
         ),
-        ("cs/call-graph=x/", 14, "`call-graph' takes fp, dwarf or no"),
+        (
+            "cs/call-graph=x/",
+            14,
+            "`call-graph' takes fp, dwarf, lbr or no",
+        ),
         ("cs/time=2/", 8, "`time' takes 0 or 1"),
         ("cs/name=/", 8, "`name' needs a name: name=mine"),
         (

@@ -293,10 +293,7 @@ impl<'w> Resolver<'w> {
         let Some((inlines, symbol)) = self.look_inside(frame, &mut sources) else {
             calls.push(Call {
                 frame: *frame,
-                place: self.made_line(frame).or_else(|| {
-                    let in_file = self.in_file(frame);
-                    in_file.then_some(SourceLine::UNKNOWN)
-                }),
+                place: self.made_line(frame).or_else(|| self.no_line(frame)),
             });
             return;
         };
@@ -342,14 +339,14 @@ impl<'w> Resolver<'w> {
         }
         let object = self.object(frame.dso?)?;
         let Some(inlines) = object.inlines(self.reading()) else {
-            return object.has_file().then_some(SourceLine::UNKNOWN);
+            return self.no_line(frame);
         };
         let mut sources = Vec::new();
         inlines
             .lines
             .frames(self.files, frame.address, &mut sources);
         let innermost = sources.first().map(|source| inlines.place(*source));
-        Some(innermost.unwrap_or(SourceLine::UNKNOWN))
+        innermost.or_else(|| self.no_line(frame))
     }
 
     /// The line of code that a runtime dumped; of functions without lines it is as of files without any.
@@ -386,9 +383,13 @@ impl<'w> Resolver<'w> {
         all.get(made as usize).copied()
     }
 
-    fn in_file(&self, frame: &Frame) -> bool {
-        let object = frame.dso.and_then(|dso| self.object(dso));
-        object.is_some_and(Object::has_file)
+    /// What is said of code whose line nobody tells. Entries of procedure linkage tables, which objects have no symbols for,
+    /// count as code that is in no file.
+    fn no_line(&self, frame: &Frame) -> Option<SourceLine<'static>> {
+        let object = self.object(frame.dso?)?;
+        let symbol = frame.symbol.and_then(|symbol| self.symbol(symbol));
+        let is_plt_entry = symbol.is_some_and(|symbol| symbol.is_plt_entry());
+        (object.has_file() && !is_plt_entry).then_some(SourceLine::UNKNOWN)
     }
 
     fn reading(&self) -> Reading<'_> {

@@ -81,7 +81,7 @@ fn straddling_size(rest: &[u8], second: &[u8]) -> Option<usize> {
         *to = *from;
     }
     let header = RecordHeader::decode(&header, Endian::NATIVE).ok()?;
-    let size = usize::from(header.size);
+    let size = header.record_size();
     (size > rest.len() && size >= RecordHeader::SIZE).then_some(size)
 }
 
@@ -156,6 +156,15 @@ mod tests {
             (vec![], 40),
             "the record is not whole"
         );
+    }
+
+    #[test]
+    fn a_straddling_size_may_have_an_upper_half() {
+        let mut bytes = vec![0; 40];
+        bytes[..8].copy_from_slice(&[0, 0, 0, 1, 0, 1, 16, 0]);
+        let mut walker = Walker::default();
+        let runs = walker.walk((&bytes[..1], &bytes[1..]), |_| {});
+        assert_eq!(runs.left, 40, "it is of 16 MiB");
     }
 
     proptest! {

@@ -53,6 +53,14 @@ pub struct Symbol {
     pub(crate) name: NameAt,
 }
 
+impl Symbol {
+    /// Whether it is an entry of the procedure linkage table, which the object's own symbols don't name.
+    #[must_use]
+    pub fn is_plt_entry(&self) -> bool {
+        self.form == NameForm::PltTarget
+    }
+}
+
 /// Symbols at 16 bytes each. Kernels and compilers have hundreds of thousands.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Symbols {
