@@ -65,10 +65,12 @@ fn the_screen_of_text_has_keys() {
     let menu = pane.wait_for("unmapped key to continue:");
     assert!(menu.contains("[qQ]    quit."), "{menu}");
     pane.press(&["e"]);
-    pane.wait_for("Enter display entries (lines): ");
+    pane.wait_for("Enter display entries (lines):");
     pane.press(&["7"]);
     pane.press(&["Enter"]);
-    pane.wait_for("100.00%");
+    pane.wait("rows without a menu", |screen| {
+        screen.contains("100.00%") && !screen.contains("Mapped keys:")
+    });
     pane.press(&["x"]);
     let menu = pane.wait_for("unmapped key to continue:");
     assert!(
