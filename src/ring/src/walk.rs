@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_straddling_size_may_have_an_upper_half() {
-        let mut bytes = vec![0; 40];
+        let mut bytes = [0; 40];
         bytes[..8].copy_from_slice(&[0, 0, 0, 1, 0, 1, 16, 0]);
         let mut walker = Walker::default();
         let runs = walker.walk((&bytes[..1], &bytes[1..]), |_| {});
