@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""How long the browser of `report` takes to its first rows, to all of them, and from a key to another screen.
+
+    tests/bench/screen.py RPERF PERF.DATA
+"""
+import statistics
+import subprocess
+import sys
+import time
+
+SOCKET = "rperf-screen"
+LIMIT = 60
+
+
+def tmux(*words):
+    return subprocess.run(["tmux", "-L", SOCKET, *words], capture_output=True, text=True, check=False).stdout
+
+
+def screen():
+    return tmux("capture-pane", "-e", "-p")
+
+
+def until(start, is_so):
+    """Seconds from `start` until the screen is so; None where it takes too long."""
+    while time.time() - start < LIMIT:
+        if is_so(screen()):
+            return time.time() - start
+        time.sleep(0.01)
+    return None
+
+
+def main():
+    rperf, recording = sys.argv[1:3]
+    start = time.time()
+    command = f"env PERF_CONFIG=/dev/null {rperf} report -i {recording}; sleep 100"
+    tmux("-f", "/dev/null", "-u", "new-session", "-d", "-x", "200", "-y", "60", command)
+    first = until(start, lambda text: "[.]" in text or "[k]" in text)
+    whole = until(start, lambda text: "Tip:" in text)
+    print(f"first rows {first:.2f} s, all {whole:.2f} s")
+    times = []
+    for key in ["Down"] * 20 + ["Up"] * 20:
+        before, start = screen(), time.time()
+        tmux("send-keys", key)
+        times.append(until(start, lambda text, before=before: text != before) or LIMIT)
+    start = time.time()
+    screen()
+    look = time.time() - start
+    print(f"key to screen: median {statistics.median(times) * 1000:.0f} ms, {look * 1000:.0f} of them looking at it")
+
+
+try:
+    main()
+finally:
+    tmux("kill-server")
