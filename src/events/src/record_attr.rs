@@ -3,7 +3,6 @@
 use rperf_wire::{Attr, AttrFlags, EventType, ReadFormat, SampleType, event_name};
 
 use crate::details::{CallGraph, Details, Side};
-use crate::spec::DUMMY;
 use crate::{EventSpec, Group, off_cpu};
 
 /// Samples per second where nobody says otherwise.
@@ -131,7 +130,7 @@ pub fn trigger_events(specs: &[EventSpec], target: Target) -> Vec<RecordEvent> {
 fn side_band_dummy(side: Option<Side>) -> EventSpec {
     let mut attr = Attr {
         kind: EventType::SOFTWARE,
-        config: DUMMY,
+        config: Attr::DUMMY,
         sample_period: 1,
         ..Attr::default()
     };

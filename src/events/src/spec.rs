@@ -10,8 +10,6 @@ use rperf_wire::{Attr, AttrFlags, EventType, event_name};
 const CPU_CYCLES: u64 = 0;
 /// `PERF_COUNT_SW_CPU_CLOCK`.
 const CPU_CLOCK: u64 = 0;
-/// `PERF_COUNT_SW_DUMMY`.
-pub(crate) const DUMMY: u64 = 9;
 /// `PERF_COUNT_SW_BPF_OUTPUT`.
 pub(crate) const BPF_OUTPUT: u64 = 10;
 
@@ -89,7 +87,7 @@ impl EventSpec {
     pub(crate) fn of_tool(name: &str, tool: Tool) -> Self {
         let attr = Attr {
             kind: EventType::SOFTWARE,
-            config: DUMMY,
+            config: Attr::DUMMY,
             ..Attr::default()
         };
         Self {
@@ -105,7 +103,7 @@ impl EventSpec {
     /// Whether it is the software event `dummy`, which counts nothing and carries side-band records.
     #[must_use]
     pub fn is_dummy(&self) -> bool {
-        self.attr.kind == EventType::SOFTWARE && self.attr.config == DUMMY
+        self.attr.is_dummy()
     }
 
     /// Whether it is the software event `bpf-output`, whose samples only carry raw data.

@@ -1,9 +1,8 @@
 //! Times that a counting command takes itself, under names among those of events.
 
-use rperf_wire::{Attr, EventType};
+use rperf_wire::Attr;
 
 use crate::names::TOOL_NAMES;
-use crate::spec::DUMMY;
 
 /// A time that is no event of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +26,6 @@ impl Tool {
     /// The one that a file of counts has under this name and attr, which is that of an event that counts nothing.
     #[must_use]
     pub fn kept_as(name: &str, attr: &Attr) -> Option<Self> {
-        let is_dummy = attr.kind == EventType::SOFTWARE && attr.config == DUMMY;
-        Self::named(name).filter(|_| is_dummy)
+        Self::named(name).filter(|_| attr.is_dummy())
     }
 }

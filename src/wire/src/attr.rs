@@ -95,6 +95,15 @@ impl Attr {
     /// Largest layout with fields known here (`PERF_ATTR_SIZE_VER9`, with `config4`), in bytes.
     pub const SIZE_VER9: usize = 144;
 
+    /// The software event that counts nothing and carries side-band records (`PERF_COUNT_SW_DUMMY`).
+    pub const DUMMY: u64 = 9;
+
+    /// Whether it is that event.
+    #[must_use]
+    pub fn is_dummy(&self) -> bool {
+        self.kind == EventType::SOFTWARE && self.config == Self::DUMMY
+    }
+
     /// Skid constraint, 0 (any) to 3 (none at all).
     #[must_use]
     pub fn precise_ip(&self) -> u8 {

@@ -8,7 +8,7 @@ use rperf_lines::{Filter, SymbolNames};
 use rperf_perfdata::{Described, EventDesc, Features};
 use rperf_resolve::StackOptions;
 use rperf_view::report::{BranchValue, Layout};
-use rperf_wire::{Endian, EventType};
+use rperf_wire::Endian;
 
 use crate::cli::choice::Chosen;
 use crate::cli::color::paints;
@@ -28,8 +28,6 @@ const KEYS: &str = "dso,symbol";
 const THRESHOLD: f64 = 0.5;
 /// Frames of a callchain that count.
 const MAX_STACK: usize = 127;
-/// `PERF_COUNT_SW_DUMMY`: an event that has no samples.
-const DUMMY: u64 = 9;
 
 /// What the options ask for.
 pub(super) struct Settings {
@@ -126,7 +124,9 @@ impl Settings {
         };
         let mut options = self.options.clone();
         let limit = unwinding_limit(described, &mut options);
-        let sampled = (0..).zip(events).filter(|(_, event)| !is_dummy(event));
+        let sampled = (0..)
+            .zip(events)
+            .filter(|(_, event)| !event.attr.is_dummy());
         let sampled: Vec<usize> = sampled.map(|(index, _)| index).collect();
         let groups = match self.group {
             true => vec![sampled],
@@ -148,11 +148,6 @@ impl Settings {
             select: chosen(matches),
         }
     }
-}
-
-/// Whether an event is there for what it tells besides samples.
-fn is_dummy(event: &EventDesc) -> bool {
-    event.attr.kind == EventType::SOFTWARE && event.attr.config == DUMMY
 }
 
 /// The samples that `--comms`, `--dsos` and `--symbols` leave.
