@@ -5,11 +5,13 @@ use std::os::fd::AsFd as _;
 use std::sync::mpsc::Receiver;
 use std::thread;
 
+use clap::ArgMatches;
 use rperf_sys::{Signals, die_by, poll};
 use rperf_tui::{Restorer, Screen, Session, Terminal, Theme};
 
 use super::context::Context;
 use super::error::CliError;
+use super::options::flag;
 
 /// The signals that end this process, after the terminal is given back.
 const DEADLY: &[i32] = &[libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
@@ -22,15 +24,34 @@ pub(crate) struct Display<'c> {
     theme: Theme,
 }
 
+/// Whether a command browses what nothing else keeps it from: as `--tui` says; otherwise where there is a terminal, if it
+/// `usually` does.
+///
+/// # Errors
+///
+/// Status 129: `--tui` without a terminal.
+pub(crate) fn browses(
+    matches: &ArgMatches,
+    context: &Context,
+    command: &str,
+    usually: bool,
+) -> Result<bool, CliError> {
+    match flag(matches, "tui") {
+        Some(true) if !can_browse(context) => Err(no_terminal(context, command)),
+        Some(wanted) => Ok(wanted),
+        None => Ok(usually && can_browse(context)),
+    }
+}
+
 /// Whether there is a terminal to browse on: one that shows more than lines, for keys as well as for text.
-pub(crate) fn can_browse(context: &Context) -> bool {
+fn can_browse(context: &Context) -> bool {
     let term = context.var("TERM");
     let is_dumb = term.is_none_or(|term| term == "dumb");
     !is_dumb && context.output.is_terminal() && io::stdin().is_terminal()
 }
 
 /// The refusal of `--tui` where there is no terminal.
-pub(crate) fn no_terminal(context: &Context, command: &str) -> CliError {
+fn no_terminal(context: &Context, command: &str) -> CliError {
     let text = format!(
         "{} {command}: --tui needs a terminal for keys and text",
         context.program

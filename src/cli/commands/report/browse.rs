@@ -19,7 +19,7 @@ use rperf_tui::{News, Next, Outcome, Report, ReportScreen, Request, Table};
 
 use super::{Counts, Job, Question, is_empty};
 use crate::cli::context::Context;
-use crate::cli::display::{Display, can_browse, no_terminal};
+use crate::cli::display::{Display, browses};
 use crate::cli::dump;
 use crate::cli::error::{CliError, Exit};
 use crate::cli::findings::conclude;
@@ -53,14 +53,8 @@ pub(super) fn is_wanted(matches: &ArgMatches, context: &Context) -> Result<bool,
     if printed || is_on("stdio") || matches.contains_id("field-separator") {
         return Ok(false);
     }
-    match flag(matches, "tui") {
-        Some(true) if !can_browse(context) => Err(no_terminal(context, "report")),
-        Some(wanted) => Ok(wanted),
-        None => {
-            let configured = context.config.flag("tui.report") != Some(false);
-            Ok(configured && can_browse(context))
-        }
-    }
+    let configured = context.config.flag("tui.report") != Some(false);
+    browses(matches, context, "report", configured)
 }
 
 /// Runs sessions until one ends for good.

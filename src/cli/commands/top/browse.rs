@@ -18,7 +18,7 @@ use super::session::{Session, Step};
 use super::settings::Settings;
 use crate::cli::commands::report::save;
 use crate::cli::context::Context;
-use crate::cli::display::{Display, can_browse, no_terminal};
+use crate::cli::display::{Display, browses};
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
 
@@ -35,11 +35,7 @@ pub(super) fn is_wanted(matches: &ArgMatches, context: &Context) -> Result<bool,
     if texts.iter().any(|id| flag(matches, id) == Some(true)) {
         return Ok(false);
     }
-    match flag(matches, "tui") {
-        Some(true) if !can_browse(context) => Err(no_terminal(context, "top")),
-        Some(wanted) => Ok(wanted),
-        None => Ok(can_browse(context)),
-    }
+    browses(matches, context, "top", true)
 }
 
 /// What is browsed.
