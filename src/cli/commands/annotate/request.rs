@@ -8,6 +8,7 @@ use rperf_view::annotate::{AnnotateOptions, Column, Layout};
 
 use super::sources::Prefix;
 use crate::cli::color::paints;
+use crate::cli::commands::report::limit_option;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
@@ -83,7 +84,7 @@ impl Request {
         Ok(Self {
             symbol: symbol(matches, context)?,
             share,
-            limit: text("percent-limit").map_or(Ok(0.0), limit)?,
+            limit: limit_option(matches)?.unwrap_or_default(),
             syntax: text("disassembler-style").map_or(Ok(Syntax::Att), syntax)?,
             looks: AnnotateOptions {
                 layout: match is_set("stdio2") {
@@ -163,16 +164,6 @@ fn symbol(matches: &ArgMatches, context: &Context) -> Result<Option<String>, Cli
             context.program
         ))),
     }
-}
-
-fn limit(word: &str) -> Result<f64, CliError> {
-    let percent = word.trim_end_matches('%').parse().ok();
-    let percent = percent.filter(|percent: &f64| (0.0..=100.0).contains(percent));
-    percent.ok_or_else(|| {
-        CliError::usage(format!(
-            "--percent-limit {word}: that is no share in percent"
-        ))
-    })
 }
 
 fn syntax(word: &str) -> Result<Syntax, CliError> {
