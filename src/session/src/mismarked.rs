@@ -38,7 +38,7 @@ pub(crate) fn mended(run: &[u8]) -> Cow<'_, [u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rperf_wire::{Encoder, Mmap, Mmap2, RecordHeader};
+    use rperf_wire::{Mmap, Mmap2, RecordHeader};
 
     fn mapping(id: MmapId, misc: Misc) -> Vec<u8> {
         let mmap = Mmap {
@@ -55,17 +55,15 @@ mod tests {
             prot: 5,
             flags: 2,
         };
-        let mut body = Vec::new();
-        Record::Mmap2(mapping).encode_body(&mut Encoder::new(&mut body, Endian::NATIVE));
-        let header = RecordHeader {
-            kind: RecordKind::MMAP2,
-            misc,
-            size: u16::try_from(RecordHeader::SIZE + body.len()).unwrap(),
-        };
         let mut bytes = Vec::new();
-        let mut to = Encoder::new(&mut bytes, Endian::NATIVE);
-        header.encode(&mut to);
-        to.bytes(&body);
+        let to = (&mut bytes, Endian::NATIVE);
+        let record = Record::Mmap2(mapping);
+        assert!(RecordHeader::encode_record(
+            RecordKind::MMAP2,
+            misc,
+            to,
+            |body| record.encode_body(body)
+        ));
         bytes
     }
 
