@@ -5,7 +5,7 @@
 
 use std::fs;
 
-use rperf_insn::{Isa, decode};
+use rperf_insn::{Isa, Printer, Syntax, decode};
 use rperf_perfdata::{EventDesc, FeatureSet, PerfData, Writer};
 use rperf_testkit::{Bytes, skip};
 use rperf_wire::{
@@ -252,8 +252,44 @@ fn differing_lines(tools: &Tools, workloads: &Workloads, recording: &Recording) 
         fs::write(tools.scratch.path().join("branched.data"), made).expect("scratch");
         let lines = BRANCHED.iter();
         differences.extend(lines.filter_map(|words| compare("branched.data", words)));
+        assert_text_of_bytes(tools, "branched.data");
     }
     differences
+}
+
+/// `brstackdisasm` is `brstackinsn` with what the bytes read as.
+fn assert_text_of_bytes(tools: &Tools, file: &str) {
+    let [bytes, texts] = ["ip,brstackinsn", "ip,brstackdisasm"].map(|fields| {
+        let printed = tools.outcome(Tool::Rperf, &["script", "-i", file, "-F", fields]);
+        assert_eq!(printed.status, 0, "{}", printed.stderr);
+        printed.stdout
+    });
+    let mut printer = Printer::new(Isa::X86_64, Syntax::Att);
+    let mut compared = 0;
+    for (line, shown) in bytes.lines().zip(texts.lines()) {
+        let Some((start, digits)) = line.split_once("\tinsn: ") else {
+            assert_eq!(line, shown);
+            continue;
+        };
+        let digits = digits.split('\t').next().unwrap_or_default();
+        let code: Vec<u8> = digits
+            .split_whitespace()
+            .map(|byte| u8::from_str_radix(byte, 16).expect("a byte"))
+            .collect();
+        let ip = u64::from_str_radix(start.trim(), 16).expect("an address");
+        let mut text = String::new();
+        let target = printer
+            .print(ip, &code, &mut text)
+            .and_then(|printed| printed.target);
+        let name = if target.is_some() { " <" } else { "" };
+        assert!(
+            shown.starts_with(&format!("{start}\t{text}{name}")),
+            "{shown}\n{line}"
+        );
+        compared += 1;
+    }
+    assert_eq!(bytes.lines().count(), texts.lines().count());
+    assert!(compared > 1000, "{compared} instructions");
 }
 
 #[test]
@@ -266,6 +302,8 @@ fn code_between_branches_needs_all_branches() {
     };
     let file = root().join("tests/fixtures/x86_64/cycles.data");
     let file = file.to_str().expect("a path in UTF-8");
+    let words = ["script", "-f", "-i", file, "-F", "brstackdisasm"];
+    assert_eq!(tools.outcome(Tool::Rperf, &words).status, 255);
     for field in ["brstackinsn", "brstackinsnlen", "comm,srccode"] {
         let [perf, rperf] = tools.outcomes(&["script", "-f", "-i", file, "-F", field], &[]);
         assert_eq!((perf.status, rperf.status), (255, 255), "{rperf:?}");

@@ -8,6 +8,10 @@ use std::process::{Command, Stdio};
 use rperf_insn::{Isa, Printer, Syntax};
 use rperf_testkit::skip;
 
+use super::recordings::{Recording, Target};
+use super::workloads::Workloads;
+use super::{Tool, Tools};
+
 /// Of a thousand instructions, those that may read otherwise: see docs/compatibility.md.
 const OTHERS: usize = 1;
 
@@ -119,4 +123,55 @@ fn instructions_read_as_in_objdump() {
             compare(NAME, "objdump", words, Isa::X86_64, object);
         }
     }
+}
+
+#[test]
+fn sampled_instructions_read_as_in_objdump() {
+    const NAME: &str = "sampled_instructions_read_as_in_objdump";
+    let Some(tools) = Tools::find() else {
+        return skip(NAME, "there is no perf");
+    };
+    if !cfg!(target_arch = "x86_64") {
+        return skip(NAME, "this machine's objects are not of x86-64");
+    }
+    let workloads = Workloads::build(tools.scratch.path());
+    let recording = Recording {
+        name: "sampled",
+        options: &["-e", "cpu-clock:u", "-c", "50000"],
+        target: Target::Command(&["frames", "150"]),
+    };
+    let file = recording.make(&tools, &workloads, Tool::Perf);
+    let file = file.expect("perf records a program");
+    let object = tools.scratch.path().join("frames");
+    let Some(expected) = objdump("objdump", &[], Isa::X86_64, &object) else {
+        return skip(NAME, "there is no objdump");
+    };
+    let of: BTreeMap<u64, &str> = expected
+        .iter()
+        .map(|insn| (insn.address, insn.text.as_str()))
+        .collect();
+    let words = [
+        "script",
+        "-i",
+        &file,
+        "-F",
+        "ip,dso,dsoff,disasm",
+        "--dsos",
+        "frames",
+    ];
+    let text = tools.outcome(Tool::Rperf, &words).stdout;
+    let mut compared = 0;
+    for line in text.lines() {
+        let (place, insn) = line.split_once(")\t\t").unwrap_or_else(|| panic!("{line}"));
+        let (_, offset) = place.rsplit_once("+0x").expect("an offset in the object");
+        let address = u64::from_str_radix(offset, 16).expect("a number");
+        let known = of.get(&address).unwrap_or_else(|| panic!("{line}"));
+        match insn.split_once(" <") {
+            // The address is that of the process.
+            Some((jump, _)) => assert_eq!(jump.split(' ').next(), known.split(' ').next()),
+            None => assert_eq!(insn, *known),
+        }
+        compared += 1;
+    }
+    assert!(compared > 20, "{text}");
 }

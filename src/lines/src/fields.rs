@@ -49,6 +49,8 @@ pub enum Field {
     Brstackinsn,
     /// The same with the lengths of instructions.
     Brstackinsnlen,
+    /// The code that ran between branches, as text.
+    Brstackdisasm,
     /// Branches, by offset in the object.
     Brstackoff,
     /// Indentation by calls; only of samples decoded from a hardware trace.
@@ -57,6 +59,8 @@ pub enum Field {
     Insn,
     /// The length of the instruction.
     Insnlen,
+    /// The text of the instruction.
+    Disasm,
     /// What decoding a hardware trace found out.
     Synth,
     /// Physical data address.
@@ -119,10 +123,12 @@ impl Field {
             Self::BpfOutput => "bpf-output",
             Self::Brstackinsn => "brstackinsn",
             Self::Brstackinsnlen => "brstackinsnlen",
+            Self::Brstackdisasm => "brstackdisasm",
             Self::Brstackoff => "brstackoff",
             Self::Callindent => "callindent",
             Self::Insn => "insn",
             Self::Insnlen => "insnlen",
+            Self::Disasm => "disasm",
             Self::Synth => "synth",
             Self::PhysAddr => "phys_addr",
             Self::Metric => "metric",
@@ -155,7 +161,7 @@ pub struct Fields(u64);
 
 impl Fields {
     /// Every field, in the order in which help lists them.
-    pub const ALL: [Field; 43] = [
+    pub const ALL: [Field; 45] = [
         Field::Comm,
         Field::Tid,
         Field::Pid,
@@ -199,6 +205,8 @@ impl Fields {
         Field::Dsoff,
         Field::Cgroup,
         Field::RetireLat,
+        Field::Disasm,
+        Field::Brstackdisasm,
     ];
 
     /// The set of `fields`.

@@ -9,6 +9,7 @@ use rperf_replay::Sample;
 use rperf_resolve::{Frame, Place, Resolver};
 use rperf_wire::{BranchEntry, CpuMode};
 
+use crate::disassembly::Disassembler;
 use crate::{Lines, SourceFiles, SourceText, Spot};
 
 /// The longest stretch between two branches that is shown, in bytes.
@@ -42,6 +43,8 @@ pub struct Code<'s> {
     pub ip: u64,
     /// Its bytes; `None` where there is no instruction.
     pub bytes: Option<&'s [u8]>,
+    /// What it reads as, where [`FlowOptions::texts`] asks for that.
+    pub text: Option<&'s str>,
 }
 
 /// How a branch was taken.
@@ -62,6 +65,8 @@ pub struct Taken {
 pub struct FlowOptions<'a> {
     /// Stretches that are shown of each sample.
     pub max_blocks: Option<usize>,
+    /// Whether instructions have their text.
+    pub texts: bool,
     /// Whether symbols have the place in the source.
     pub places: bool,
     /// Where the text of source comes from, if it is wanted.
@@ -72,6 +77,7 @@ pub struct FlowOptions<'a> {
 pub struct Flow<'a, 'r, 'w> {
     lines: &'a Lines<'r, 'w>,
     options: FlowOptions<'a>,
+    disassembler: Disassembler<'a, 'r, 'w>,
     at: Place,
     mode: CpuMode,
     /// Start and end of the symbol that was named last.
@@ -102,6 +108,7 @@ impl Stretch<'_> {
         let code = Code {
             ip: self.start.wrapping_add(offset as u64),
             bytes: insn.and_then(|insn| rest.get(..insn.len)),
+            text: None,
         };
         (code, insn.is_none_or(|insn| insn.is_branch))
     }
@@ -114,6 +121,7 @@ impl<'a, 'r, 'w> Flow<'a, 'r, 'w> {
         Self {
             lines,
             options,
+            disassembler: Disassembler::new(lines, Lines::place(sample)),
             at: Lines::place(sample),
             mode: CpuMode::User,
             symbol: (0, 0),
@@ -132,7 +140,7 @@ impl<'a, 'r, 'w> Flow<'a, 'r, 'w> {
         // Where the oldest branch came from is all that is known of the code before it.
         if let Ok(stretch) = self.stretch(oldest.from, oldest.from) {
             self.name(oldest.from, step);
-            self.branch(stretch.at(0).0, oldest, 0, step);
+            self.branch(stretch.isa, stretch.at(0).0, oldest, 0, step);
         }
         let mut index = entries.len() - 1;
         while let Some(before) = entries.get(index).filter(|_| index > 0) {
@@ -174,10 +182,10 @@ impl<'a, 'r, 'w> Flow<'a, 'r, 'w> {
             self.name(code.ip, step);
             instructions += 1;
             if code.ip == taken.from {
-                self.branch(code, taken, instructions, step);
+                self.branch(stretch.isa, code, taken, instructions, step);
                 break;
             }
-            step(Step::Insn(code));
+            step(Step::Insn(self.with_text(stretch.isa, code)));
             let Some(bytes) = code.bytes else {
                 break;
             };
@@ -202,7 +210,7 @@ impl<'a, 'r, 'w> Flow<'a, 'r, 'w> {
         self.name(start, step);
         let Ok(stretch) = stretch else {
             if let Ok(alone) = self.stretch(ip, ip) {
-                step(Step::Insn(alone.at(0).0));
+                step(Step::Insn(self.with_text(alone.isa, alone.at(0).0)));
                 self.source(ip, step);
             }
             return;
@@ -210,7 +218,7 @@ impl<'a, 'r, 'w> Flow<'a, 'r, 'w> {
         let mut offset = 0;
         while offset as u64 <= end - start {
             let (code, may_branch) = stretch.at(offset);
-            step(Step::Insn(code));
+            step(Step::Insn(self.with_text(stretch.isa, code)));
             let Some(bytes) = code.bytes else {
                 break;
             };
@@ -225,6 +233,7 @@ impl<'a, 'r, 'w> Flow<'a, 'r, 'w> {
 
     fn branch(
         &mut self,
+        isa: Isa,
         code: Code<'_>,
         entry: &BranchEntry,
         instructions: u32,
@@ -238,8 +247,15 @@ impl<'a, 'r, 'w> Flow<'a, 'r, 'w> {
             total_cycles: self.total_cycles,
             instructions,
         };
-        step(Step::Branch(code, taken));
+        step(Step::Branch(self.with_text(isa, code), taken));
         self.source(code.ip, step);
+    }
+
+    /// `code` with what it reads as, if that is wanted.
+    fn with_text<'s>(&'s mut self, isa: Isa, code: Code<'s>) -> Code<'s> {
+        let bytes = code.bytes.filter(|_| self.options.texts);
+        let text = bytes.map(|bytes| self.disassembler.text(isa, self.mode, code.ip, bytes));
+        Code { text, ..code }
     }
 
     /// Reads the code from `start` to an instruction behind `end`, and notes in which mode it ran.

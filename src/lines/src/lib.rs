@@ -1,6 +1,7 @@
 //! One sample as `script` shows it: which fields, and their values as plain data. Rendering them is `view::script`'s.
 
 mod class;
+mod disassembly;
 mod error;
 mod fields;
 mod filter;
@@ -15,6 +16,7 @@ mod switch;
 mod texts;
 
 pub use class::EventClass;
+pub use disassembly::SampledInsn;
 pub use error::Error;
 pub use fields::{Field, Fields};
 pub use filter::{Filter, SymbolNames};

@@ -1,6 +1,6 @@
 //! One sample as plain data.
 
-use rperf_replay::{CommId, DsoKind, Order, Sample};
+use rperf_replay::{CommId, DsoKind, Sample};
 use rperf_resolve::{Frame, Place, Resolver, SourceLine};
 use rperf_wire::Misc;
 
@@ -108,14 +108,6 @@ impl<'r, 'w> Lines<'r, 'w> {
 
     pub(crate) fn resolver(&self) -> &'r Resolver<'w> {
         self.resolver
-    }
-
-    /// The bytes of the instruction at `frame` just before `order`, if its code is at hand.
-    #[must_use]
-    pub fn insn(&self, frame: &Frame, order: Order) -> Option<Vec<u8>> {
-        let code = self.resolver.code(frame, order, rperf_insn::MAX_LEN)?;
-        let insn = rperf_insn::decode(rperf_insn::Isa::of_elf(code.file)?, &code.bytes)?;
-        code.bytes.get(..insn.len).map(<[u8]>::to_vec)
     }
 
     /// Where and when `sample` was taken.

@@ -39,7 +39,11 @@ const TRACEPOINT: [Field; 6] = [
 /// Fields that follow the source of the address.
 const SOURCE: Fields = Fields::of(&[Field::Srcline, Field::Srccode]);
 /// Fields that follow the code from branch to branch.
-const CODE_FLOW: Fields = Fields::of(&[Field::Brstackinsn, Field::Brstackinsnlen]);
+const CODE_FLOW: Fields = Fields::of(&[
+    Field::Brstackinsn,
+    Field::Brstackinsnlen,
+    Field::Brstackdisasm,
+]);
 
 /// Something to say about `-F` that stops nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

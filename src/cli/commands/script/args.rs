@@ -22,8 +22,8 @@ const FIELDS: &str = "\
 The fields to print, separated by commas; their order is fixed. A list that begins with + or - adds to the default or takes \
 away from it. A kind before a colon limits the list to events of that kind: hw, sw, trace, raw, break, synth.
 Fields: comm tid pid time cpu event trace ip sym dso addr symoff dsoff period misc tod cgroup; of memory accesses data_src weight ins_lat retire_lat \
-phys_addr data_page_size code_page_size; registers iregs uregs; branches brstack brstacksym brstackoff, and the code between them brstackinsn brstackinsnlen; the instruction insn \
-insnlen; source srcline srccode; what counters of a group say together metric; bpf-output. Only \
+phys_addr data_page_size code_page_size; registers iregs uregs; branches brstack brstacksym brstackoff, and the code between them brstackinsn brstackinsnlen \
+brstackdisasm; the instruction insn insnlen disasm; source srcline srccode; what counters of a group say together metric; bpf-output. Only \
 samples of a hardware trace or of a guest have flags callindent synth ipc machine_pid vcpu: these are empty.";
 
 const TIME: &str = "\

@@ -2,7 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rperf_lines::{Field, Flow, FlowOptions, Line, Lines, SourceFiles, Spot, TextKey, Texts};
+use rperf_lines::{
+    Field, Flow, FlowOptions, Line, Lines, SampledInsn, SourceFiles, Spot, TextKey, Texts,
+};
 use rperf_replay::{Epoch, Recent, Render, Sample, SideRecord, World};
 use rperf_resolve::{Frame, Place, Resolver, StackScratch, StackSummary, UserStacks};
 use rperf_view::script::Block;
@@ -103,7 +105,8 @@ impl<'r, 'w> SampleText<'r, 'w> {
             // As for branches, the address itself says whether it is the kernel's.
             let frame = self.resolver.locate_data(at, CpuMode::User, ip);
             let insn = self.lines.insn(&frame, at.order).filter(|_| ip != 0);
-            event.layout.insn(insn.as_deref(), &mut block.text);
+            let text = |insn: &SampledInsn| self.lines.insn_text(insn, ip, at);
+            event.layout.insn(insn.as_ref(), text, &mut block.text);
         }
         let stack = sample.wire.branch_stack.as_ref();
         let Some(stack) = stack.filter(|stack| event.layout.shows_flow() && !stack.is_empty())
@@ -113,6 +116,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
         let fields = event.layout.fields();
         let options = FlowOptions {
             max_blocks: self.plan.max_blocks,
+            texts: event.layout.shows_flow_as_text(),
             places: fields.has(Field::Srcline),
             sources: fields.has(Field::Srccode).then_some(self.sources),
         };

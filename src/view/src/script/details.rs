@@ -26,6 +26,8 @@ const AFTER: Fields = Fields::of(&[
     Field::Insnlen,
     Field::Brstackinsn,
     Field::Brstackinsnlen,
+    Field::Disasm,
+    Field::Brstackdisasm,
 ]);
 const BRANCHES: Fields = Fields::of(&[Field::Brstack, Field::Brstacksym, Field::Brstackoff]);
 

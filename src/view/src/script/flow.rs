@@ -2,14 +2,18 @@
 
 use std::io::Write as _;
 
-use rperf_lines::{Code, Field, Fields, Named, Spot, Step, Taken};
+use rperf_lines::{Code, Field, Fields, Named, SampledInsn, Spot, Step, Taken};
 
 use super::{Block, Layout, number};
 
 /// Fields that show the sampled instruction.
-const SAMPLED: Fields = Fields::of(&[Field::Insn, Field::Insnlen]);
+const SAMPLED: Fields = Fields::of(&[Field::Insn, Field::Insnlen, Field::Disasm]);
 /// Fields that show the code between branches.
-const BETWEEN: Fields = Fields::of(&[Field::Brstackinsn, Field::Brstackinsnlen]);
+const BETWEEN: Fields = Fields::of(&[
+    Field::Brstackinsn,
+    Field::Brstackinsnlen,
+    Field::Brstackdisasm,
+]);
 /// Columns of an instruction that branched.
 const BRANCH_COLUMNS: usize = 30;
 
@@ -26,9 +30,20 @@ impl Layout {
         self.fields.has_any(BETWEEN)
     }
 
-    /// Appends the sampled instruction, and how long it is.
-    pub fn insn(&self, bytes: Option<&[u8]>, out: &mut Vec<u8>) {
-        let bytes = bytes.unwrap_or_default();
+    /// Whether instructions between branches are shown as text.
+    #[must_use]
+    pub fn shows_flow_as_text(&self) -> bool {
+        self.fields.has(Field::Brstackdisasm)
+    }
+
+    /// Appends the sampled instruction: how long it is, its bytes, and its `text`, which is made if it is wanted.
+    pub fn insn(
+        &self,
+        insn: Option<&SampledInsn>,
+        text: impl FnOnce(&SampledInsn) -> String,
+        out: &mut Vec<u8>,
+    ) {
+        let bytes = insn.map_or(&[][..], |insn| &insn.bytes);
         if self.fields.has(Field::Insnlen) {
             out.extend_from_slice(b" ilen: ");
             number::decimal(out, bytes.len() as u64, 0);
@@ -39,6 +54,10 @@ impl Layout {
                 out.push(b' ');
                 number::hexadecimal_zeros(out, u64::from(*byte), 2);
             }
+        }
+        if let Some(insn) = insn.filter(|_| self.fields.has(Field::Disasm)) {
+            out.extend_from_slice(b"\t\t");
+            out.extend_from_slice(text(insn).as_bytes());
         }
     }
 
@@ -89,15 +108,16 @@ impl Layout {
         out.push(b'\n');
     }
 
-    /// The address, and `insn: BYTES`.
+    /// The address, and `insn: BYTES` or the instruction's text.
     fn code(&self, code: &Code<'_>, columns: usize, out: &mut Vec<u8>) {
         out.push(b'\t');
         number::hexadecimal_zeros(out, code.ip, 16);
         out.push(b'\t');
         let start = out.len();
-        match code.bytes {
-            None => out.extend_from_slice(b"<bad>"),
-            Some(bytes) => {
+        match (code.bytes, code.text) {
+            (None, _) => out.extend_from_slice(b"<bad>"),
+            (Some(_), Some(text)) => out.extend_from_slice(text.as_bytes()),
+            (Some(bytes), None) => {
                 out.extend_from_slice(b"insn: ");
                 for byte in bytes {
                     number::hexadecimal_zeros(out, u64::from(*byte), 2);
@@ -161,7 +181,11 @@ mod tests {
 
     #[test]
     fn code_between_branches() {
-        let code = |ip, bytes| Code { ip, bytes };
+        let code = |ip, bytes| Code {
+            ip,
+            bytes,
+            text: None,
+        };
         let place = SourceLine {
             path: "/src/load.c",
             line: 12,

@@ -1,0 +1,83 @@
+//! Instructions of samples, and their text: `insn`, `disasm`.
+
+use std::fmt::Write as _;
+
+use rperf_insn::{Isa, Printer, Syntax};
+use rperf_replay::Order;
+use rperf_resolve::{Frame, Place};
+use rperf_wire::CpuMode;
+
+use crate::{Lines, Named};
+
+/// The instruction that a sample fell on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SampledInsn {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    isa: Isa,
+}
+
+impl Lines<'_, '_> {
+    /// The instruction at `frame` just before `order`, if its code is at hand.
+    #[must_use]
+    pub fn insn(&self, frame: &Frame, order: Order) -> Option<SampledInsn> {
+        let code = self.resolver().code(frame, order, rperf_insn::MAX_LEN)?;
+        let isa = Isa::of_elf(code.file)?;
+        let insn = rperf_insn::decode(isa, &code.bytes)?;
+        let bytes = code.bytes.get(..insn.len)?.to_vec();
+        Some(SampledInsn { bytes, isa })
+    }
+
+    /// The text of `insn` at the address `ip` of a process as of `at`.
+    #[must_use]
+    pub fn insn_text(&self, insn: &SampledInsn, ip: u64, at: Place) -> String {
+        let mut disassembler = Disassembler::new(self, at);
+        disassembler
+            .text(insn.isa, CpuMode::User, ip, &insn.bytes)
+            .to_owned()
+    }
+}
+
+/// Writes instructions as objdump does, with the function that a jump or a call names behind its address.
+pub(crate) struct Disassembler<'a, 'r, 'w> {
+    lines: &'a Lines<'r, 'w>,
+    at: Place,
+    printer: Option<(Isa, Printer)>,
+    text: String,
+}
+
+impl<'a, 'r, 'w> Disassembler<'a, 'r, 'w> {
+    /// For code as of `at`.
+    pub(crate) fn new(lines: &'a Lines<'r, 'w>, at: Place) -> Self {
+        Self {
+            lines,
+            at,
+            printer: None,
+            text: String::new(),
+        }
+    }
+
+    /// The instruction `bytes` at `ip`, an address of `mode`.
+    pub(crate) fn text(&mut self, isa: Isa, mode: CpuMode, ip: u64, bytes: &[u8]) -> &str {
+        self.text.clear();
+        let printer = match self.printer.take() {
+            Some((of, printer)) if of == isa => printer,
+            _ => Printer::new(isa, Syntax::Att),
+        };
+        let (_, printer) = self.printer.insert((isa, printer));
+        let printed = printer.print(ip, bytes, &mut self.text);
+        if let Some(target) = printed.and_then(|printed| printed.target) {
+            let resolver = self.lines.resolver();
+            let frame = resolver.locate_data(self.at, mode, target);
+            if let Some(Named { name, offset }) = self.lines.spot(&frame).symbol {
+                let offset = match offset {
+                    0 => String::new(),
+                    offset => format!("+{offset:#x}"),
+                };
+                // Writing to a string cannot fail.
+                let _ = write!(self.text, " <{name}{offset}>");
+            }
+        }
+        &self.text
+    }
+}
