@@ -40,6 +40,11 @@ impl Symbols {
     ///
     /// Files that can't be read, servers that can't be asked.
     pub(crate) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
+        if flag(matches, "modules") == Some(false) {
+            return Err(CliError::usage(
+                "--no-modules: symbols of modules that samples fell on are always read",
+            ));
+        }
         let file = |option| {
             let path = matches.get_one::<String>(option).map(PathBuf::from);
             path.map(|path| readable(path, option)).transpose()

@@ -111,3 +111,51 @@ fn compare_counts(tools: &Tools, file: &str) -> Option<String> {
     let found = difference(&perf, &rperf)?;
     Some(format!("{}\n{found}", line.join(" ")))
 }
+
+/// perf puts the words behind the title; the call graphs below it are ours alone.
+#[test]
+fn call_graphs_are_lent_to_events_without() {
+    const NAME: &str = "call_graphs_are_lent_to_events_without";
+    let Some(tools) = Tools::find() else {
+        return skip(NAME, "there is no perf");
+    };
+    let workloads = Workloads::build(tools.scratch.path());
+    let recording = Recording {
+        name: "two kinds",
+        options: &[
+            "-e",
+            "cpu-clock/call-graph=fp/u",
+            "-e",
+            "task-clock/call-graph=no/u",
+        ],
+        target: Target::Command(&["frames", "150"]),
+    };
+    let file = recording.make(&tools, &workloads, Tool::Perf);
+    let file = file.expect("perf records a program");
+    let words = [
+        "report",
+        "--stdio",
+        "-i",
+        &file,
+        "--no-children",
+        "-S",
+        "leaf",
+    ];
+    let plain = tools.outcome(Tool::Rperf, &words);
+    let words = [&words[..], &["--show-ref-call-graph"]].concat();
+    let [perf, rperf] = tools.outcomes(&words, &[]);
+    let titles = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| line.starts_with("# Samples:"));
+        lines.map(str::to_owned).collect()
+    };
+    assert_eq!(titles(&rperf.stdout), titles(&perf.stdout));
+    let second = |text: &str| {
+        let (_, table) = text.split_once("of event 'task-clock").expect("its table");
+        table.lines().any(|line| line.trim_end().ends_with(" main"))
+    };
+    assert!(
+        !second(&plain.stdout) && second(&rperf.stdout),
+        "{}",
+        rperf.stdout
+    );
+}

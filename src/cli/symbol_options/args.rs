@@ -47,6 +47,12 @@ pub(crate) fn mark_cut() -> Arg {
         .help("end unwound stacks that lack their outer frames in a frame that says why")
 }
 
+pub(crate) fn modules() -> Arg {
+    switch("modules")
+        .short('m')
+        .help("read symbols of modules, which is always done")
+}
+
 pub(crate) fn symfs() -> Arg {
     value("symfs", "directory").help("look for files and the build-id cache below this one")
 }

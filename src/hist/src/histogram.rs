@@ -18,6 +18,8 @@ pub struct Histogram {
     pub columns: Vec<Field>,
     /// Whether [`Weights::total`] counts callees too.
     pub children: bool,
+    /// Whether call graphs are those of another event.
+    pub lent_graphs: bool,
     /// Heaviest first.
     pub rows: Vec<Row>,
 }

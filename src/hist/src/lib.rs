@@ -25,6 +25,7 @@ mod graphs;
 mod hierarchy;
 mod histogram;
 mod keys;
+mod lent;
 mod lines;
 mod live;
 mod marks;

@@ -23,6 +23,8 @@ pub struct Options {
     pub order: Direction,
     /// The call graphs, if any are wanted.
     pub graph: Option<GraphOptions>,
+    /// Whether events without callchains show the call graphs of one that has them.
+    pub lent_graphs: bool,
     /// Frames of a callchain that count, from the innermost.
     pub max_stack: usize,
     /// Whether callchains begin with the branches that samples came with.
@@ -66,6 +68,7 @@ impl Default for Options {
             children: false,
             order: Direction::default(),
             graph: None,
+            lent_graphs: false,
             max_stack: usize::MAX,
             branch_chains: false,
             hide_unresolved: false,

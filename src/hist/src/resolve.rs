@@ -12,6 +12,7 @@ use crate::facts::{Facts, Pool};
 use crate::fold::{Folded, Samples};
 use crate::histogram::Histogram;
 use crate::keys::{Subject, Thread};
+use crate::lent;
 use crate::named::NamedStacks;
 use crate::namer::{Namer, Pools};
 use crate::names::Names;
@@ -115,7 +116,11 @@ impl<'r, 'w> Naming<'r, 'w> {
             let options = options.of_event(group.first().copied().unwrap_or_default());
             rows::histogram(&events, &options, &names, threads)
         });
-        reports.collect()
+        let mut reports: Vec<Histogram> = reports.collect();
+        if options.lent_graphs {
+            lent::lend(&mut reports, &source.callchains);
+        }
+        reports
     }
 
     /// The unique stacks of what was folded, by event.

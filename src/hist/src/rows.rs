@@ -81,6 +81,7 @@ pub(crate) fn histogram(
         all: all.first().copied().unwrap_or_default(),
         columns: options.columns.clone(),
         children: options.children,
+        lent_graphs: false,
         rows,
         wholes,
     }

@@ -79,9 +79,7 @@ fn looks() -> Vec<Arg> {
             .short('o')
             .help("write a file for each function into this directory instead"),
         value("objdump", "path").help("let this program print the instructions"),
-        switch("modules")
-            .short('m')
-            .help("read symbols of modules, which is always done"),
+        names::modules(),
         not_yet("tui", "use --stdio2"),
         not_yet("gtk", "use --stdio"),
         not_yet("addr2line", "lines are read without it"),

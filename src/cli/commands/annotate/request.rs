@@ -126,11 +126,6 @@ fn refuse(matches: &ArgMatches) -> Result<(), CliError> {
             " Error: switch `n' cannot be used with show-total-period",
         ));
     }
-    if flag(matches, "modules") == Some(false) {
-        return Err(CliError::usage(
-            "--no-modules: symbols of modules that samples fell on are always read",
-        ));
-    }
     Ok(())
 }
 

@@ -74,7 +74,7 @@ fn input() -> Vec<Arg> {
         names::ignore_vmlinux(),
         names::kallsyms(),
         input::force(),
-        not_yet("modules", "module symbols are read anyway").short('m'),
+        names::modules(),
     ]
 }
 
@@ -181,7 +181,8 @@ fn rest() -> Vec<Arg> {
             .help("what shares are of where samples are chosen: of those, or of all (the default)"),
         not_yet("itrace", ""),
         switch("full-source-path").help("print source files with their whole path"),
-        not_yet("show-ref-call-graph", "the table of the event with callchains shows them"),
+        switch("show-ref-call-graph")
+            .help("show events recorded with call-graph=no with the call graphs of the first event that has some"),
         not_yet("stitch-lbr", ""),
         value("socket-filter", "socket")
             .value_parser(number)

@@ -47,6 +47,7 @@ pub(super) struct Settings {
     sort_event: usize,
     /// `None` where nothing is said.
     children: Option<bool>,
+    lent_graphs: bool,
     graph: CallGraph,
     /// How the text is laid out.
     pub(super) layout: Layout,
@@ -132,6 +133,7 @@ impl Settings {
             raw_trace: switch("raw-trace") == Some(true),
             jobs: jobs(matches, context)?,
             children,
+            lent_graphs: switch("show-ref-call-graph") == Some(true),
             graph,
             total_cycles: switch("total-cycles") == Some(true),
             latency_first: switch("latency") == Some(true),
@@ -215,6 +217,7 @@ impl Settings {
             children: shape.children,
             order: self.graph.order.unwrap_or(shape.order),
             graph: self.graph(shape),
+            lent_graphs: self.lent_graphs,
             max_stack: self.max_stack,
             branch_chains: self.graph.branches,
             hide_unresolved: self.hide_unresolved,

@@ -74,6 +74,7 @@ fn options() -> impl Strategy<Value = Options> {
             .chain(keys.iter().map(|key| Field::Key(key)))
             .collect(),
         children,
+        lent_graphs: false,
         order: if children {
             Direction::Caller
         } else {

@@ -60,6 +60,7 @@ fn histogram(columns: &str, rows: Vec<Row>) -> Histogram {
         all: whole,
         columns: parse_fields(&format!("{shares},{columns}")).expect("known words"),
         children,
+        lent_graphs: false,
         rows,
     }
 }

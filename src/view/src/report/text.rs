@@ -60,6 +60,9 @@ pub fn write_event(
         let samples = Rough(whole.samples);
         let name = event.name;
         write!(out, "# Samples: {samples} of event{plural} '{name}'")?;
+        if histogram.lent_graphs {
+            out.write_all(b", show reference callgraph")?;
+        }
         if let Some(times) = event.times {
             write!(out, " (time slices: {times})")?;
         }
