@@ -80,7 +80,7 @@ pub trait Tracepoints: Debug {
     /// The names of the events of a system.
     ///
     /// # Errors
-    /// What reading the system's folder reports.
+    /// What reading the system's folder reports: `NotFound` for one that is there no longer.
     fn names(&self, system: &str) -> io::Result<Vec<String>>;
 
     /// The number of an event, `attr.config`.

@@ -397,7 +397,11 @@ fn tracepoints(wanted: &Wanted, catalogue: &Catalogue<'_>) -> io::Result<Vec<Row
     systems.retain(|system| wanted.takes_system(system));
     let mut rows = Vec::new();
     for system in systems {
-        let mut names = catalogue.tracepoints.names(&system)?;
+        let mut names = match catalogue.tracepoints.names(&system) {
+            // Probes come and go while they are listed.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            names => names?,
+        };
         names.retain(|name| wanted.takes_name(name));
         if system == FTRACE {
             // Most of these are records of ftrace alone, which nothing else can open.

@@ -403,7 +403,7 @@ fn unknown(word: &str, catalogue: &Catalogue<'_>) -> String {
 
 #[cfg(test)]
 #[path = "parse_tests.rs"]
-mod tests;
+pub(crate) mod tests;
 
 #[cfg(test)]
 #[path = "parse_terms_tests.rs"]

@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// Three systems in an order of their own; `id` of the n-th event is n.
 #[derive(Debug)]
-pub(super) struct Listed;
+pub(crate) struct Listed;
 
 const EVENTS: [(&str, &[&str]); 3] = [
     ("syscalls", &["sys_enter_openat", "sys_exit_openat"]),
@@ -24,10 +24,10 @@ impl Tracepoints for Listed {
     }
 
     fn systems(&self) -> io::Result<Vec<String>> {
-        Ok(EVENTS
-            .iter()
-            .map(|(system, _)| (*system).to_owned())
-            .collect())
+        let systems = EVENTS.iter().map(|(system, _)| *system);
+        // The last is taken away after it was listed.
+        let systems = systems.chain(["gone"]).map(str::to_owned);
+        Ok(systems.collect())
     }
 
     fn names(&self, system: &str) -> io::Result<Vec<String>> {
@@ -119,7 +119,7 @@ impl Tracepoints for Locked {
     }
 }
 
-pub(super) fn catalogue(tracepoints: &dyn Tracepoints) -> Catalogue<'_> {
+pub(crate) fn catalogue(tracepoints: &dyn Tracepoints) -> Catalogue<'_> {
     Catalogue {
         pmus: vec![
             ("msr".to_owned(), 9),

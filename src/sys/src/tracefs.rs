@@ -66,18 +66,19 @@ impl Tracefs {
     /// The events of a system, in the order of the folder.
     ///
     /// # Errors
-    /// What reading the folder reports.
+    /// What reading the folder reports: `NotFound`, too, where the system was taken away while it was read.
     pub fn names(&self, system: &str) -> io::Result<Vec<String>> {
-        folders(&self.events.join(system))
+        folders(&self.events.join(system)).map_err(gone)
     }
 
     /// The number of an event.
     ///
     /// # Errors
-    /// What reading its `id` file reports, and `InvalidData` when that is no number.
+    /// What reading its `id` file reports: `NotFound`, too, where the event was taken away while it was read; and
+    /// `InvalidData` when that is no number.
     pub fn id(&self, system: &str, name: &str) -> io::Result<u64> {
         let path = self.events.join(system).join(name).join("id");
-        let text = fs::read_to_string(path)?;
+        let text = fs::read_to_string(path).map_err(gone)?;
         let id = text.trim_end().parse();
         id.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }
@@ -119,6 +120,14 @@ fn folders(path: &Path) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
+/// A folder or file that is open keeps its name when it is taken away, but is no longer what it was to the kernel.
+fn gone(error: io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(libc::EINVAL | libc::ENODEV) => io::ErrorKind::NotFound.into(),
+        _ => error,
+    }
+}
+
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
     let mut bytes = vec![0; FIRST_READ];
@@ -140,6 +149,14 @@ mod tests {
         let both = format!("{debugfs}nodev /t tracefs rw,relatime 0 0\n");
         assert_eq!(root(&both), Path::new("/t"));
         assert_eq!(root("proc /proc proc rw 0 0\n"), Path::new(USUAL));
+    }
+
+    #[test]
+    fn what_was_taken_away_while_it_was_read_is_not_there() {
+        let kind = |number| gone(io::Error::from_raw_os_error(number)).kind();
+        assert_eq!(kind(libc::EINVAL), io::ErrorKind::NotFound);
+        assert_eq!(kind(libc::ENODEV), io::ErrorKind::NotFound);
+        assert_eq!(kind(libc::EACCES), io::ErrorKind::PermissionDenied);
     }
 
     #[test]

@@ -1,12 +1,16 @@
 use rperf_wire::EventType;
 
 use super::*;
+use crate::parse::tests::{Listed, catalogue};
 
 /// The rows of a machine that opens everything and has no PMU.
 fn listed(word: &str) -> Vec<Row> {
-    let catalogue = Catalogue::default();
+    listed_in(&Catalogue::default(), word)
+}
+
+fn listed_in(catalogue: &Catalogue<'_>, word: &str) -> Vec<Row> {
     let sources = Sources {
-        catalogue: &catalogue,
+        catalogue,
         opens: &|_| true,
         marks: &|| {
             let marks = ["sdt_kitchen:cook", "sdt_kitchen:eat@/bin/a(12)"];
@@ -84,4 +88,12 @@ fn what_cannot_be_read_is_told_and_the_rest_is_there() {
     assert_eq!(kinds.last(), Some(&Kind::Breakpoint));
     let why = listing.untraced.expect("there is no tracefs");
     assert_eq!(why.kind(), io::ErrorKind::NotFound);
+}
+
+#[test]
+fn a_system_that_is_taken_away_meanwhile_takes_no_other_with_it() {
+    let rows = listed_in(&catalogue(&Listed), "tracepoint");
+    let systems = rows.iter().filter_map(|row| row.name.split(':').next());
+    let systems: std::collections::BTreeSet<&str> = systems.collect();
+    assert_eq!(Vec::from_iter(systems), ["sched", "syscalls"]);
 }
