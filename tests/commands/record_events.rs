@@ -98,6 +98,21 @@ fn what_a_pmu_does_not_have_is_pointed_at() {
 }
 
 #[test]
+fn what_only_counts_is_not_recorded() {
+    for (event, said) in [
+        (
+            "duration_time",
+            "event duration_time is a time that 'stat' takes",
+        ),
+        ("cs/percore/", "event cs/percore/: `percore' is for counts"),
+    ] {
+        let refused = super::outcome(&["record", "-e", event, "true"]);
+        assert_eq!(refused.status, 129, "{event}");
+        assert!(refused.stderr.starts_with(said), "{}", refused.stderr);
+    }
+}
+
+#[test]
 fn breakpoints_are_recorded() {
     let scratch = Scratch::new();
     // The page that the vdso reads the time from is always there, and nothing writes this address.

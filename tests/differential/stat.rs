@@ -193,6 +193,15 @@ const ROOT: &[&[&str]] = &[
     &["-x,", "-aA", "-e", "cs,cpu-clock,cycles", "sleep", "0.02"],
     &["-x,", "-aA", "-e", "cs,duration_time", "sleep", "0.02"],
     &["-j", "-aA", "-e", "cs,cpu-clock,cycles", "sleep", "0.02"],
+    &["-aA", "-e", "msr/tsc,percore/,msr/tsc/", "sleep", "0.02"],
+    &[
+        "-x,",
+        "-aA",
+        "-e",
+        "msr/tsc,percore/,msr/tsc/",
+        "sleep",
+        "0.02",
+    ],
     &[
         "-a",
         "--per-core",

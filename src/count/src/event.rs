@@ -23,6 +23,8 @@ pub struct Event {
     pub supported: bool,
     /// The earlier event, by index, in whose row its counts are: several PMUs of one kind count one thing together.
     pub merged_into: Option<usize>,
+    /// Whether the CPUs of a core are in one row where otherwise each has its own.
+    pub per_core: bool,
 }
 
 impl Event {
@@ -43,6 +45,7 @@ impl Event {
             cgroup: None,
             supported: true,
             merged_into: None,
+            per_core: false,
         }
     }
 }

@@ -64,13 +64,13 @@ impl<'a> Sheet<'a> {
     pub fn add(&mut self, elapsed: Duration, readings: &[Vec<Cell>]) {
         self.elapsed.add(elapsed.as_secs_f64() * 1e9);
         let mut runs: Vec<BTreeMap<Unit, Run>> = vec![BTreeMap::new(); self.events.len()];
-        for (index, cells) in readings.iter().enumerate() {
-            let row = self.events.get(index).and_then(|event| event.merged_into);
-            let Some(units) = runs.get_mut(row.unwrap_or(index)) else {
+        for (index, (event, cells)) in self.events.iter().zip(readings).enumerate() {
+            let Some(units) = runs.get_mut(event.merged_into.unwrap_or(index)) else {
                 continue;
             };
+            let by = self.grouping.by_of(event);
             for cell in cells {
-                let run = units.entry(self.grouping.unit(cell)).or_default();
+                let run = units.entry(self.grouping.unit(by, cell)).or_default();
                 run.add(cell, self.grouping.unscaled);
             }
         }
@@ -167,8 +167,16 @@ impl<'a> Sheet<'a> {
 }
 
 impl Grouping {
-    fn unit(&self, cell: &Cell) -> Unit {
-        match (self.by, cell.cpu, cell.thread) {
+    /// By what the counts of an event are summed up.
+    fn by_of(&self, event: &Event) -> Aggregation {
+        match self.by {
+            Aggregation::Cpu if event.per_core => Aggregation::Core,
+            by => by,
+        }
+    }
+
+    fn unit(&self, by: Aggregation, cell: &Cell) -> Unit {
+        match (by, cell.cpu, cell.thread) {
             (Aggregation::Global, ..) => Unit::All,
             (Aggregation::Thread, _, Some(thread)) => Unit::Thread(thread),
             (by, Some(cpu), _) => self.topology.unit(by, cpu),

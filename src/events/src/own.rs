@@ -21,6 +21,8 @@ pub struct Own {
     pub max_stack: Option<u16>,
     /// Branches that samples hold (`branch_type=`).
     pub branches: Option<BranchSampleType>,
+    /// Whether counts of the threads of a core are shown as one where each CPU has a row (`percore`).
+    pub per_core: bool,
 }
 
 /// How often one event is sampled.
@@ -44,7 +46,7 @@ pub(crate) enum Common {
 }
 
 /// Keys of the terms that every event takes, for advice.
-pub(crate) const KEYS: [&str; 15] = [
+pub(crate) const KEYS: [&str; 16] = [
     "config",
     "config1",
     "config2",
@@ -60,18 +62,18 @@ pub(crate) const KEYS: [&str; 15] = [
     "inherit",
     "no-inherit",
     "no-overwrite",
+    "percore",
 ];
 
 /// What is known of perf's terms and not built, with the reason.
-const REFUSED: [(&str, &str); 5] = [
+const REFUSED: [(&str, &str); 4] = [
     (
         "overwrite",
         "one event cannot have a ring of its own, use --overwrite",
     ),
-    ("percore", "it is for commands that count"),
     ("aux-output", "hardware traces are not recorded yet"),
     ("aux-sample-size", "hardware traces are not recorded yet"),
-    ("metric-id", "it is for commands that count"),
+    ("metric-id", "-M names the events of metrics itself"),
 ];
 
 /// A value that does not fit its key.
@@ -106,6 +108,7 @@ impl Own {
             "max-stack" => self.max_stack = Some(small(term)?),
             "call-graph" => self.call_graph = Some(call_graph(term, self.call_graph)?),
             "stack-size" => self.stack_size(term)?,
+            "percore" => self.per_core = switch(term)?,
             "branch_type" => self.branches = Some(branches(term)?),
             _ => return Ok(None),
         }

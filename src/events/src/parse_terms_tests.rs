@@ -177,9 +177,9 @@ fn bad_terms_are_pointed_at() {
         ("cs/time=2/", 8, "`time' takes 0 or 1"),
         ("cs/name=/", 8, "`name' needs a name: name=mine"),
         (
-            "cs/percore/",
-            3,
-            "`percore' is not available here: it is for commands that count",
+            "cs/metric-id=x/",
+            13,
+            "`metric-id' is not available here: -M names the events of metrics itself",
         ),
         ("cs/period=3", 2, "this slash has no partner"),
         ("cs/period=3/z", 12, "unknown modifier `z'"),
@@ -213,6 +213,7 @@ fn own_settings_are_kept_for_the_command() {
     assert_eq!(own("r1/no-inherit/").inherit, Some(false));
     assert_eq!(own("cs/inherit=0/").inherit, Some(false));
     assert_eq!(own("cs/time=0/").time, Some(false));
+    assert!(own("r1/percore/").per_core && !own("r1/percore=0/").per_core);
     assert_eq!(own("sched:sched_switch/max-stack=3/").max_stack, Some(3));
     let dwarf = |bytes| {
         Some(CallGraph::Dwarf {

@@ -119,10 +119,10 @@ impl Line<'_> {
         }
     }
 
-    /// How many CPUs are in the row, where it is of a part of the machine that has several.
+    /// How many CPUs are in the row, where it is of a part of the machine that has several; not among rows of CPUs.
     fn merged(&self) -> Option<usize> {
         let single = matches!(self.row.unit, Unit::All | Unit::Cpu(_) | Unit::Thread(_));
-        (!single).then_some(self.row.merged)
+        (!single && self.style.by != Aggregation::Cpu).then_some(self.row.merged)
     }
 }
 

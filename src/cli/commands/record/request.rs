@@ -97,6 +97,13 @@ pub(in crate::cli::commands) fn wanted(
         );
         return Err(CliError::usage(message));
     }
+    if let Some(summed) = events.iter().find(|event| event.own.per_core) {
+        let message = format!(
+            "event {}: `percore' is for counts, which 'stat' sums up",
+            summed.name
+        );
+        return Err(CliError::usage(message));
+    }
     Ok(match flag(matches, "group") {
         Some(true) => events::grouped(events),
         _ => events,

@@ -60,6 +60,7 @@ impl Shown {
         }
         event.cgroup.clone_from(&self.event.cgroup);
         event.merged_into = self.merged_into;
+        event.per_core = spec.own.per_core;
         event.supported = supported;
         event
     }

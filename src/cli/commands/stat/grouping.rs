@@ -5,6 +5,7 @@ use rperf_count::{Aggregation, CpuPlace, Grouping, Topology};
 use rperf_session::Target;
 use rperf_sys::{CpuList, CpuState, Sysfs};
 
+use super::events::Shown;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
 
@@ -77,6 +78,15 @@ pub(super) fn grouping(
         topology,
         unscaled: flag(matches, "scale") == Some(false),
     })
+}
+
+/// Tells rows of CPUs where cores are, for the events that have one row for each of those (`percore`).
+pub(super) fn with_cores(mut grouping: Grouping, shown: &[Shown], sysfs: &Sysfs) -> Grouping {
+    let per_core = |shown: &Shown| shown.event.spec.own.per_core;
+    if grouping.by == Aggregation::Cpu && shown.iter().any(per_core) {
+        grouping.topology = topology(sysfs);
+    }
+    grouping
 }
 
 /// `--per-cache` alone stands for the last level that there is.

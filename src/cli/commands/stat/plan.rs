@@ -49,6 +49,7 @@ impl Plan {
         let pmus = MachinePmus::find(context);
         let grouping = grouping::grouping(matches, &target, &pmus.sysfs)?;
         let (shown, metrics) = events::shown(matches, context, &target, &pmus)?;
+        let grouping = grouping::with_cores(grouping, &shown, &pmus.sysfs);
         let found = workload::find(matches, context);
         let workload = found.map_err(|(word, cause)| workload_failed(&word, &cause))?;
         let threads = match grouping.by {

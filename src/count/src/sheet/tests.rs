@@ -307,3 +307,37 @@ fn boxes_of_one_pmu_are_one_row() {
     let table = sheet.table();
     assert_eq!(values(&table), [Some(7.0)]);
 }
+
+/// Two cores of two threads each: one event by CPU, the other by core.
+#[test]
+fn rows_of_cpus_may_have_events_of_cores() {
+    let place = |core| CpuPlace {
+        core,
+        ..CpuPlace::default()
+    };
+    let grouping = Grouping {
+        by: Aggregation::Cpu,
+        topology: (0..4).zip([0, 1, 0, 1].map(place)).collect(),
+        ..Grouping::default()
+    };
+    let mut events = vec![
+        event("cs", EventType::SOFTWARE, 3),
+        event("cycles", EventType::HARDWARE, 0),
+    ];
+    events[1].per_core = true;
+    let mut sheet = Sheet::new(events, &grouping);
+    let cells: Vec<Cell> = (0..4).map(|cpu| cell(cpu, 1 << cpu)).collect();
+    sheet.add(Duration::from_secs(1), &[cells.clone(), cells]);
+    let table = sheet.table();
+    let rows = table.rows.iter().map(|row| (row.event, row.unit));
+    let core = |core| Unit::Core {
+        socket: place(core).socket,
+        die: place(core).die,
+        core,
+    };
+    let cpus = (0..4).map(|cpu| (0, Unit::Cpu(cpu)));
+    let expected: Vec<(usize, Unit)> = cpus.chain([(1, core(0)), (1, core(1))]).collect();
+    assert_eq!(rows.collect::<Vec<_>>(), expected);
+    let counts = [1.0, 2.0, 4.0, 8.0, 5.0, 10.0].map(Some);
+    assert_eq!(values(&table), counts);
+}

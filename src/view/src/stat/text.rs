@@ -88,7 +88,7 @@ pub(super) fn before(line: &Line<'_>) -> String {
     let unit = line.unit();
     let unit = match (line.row.unit, line.merged()) {
         (Unit::All, _) => String::new(),
-        (Unit::Cpu(_), _) => format!("{unit:10} "),
+        (Unit::Cpu(_), _) | (Unit::Core { .. }, None) => format!("{unit:10} "),
         (Unit::Thread(thread), _) => thread_name(line.style, thread),
         (Unit::Socket(_) | Unit::Node(_), Some(cpus)) => format!("{unit:6} {cpus:4} "),
         (Unit::Die { .. }, Some(cpus)) => format!("{unit:12} {cpus:4} "),
