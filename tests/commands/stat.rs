@@ -242,6 +242,20 @@ fn contradictions_are_said_before_anything_runs() {
 }
 
 #[test]
+fn breakpoints_beyond_those_of_the_processor_are_named() {
+    let events = (0..20).map(|number| format!("mem:{:#x}:w:u", 0x1000 + 8 * number));
+    let outcome = stat(&["-e", &events.collect::<Vec<_>>().join(","), "true"]);
+    // Where there are no breakpoints at all the first is not supported.
+    if outcome.status == 0 {
+        assert!(outcome.stderr.contains("<not supported>"), "{outcome:?}");
+        return;
+    }
+    assert_eq!(outcome.status, 255, "{outcome:?}");
+    let said = "Error:\nno address can be watched beside the others: mem:0x10";
+    assert!(outcome.stderr.starts_with(said), "{outcome:?}");
+}
+
+#[test]
 fn thousands_of_counters_are_opened() {
     if !is_root() || !rperf_testkit::may_trace("stat::thousands_of_counters_are_opened") {
         return;

@@ -65,6 +65,9 @@ pub(super) fn explain(refused: &NotOpened) -> CliError {
         Some(libc::ENOSYS) => CliError::message(FAILED, format!("Error:\nthe kernel has no perf_event_open(2) for {event}"))
             .hint("CONFIG_PERF_EVENTS is off, or a seccomp filter hides the call"),
         Some(libc::EBUSY) => CliError::message(FAILED, format!("Error:\nThe PMU counters are busy/taken by another profiler (event {event}).")),
+        // Nothing else runs out of room.
+        Some(libc::ENOSPC) => CliError::message(FAILED, format!("Error:\nno address can be watched beside the others: {event}"))
+            .hint("the processor watches few at once (4 on x86), those of other programs included"),
         _ => CliError::message(FAILED, format!("Error:\nthe kernel refused event {event}: {}", reason(cause))).hint("-vv shows the attr that was tried"),
     }
 }
