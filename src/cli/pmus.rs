@@ -19,6 +19,8 @@ const SYSFS_VARIABLE: &str = "SYSFS_PATH";
 pub(crate) struct MachinePmus {
     pub(crate) sysfs: Sysfs,
     pub(crate) tables: MachineTables,
+    /// Of several PMUs alike, the one whose events alone are meant.
+    pub(crate) only: Option<String>,
 }
 
 impl MachinePmus {
@@ -29,6 +31,7 @@ impl MachinePmus {
         Self {
             tables: MachineTables::find(context, sysfs.root()),
             sysfs,
+            only: None,
         }
     }
 
@@ -37,6 +40,7 @@ impl MachinePmus {
         Catalogue {
             // None where there is no sysfs.
             pmus: self.sysfs.pmu_types().unwrap_or_default(),
+            only: self.only.clone(),
             machine: self,
             tracepoints,
         }

@@ -219,6 +219,10 @@ fn contradictions_are_said_before_anything_runs() {
         (&["--per-thread", "true"], "-p -t -a"),
         (&["-D", "x", "true"], "no delay"),
         (
+            &["--pmu-filter", "imc_9", "-e", "cs", "true"],
+            "no PMU 'imc_9'",
+        ),
+        (
             &["--all-user", "--all-kernel", "true"],
             "cannot be used with all-user",
         ),
@@ -239,6 +243,24 @@ fn contradictions_are_said_before_anything_runs() {
             .starts_with("Workload failed: No such file or directory\n")
     );
     assert!(missing.stderr.contains("./no-such-program"));
+}
+
+#[test]
+fn what_is_easily_misunderstood_is_said() {
+    let hint = |words: &[&str]| {
+        let stderr = stat(words).stderr;
+        let last = stderr.lines().next_back().unwrap_or_default().to_owned();
+        last.strip_prefix("hint: ").map(str::to_owned)
+    };
+    let one = hint(&["-v", "-n", "true"]);
+    let expected = "this was one run; -r 5 tells how far several are apart";
+    assert_eq!(one.as_deref(), Some(expected));
+    assert_eq!(hint(&["-n", "true"]), None);
+    assert_eq!(hint(&["-v", "-n", "-r", "2", "true"]), None);
+    let whole = hint(&["-a", "-n", "true"]);
+    let expected = "whole CPUs were counted; 'true' only set how long";
+    assert_eq!(whole.as_deref(), Some(expected));
+    assert_eq!(hint(&["-a", "-n", "sleep", "0.01"]), None);
 }
 
 #[test]

@@ -46,6 +46,8 @@ fn metrics_are_computed_from_their_events() {
     assert!(minor.ends_with(",100.00,1.00,minor_share"), "{minor}");
     assert!(more.ends_with(",100.0,%  percent"), "{more}");
     assert!(faults.contains(",,page-faults,"), "{faults}");
+    let words = ["-x,", "--metric-no-threshold", "-M", "minor_share", "true"];
+    assert!(stat(&words).stderr.contains(",100.00,1.00,minor_share"));
     let long = stat(&["-j", "-M", "long", "sleep", "0.02"]);
     assert!(
         long.stderr.contains("\"metric-value\" : 1.000000"),

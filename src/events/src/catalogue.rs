@@ -15,6 +15,8 @@ static NO_TABLES: Tables = Tables::EMPTY;
 pub struct Catalogue<'a> {
     /// PMUs by name and `perf_event_attr::type`, from `/sys/bus/event_source/devices`.
     pub pmus: Vec<(String, u32)>,
+    /// Of several PMUs alike, the one whose events alone are meant.
+    pub only: Option<String>,
     /// What else the machine knows by name, asked only when it is needed.
     pub machine: &'a dyn Machine,
     /// The tracepoints, asked only when one is named.
@@ -138,6 +140,7 @@ impl Default for Catalogue<'_> {
     fn default() -> Self {
         Self {
             pmus: Vec::new(),
+            only: None,
             machine: &Unknown,
             tracepoints: &Unknown,
         }
@@ -146,7 +149,7 @@ impl Default for Catalogue<'_> {
 
 impl Catalogue<'_> {
     /// The PMUs that a word means: that of this name, else all whose names begin so (`uncore_` may be left out) or
-    /// that a pattern covers.
+    /// that a pattern covers, of which [`Catalogue::only`] can leave one.
     pub(crate) fn pmus_of(&self, word: &str) -> Vec<&(String, u32)> {
         if let Some(pmu) = self.pmus.iter().find(|(name, _)| name == word) {
             return vec![pmu];
@@ -160,7 +163,7 @@ impl Catalogue<'_> {
             }
         };
         let covered = self.pmus.iter().filter(|(name, _)| covers(name));
-        covered.collect()
+        self.only_wanted(covered.collect())
     }
 
     /// The PMUs that have an event of this name, in sysfs or else in tables.
@@ -168,11 +171,20 @@ impl Catalogue<'_> {
         let has = |pmu: &str| self.machine.event(pmu, event).is_some();
         let found: Vec<_> = self.pmus.iter().filter(|(pmu, _)| has(pmu)).collect();
         if !found.is_empty() {
-            return found;
+            return self.only_wanted(found);
         }
         let described = self.machine.vendor().events_called(event);
         let has = |pmu: &str| described.iter().any(|event| self.is_of(event, pmu));
-        self.pmus.iter().filter(|(pmu, _)| has(pmu)).collect()
+        self.only_wanted(self.pmus.iter().filter(|(pmu, _)| has(pmu)).collect())
+    }
+
+    /// Of several PMUs the one that is wanted; all where it is none of them.
+    fn only_wanted<'p>(&self, mut found: Vec<&'p (String, u32)>) -> Vec<&'p (String, u32)> {
+        let is_wanted = |pmu: &&(String, u32)| self.only.as_deref() == Some(pmu.0.as_str());
+        if found.iter().any(is_wanted) {
+            found.retain(is_wanted);
+        }
+        found
     }
 
     /// What an event's name stands for at a PMU.

@@ -128,6 +128,19 @@ fn terms_of_a_pmu_set_its_bits() {
         assert_eq!(kinds(several), [21, 20], "{several}");
     }
     assert_eq!(kinds("uncore_imc_0/event=1/"), [20]);
+    let only = crate::Catalogue {
+        only: Some("uncore_imc_1".to_owned()),
+        ..catalogue(&Listed)
+    };
+    for (text, kind) in [
+        ("imc/event=1/", 21),
+        ("uncore_imc_0/event=1/", 20),
+        ("msr/tsc/", 9),
+    ] {
+        let events = parse(text, &only).unwrap();
+        let kinds: Vec<u32> = events.iter().map(|event| event.attr.kind.0).collect();
+        assert_eq!(kinds, [kind], "{text}");
+    }
     assert_eq!(one("big/often/").attr.sample_period, 2_000_003);
     assert_eq!(one("msr/tsc/").attr.kind, EventType(9));
 }

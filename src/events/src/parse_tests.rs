@@ -127,6 +127,7 @@ pub(crate) fn catalogue(tracepoints: &dyn Tracepoints) -> Catalogue<'_> {
             ("uncore_imc_0".to_owned(), 20),
             ("big".to_owned(), 4),
         ],
+        only: None,
         machine: &Described,
         tracepoints,
     }

@@ -187,6 +187,8 @@ fn course() -> Vec<Arg> {
         switch("metric-only")
             .help("show what follows from the counts alone, a line for each part of the machine"),
         switch("metric-no-group").help("count the events of metrics one by one"),
+        switch("metric-no-threshold")
+            .help("take no thresholds of metrics into account (none ever are)"),
         switch("metric-no-merge").help("count the events of each metric anew"),
         switch("topdown")
             .help("compute where the slots of the pipeline went: the metrics TopdownL1"),
@@ -200,6 +202,8 @@ fn course() -> Vec<Arg> {
         switch("summary").help("with -I: the table of everything at the end, too"),
         switch("no-csv-summary").help("with -x and --summary: no word 'summary' before its rows"),
         switch("quiet").help("print nothing but errors"),
+        value("pmu-filter", "pmu")
+            .help("of several PMUs alike count on this one only (uncore_imc_0)"),
         not_yet("cputype", ""),
         not_yet("percore-show-thread", ""),
         switch("all-kernel").help("count in the kernel alone"),

@@ -46,7 +46,8 @@ impl Plan {
             Target::Cpus(None) if by_thread => Target::Everyone,
             target => target,
         };
-        let pmus = MachinePmus::find(context);
+        let mut pmus = MachinePmus::find(context);
+        pmus.only = wanted_pmu(matches, &pmus)?;
         let grouping = grouping::grouping(matches, &target, &pmus.sysfs)?;
         let (shown, metrics) = events::shown(matches, context, &target, &pmus)?;
         let grouping = grouping::with_cores(grouping, &shown, &pmus.sysfs);
@@ -105,6 +106,20 @@ pub(super) fn workload_failed(word: &str, cause: &std::io::Error) -> CliError {
     let reason = explain::exec_reason(cause);
     CliError::message(NO_WORKLOAD, format!("Workload failed: {reason}"))
         .hint(format!("'{word}' was taken for the program to run"))
+}
+
+/// The PMU of `--pmu-filter`, which must be one of this machine.
+fn wanted_pmu(matches: &ArgMatches, pmus: &MachinePmus) -> Result<Option<String>, CliError> {
+    let Some(wanted) = matches.get_one::<String>("pmu-filter") else {
+        return Ok(None);
+    };
+    let there = pmus.sysfs.pmu_types().unwrap_or_default();
+    if there.iter().any(|(name, _)| name == wanted) {
+        return Ok(Some(wanted.clone()));
+    }
+    let names: Vec<&str> = there.iter().map(|(name, _)| name.as_str()).collect();
+    let message = format!("--pmu-filter: this machine has no PMU '{wanted}'");
+    Err(CliError::usage(message).hint(format!("it has {}", names.join(", "))))
 }
 
 fn title(matches: &ArgMatches, target: &Target) -> String {
