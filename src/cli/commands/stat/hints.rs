@@ -9,6 +9,27 @@ use crate::cli::context::Context;
 /// Names that a line lists.
 const NAMED: usize = 4;
 
+/// The program by which nothing but time is meant.
+const TIMER: &str = "sleep";
+
+/// What is easily taken for something else: whom the table is of, and with `-v` how much one run tells.
+pub(super) fn meaning(context: &Context, plan: &Plan, verbose: bool) {
+    let request = &plan.request;
+    let name = request.workload.as_ref().map(|program| program.path());
+    let name = name.and_then(|path| path.file_name());
+    if let (Target::Cpus(_), Some(name)) = (&request.target, name)
+        && name != TIMER
+    {
+        let name = name.to_string_lossy();
+        context.note(format_args!(
+            "hint: whole CPUs were counted; '{name}' only set how long"
+        ));
+    }
+    if verbose && request.target == Target::Workload && plan.runs == Some(1) {
+        context.note("hint: this was one run; -r 5 tells how far several are apart");
+    }
+}
+
 /// One line below the table that tells what rows without a number mean.
 pub(super) fn below(context: &Context, plan: &Plan, table: &Table) {
     let of = |state: fn(&State) -> bool| {

@@ -166,6 +166,8 @@ impl<'a> Runs<'a> {
         self.sink.write(&text)?;
         if !self.look.is_for_programs() && !self.sink.is_nothing() {
             hints::below(self.context, self.plan, &table);
+            let verbose = self.context.verbosity(self.matches) > 0;
+            hints::meaning(self.context, self.plan, verbose);
         }
         Ok(())
     }
