@@ -1,6 +1,7 @@
 //! The commands as a user runs them: the binary, its streams and its exit status.
 
 mod annotate;
+mod annotate_browser;
 mod announced;
 mod archive;
 mod beside;

@@ -40,7 +40,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("symbol", &[]),
     ("sys", &["wire"]),
     ("testkit", &[]),
-    ("tui", &["flame", "hist", "view"]),
+    ("tui", &["disasm", "flame", "hist", "view"]),
     ("unwind", &["symbol", "wire"]),
     (
         "view",

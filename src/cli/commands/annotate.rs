@@ -1,6 +1,8 @@
 //! `rperf annotate`: the instructions that samples fell on.
 
+mod annotator;
 mod args;
+mod browse;
 mod chosen;
 mod files;
 mod missing;
@@ -10,10 +12,16 @@ mod request;
 mod skid;
 mod sources;
 
+use std::num::NonZeroUsize;
+
 use clap::ArgMatches;
 use rperf_disasm::Hits;
 use rperf_hist::Select;
+use rperf_replay::Replay;
+use rperf_resolve::Resolver;
+use rperf_view::annotate::AnnotateOptions;
 
+use super::report::Others;
 use crate::cli::choice;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit};
@@ -25,6 +33,7 @@ use crate::cli::progress::Progress;
 use crate::cli::symbol_options::Symbols;
 use crate::cli::symbols::replay;
 
+pub(super) use self::annotator::Annotator;
 pub(super) use self::args::command;
 use self::print::Printer;
 use self::request::Request;
@@ -38,6 +47,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
     let jobs = jobs(matches, context)?;
+    let browses = browse::is_wanted(matches, context)?;
     let progress = Progress::start(context, data.data().len());
     let replay = replay(&data, jobs, &progress)?;
     let resolver = symbols.resolver(context, replay.world(), data.features());
@@ -48,7 +58,6 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     drop(progress);
     let tables = chosen::choose(&request, &functions, &resolver, data.described(), &input);
     let tables = tables.inspect_err(|_| tell_of_symbols(context, &resolver, verbose))?;
-    context.paginate("annotate")?;
     let printer = Printer {
         request: &request,
         functions: &functions,
@@ -56,6 +65,18 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         events: data.events(),
         jobs,
     };
+    if browses {
+        let others = Others {
+            matches,
+            context,
+            path: &input.path,
+        };
+        browse::run(&Annotator::new(printer, &tables), &others, context)?;
+        tell_of_symbols(context, &resolver, verbose);
+        conclude(&input.path, &replay.diagnostics(), context)?;
+        return Ok(Exit::Ok);
+    }
+    context.paginate("annotate")?;
     printer.print(&tables, context)?;
     let shown = tables.iter().filter(|table| !table.functions.is_empty());
     let shown = shown.flat_map(|table| &table.events);
@@ -64,4 +85,52 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     tell_of_symbols(context, &resolver, verbose);
     conclude(&input.path, &replay.diagnostics(), context)?;
     Ok(Exit::Ok)
+}
+
+/// How annotated code looks first where nothing is said, and whether shares of it are of all functions.
+pub(super) fn usual_looks() -> (AnnotateOptions, bool) {
+    let usual = Request::usual();
+    (usual.looks, usual.share.global)
+}
+
+/// A recording whose samples are to be counted by function.
+pub(super) struct Counting<'c, 'w> {
+    /// The recording.
+    pub(super) replay: &'c Replay<'c>,
+    /// Its file.
+    pub(super) input: &'c Input,
+    /// Names.
+    pub(super) resolver: &'c Resolver<'w>,
+    /// The samples that count; all, if nothing is said.
+    pub(super) select: Option<&'c dyn Select>,
+    /// Threads to work with.
+    pub(super) jobs: NonZeroUsize,
+}
+
+impl Counting<'_, '_> {
+    /// Counts as `annotate` does without options, and gives `with` what answers for the functions.
+    ///
+    /// # Errors
+    ///
+    /// No sample fell on a function.
+    pub(super) fn with<R>(
+        &self,
+        with: impl FnOnce(&Annotator<'_, '_>) -> R,
+    ) -> Result<R, CliError> {
+        let (resolver, select, jobs) = (self.resolver, self.select, self.jobs);
+        let data = self.replay.data();
+        let hits = self.replay.fold(jobs, || Hits::new(resolver, select))?;
+        let functions = hits.functions(jobs);
+        let request = Request::usual();
+        let recording = data.described();
+        let tables = chosen::choose(&request, &functions, resolver, recording, self.input)?;
+        let printer = Printer {
+            request: &request,
+            functions: &functions,
+            resolver,
+            events: data.events(),
+            jobs,
+        };
+        Ok(with(&Annotator::new(printer, &tables)))
+    }
 }

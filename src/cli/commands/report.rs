@@ -41,7 +41,7 @@ use crate::cli::symbol_options::Symbols;
 use crate::cli::symbols::replay;
 
 pub(super) use self::args::command;
-pub(super) use self::browse::save;
+pub(super) use self::browse::{Others, save};
 pub(super) use self::call_graph::limit_option;
 pub(super) use self::columns::Columns;
 pub(super) use self::settings::{is_relative, regex, widths};

@@ -50,6 +50,33 @@ pub(crate) struct Found {
     pub(crate) hits: FxHashMap<(EventIndex, u64), Hit>,
 }
 
+impl Found {
+    /// A function of which nothing was seen yet.
+    pub(crate) fn new(frame: Frame) -> Self {
+        let hits = FxHashMap::default();
+        Self { frame, hits }
+    }
+
+    fn seen_by(&self, symbol: SymbolId, events: &[EventIndex]) -> Function {
+        let mut sums = vec![Hit::default(); events.len()];
+        let mut hits = Vec::new();
+        for ((event, address), hit) in &self.hits {
+            let Some(place) = events.iter().position(|wanted| wanted == event) else {
+                continue;
+            };
+            sums[place].add(*hit);
+            hits.push((*address, place, *hit));
+        }
+        hits.sort_unstable_by_key(|(address, place, _)| (*address, *place));
+        Function {
+            symbol,
+            frame: self.frame,
+            hits,
+            sums,
+        }
+    }
+}
+
 /// All functions that samples fell on.
 pub struct Functions {
     pub(crate) found: FxHashMap<SymbolId, Found>,
@@ -64,30 +91,24 @@ impl Functions {
     /// Those that samples of `events` fell on; the ones with most of the first event come first.
     #[must_use]
     pub fn of(&self, events: &[EventIndex]) -> Vec<Function> {
-        let functions = self.found.iter().filter_map(|(symbol, found)| {
-            let mut sums = vec![Hit::default(); events.len()];
-            let mut hits = Vec::new();
-            for ((event, address), hit) in &found.hits {
-                let Some(place) = events.iter().position(|wanted| wanted == event) else {
-                    continue;
-                };
-                sums[place].add(*hit);
-                hits.push((*address, place, *hit));
-            }
-            hits.sort_unstable_by_key(|(address, place, _)| (*address, *place));
-            (!hits.is_empty()).then_some(Function {
-                symbol: *symbol,
-                frame: found.frame,
-                hits,
-                sums,
-            })
-        });
+        let functions = self.found.iter();
+        let functions = functions.map(|(symbol, found)| found.seen_by(*symbol, events));
+        let functions = functions.filter(|function| !function.hits.is_empty());
         let mut functions: Vec<Function> = functions.collect();
         functions.sort_by_cached_key(|function| {
             let periods: Vec<u64> = function.sums.iter().map(|sum| sum.period).collect();
             (Reverse(periods), function.symbol)
         });
         functions
+    }
+
+    /// What `events` saw of the function at `frame`, if only nothing; `None` where none is known there.
+    #[must_use]
+    pub fn at(&self, frame: &Frame, events: &[EventIndex]) -> Option<Function> {
+        let symbol = frame.symbol?;
+        let none = Found::new(*frame);
+        let found = self.found.get(&symbol).unwrap_or(&none);
+        Some(found.seen_by(symbol, events))
     }
 
     /// How many samples fell into objects, but on no function that is known; most first.

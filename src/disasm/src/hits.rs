@@ -77,10 +77,10 @@ impl Functions {
             }
             return;
         };
-        let found = self.found.entry(symbol).or_insert_with(|| Found {
-            frame: *frame,
-            hits: FxHashMap::default(),
-        });
+        let found = self
+            .found
+            .entry(symbol)
+            .or_insert_with(|| Found::new(*frame));
         let key = (event, frame.address);
         found.hits.entry(key).or_default().add(hit);
     }

@@ -7,7 +7,7 @@ use rperf_insn::Flow;
 use crate::Hit;
 
 /// Where the code of an instruction is in the source.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Site<'r> {
     /// The innermost function, as the source has it.
     pub function: &'r str,

@@ -93,7 +93,7 @@ impl<'r> Listing<'r> {
 }
 
 /// Where a function begins, and how many bytes of it are shown.
-fn first(resolver: &Resolver<'_>, function: &Function) -> Result<(Frame, u64), NoCode> {
+pub(crate) fn first(resolver: &Resolver<'_>, function: &Function) -> Result<(Frame, u64), NoCode> {
     let symbol = resolver.symbol(function.symbol).ok_or(NoCode::Empty)?;
     let size = symbol.end.saturating_sub(symbol.start).min(MOST);
     let before = symbol.start.wrapping_sub(function.frame.address);

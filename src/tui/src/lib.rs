@@ -14,6 +14,7 @@
 //! process, [`Terminal`]'s modes go back first: when it is dropped, when any thread panics, and when whoever takes signals
 //! calls [`Restorer::restore`].
 
+mod annotate;
 mod error;
 mod keys;
 mod list;
@@ -34,12 +35,15 @@ pub use ratatui::layout::Rect;
 pub use ratatui::style::{Modifier, Style};
 pub use ratatui::text::{Line, Span};
 
+pub use annotate::{AnnotateScreen, Annotated};
 pub use error::Error;
 pub use keys::{Source, TerminalKeys};
 pub use list::{List, Pointed};
 pub use page::Page;
 pub use popup::{Help, Menu, Notice, Prompt, Question};
-pub use report::{Live, News, Next, Outcome, Place, Report, ReportScreen, Request, Shown, Table};
+pub use report::{
+    Live, News, Next, Outcome, Place, Report, ReportScreen, Request, Seen, Shown, Table,
+};
 pub use screen::{Answer, Input, Reply, Screen};
 pub use session::Session;
 pub use terminal::{Restorer, Terminal};

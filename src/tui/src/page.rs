@@ -27,7 +27,7 @@ impl Page<'_> {
         area: Rect,
         theme: &Theme,
         (list, left): (&mut List, usize),
-        mut row: impl FnMut(usize, bool) -> Line<'r>,
+        row: impl FnMut(usize, bool) -> Line<'r>,
     ) {
         let mut lines = area.rows();
         if let Some(line) = lines.next() {
@@ -47,24 +47,35 @@ impl Page<'_> {
             },
             None => Rect::default(),
         };
-        let seen = list.lay_out(rest);
-        let cursor = list.cursor();
-        for (number, place) in seen.zip(rest.rows()) {
-            let is_selected = cursor == Some(number);
-            let mut line = row(number, is_selected);
-            if is_selected {
-                // The whole row looks selected, what is in it too.
-                for span in &mut line.spans {
-                    span.style = theme.selected;
-                }
-                line.style = theme.selected;
-                frame.buffer_mut().set_style(place, theme.selected);
-            }
-            frame.render_widget(shifted(line, left), place);
-        }
+        rows(frame, rest, theme, (list, left), row);
         if let Some(line) = last {
             bar(frame, line, theme, self.bottom);
         }
+    }
+}
+
+/// Draws the rows of a list that are seen, each in a line of `area`, without its first `left` characters.
+pub(crate) fn rows<'r>(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    theme: &Theme,
+    (list, left): (&mut List, usize),
+    mut row: impl FnMut(usize, bool) -> Line<'r>,
+) {
+    let seen = list.lay_out(area);
+    let cursor = list.cursor();
+    for (number, place) in seen.zip(area.rows()) {
+        let is_selected = cursor == Some(number);
+        let mut line = row(number, is_selected);
+        if is_selected {
+            // The whole row looks selected, what is in it too.
+            for span in &mut line.spans {
+                span.style = theme.selected;
+            }
+            line.style = theme.selected;
+            frame.buffer_mut().set_style(place, theme.selected);
+        }
+        frame.render_widget(shifted(line, left), place);
     }
 }
 

@@ -14,5 +14,5 @@ mod screen;
 mod table;
 mod zoom;
 
-pub use self::news::{Live, News, Next, Outcome, Place, Report, Request, Shown, Table};
+pub use self::news::{Live, News, Next, Outcome, Place, Report, Request, Seen, Shown, Table};
 pub use self::screen::ReportScreen;

@@ -1,5 +1,6 @@
 //! Screens on a terminal that is a buffer, with keys from a list.
 
+mod annotate;
 mod popups;
 mod sessions;
 

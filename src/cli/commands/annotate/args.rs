@@ -72,7 +72,7 @@ fn looks() -> Vec<Arg> {
         switch("group").help("show the events of a group beside each other (the default), or all events where there is no group"),
         switch("skip-empty").help("leave out the columns of events without samples"),
         switch("skip-missing").help("say nothing of functions whose code is not at hand"),
-        switch("stdio").help("print text with addresses (the default)"),
+        switch("stdio").help("print text with addresses (the default without a terminal)"),
         switch("stdio2").help("print text with labels, arrows and names instead of addresses"),
         value("stdio-color", "mode").help("colours: always, never or auto (the default)"),
         value("output", "directory")
@@ -80,7 +80,7 @@ fn looks() -> Vec<Arg> {
             .help("write a file for each function into this directory instead"),
         value("objdump", "path").help("let this program print the instructions"),
         names::modules(),
-        not_yet("tui", "use --stdio2"),
+        switch("tui").help("browse on the terminal (the default there)"),
         not_yet("gtk", "use --stdio"),
         not_yet("addr2line", "lines are read without it"),
         not_yet("data-type", ""),

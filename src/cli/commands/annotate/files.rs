@@ -25,7 +25,7 @@ impl<'d> Files<'d> {
         }
     }
 
-    /// Makes a file for a function out of what `write` writes.
+    /// Makes a file for a function out of what `write` writes, and returns its path.
     ///
     /// # Errors
     ///
@@ -34,14 +34,17 @@ impl<'d> Files<'d> {
         &mut self,
         function: &str,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-    ) -> Result<(), CliError> {
+    ) -> Result<PathBuf, CliError> {
         let path = self.path(function);
         let file = fs::create_dir_all(self.directory).and_then(|()| File::create(&path));
         let written = file.map(BufWriter::new).and_then(|mut file| {
             write(&mut file)?;
             file.flush()
         });
-        written.map_err(|error| CliError::message(1, format!("{}: {error}", path.display())))
+        match written {
+            Ok(()) => Ok(path),
+            Err(error) => Err(CliError::message(1, format!("{}: {error}", path.display()))),
+        }
     }
 
     /// `NAME.annotation`, as perf's browser calls it, with a number where there are several.

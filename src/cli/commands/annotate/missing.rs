@@ -82,6 +82,23 @@ impl Missing {
         wanted: usize,
         context: &Context,
     ) -> Result<(), CliError> {
+        let lines = self.lines(resolver);
+        let functions: usize = self.0.values().map(|(_, functions, _)| functions).sum();
+        if functions < wanted {
+            for (line, hint) in lines {
+                context.warn(line);
+                context.note(format_args!("hint: {hint}"));
+            }
+            return Ok(());
+        }
+        match lines.into_iter().next() {
+            Some((line, hint)) => Err(CliError::message(1, line).hint(hint)),
+            None => Ok(()),
+        }
+    }
+
+    /// For each object what is missing, and what helps.
+    pub(super) fn lines(&self, resolver: &Resolver<'_>) -> Vec<(String, &'static str)> {
         let mut lines = Vec::new();
         for (dso, (why, functions, samples)) in &self.0 {
             let object = resolver.world().dso(*dso);
@@ -112,17 +129,6 @@ impl Missing {
             }
             lines.push((line, hint));
         }
-        let functions: usize = self.0.values().map(|(_, functions, _)| functions).sum();
-        if functions < wanted {
-            for (line, hint) in lines {
-                context.warn(line);
-                context.note(format_args!("hint: {hint}"));
-            }
-            return Ok(());
-        }
-        match lines.into_iter().next() {
-            Some((line, hint)) => Err(CliError::message(1, line).hint(hint)),
-            None => Ok(()),
-        }
+        lines
     }
 }

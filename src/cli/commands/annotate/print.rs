@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 
-use rperf_disasm::{Function, Functions, Hit, ListOptions, Listing, NoCode};
+use rperf_disasm::{Code, Function, Functions, Hit, ListOptions, Listing, NoCode, Told};
 use rperf_hist::parallel;
 use rperf_perfdata::EventDesc;
 use rperf_replay::EventIndex;
@@ -56,7 +56,7 @@ impl<'p> Printer<'p, '_> {
                     let write =
                         |out: &mut dyn Write| sheet.write(out, function, &listing, &sources);
                     match &mut files {
-                        Some(files) => files.write(name, write)?,
+                        Some(files) => drop(files.write(name, write)?),
                         None => write(&mut context.stdout())?,
                     }
                 }
@@ -71,6 +71,28 @@ impl<'p> Printer<'p, '_> {
     }
 
     fn list(&self, function: &Function) -> Result<Result<Listing<'p>, NoCode>, CliError> {
+        let told = self.told(function)?;
+        let options = self.options(told.as_ref());
+        Ok(Listing::new(self.resolver, function, options))
+    }
+
+    /// A function's code for a browser; why there is none.
+    pub(super) fn code(&self, function: &Function) -> Result<Result<Code, NoCode>, CliError> {
+        let told = self.told(function)?;
+        let options = self.options(told.as_ref());
+        Ok(Code::new(self.resolver, function, options))
+    }
+
+    fn options<'t>(&self, told: Option<&'t Told>) -> ListOptions<'t> {
+        ListOptions {
+            syntax: self.request.syntax,
+            sources: self.request.needs_lines(),
+            told,
+        }
+    }
+
+    /// What an objdump prints of a function, if one is asked.
+    fn told(&self, function: &Function) -> Result<Option<Told>, CliError> {
         let asked = |program| {
             let place = Listing::place(self.resolver, function).ok()?;
             let syntax = self.request.syntax;
@@ -82,25 +104,22 @@ impl<'p> Printer<'p, '_> {
                 syntax,
             ))
         };
-        let told = self
-            .request
-            .objdump
-            .as_deref()
-            .and_then(asked)
-            .transpose()?;
-        let options = ListOptions {
-            syntax: self.request.syntax,
-            sources: self.request.needs_lines(),
-            told: told.as_ref(),
-        };
-        Ok(Listing::new(self.resolver, function, options))
+        let objdump = self.request.objdump.as_deref();
+        objdump.and_then(asked).transpose()
     }
 
-    fn sheet<'t>(&self, table: &'t Chosen) -> Sheet<'t, 'p> {
-        let all = |count: fn(&Functions, EventIndex) -> Hit| -> Vec<Hit> {
-            let events = table.events.iter();
-            events.map(|event| count(self.functions, *event)).collect()
-        };
+    /// What was counted of a table's events, on each of them.
+    pub(super) fn totals(
+        &self,
+        table: &Chosen,
+        count: fn(&Functions, EventIndex) -> Hit,
+    ) -> Vec<Hit> {
+        let events = table.events.iter();
+        events.map(|event| count(self.functions, *event)).collect()
+    }
+
+    /// What a table's title tells.
+    pub(super) fn counted<'t>(&self, table: &'t Chosen) -> Counted<'t> {
         let mut total = Hit::default();
         match self.request.symbol {
             // As in perf, nothing else is counted where one function is asked for.
@@ -108,22 +127,26 @@ impl<'p> Printer<'p, '_> {
                 let functions = table.functions.iter();
                 functions.for_each(|function| total.add(sum(&function.sums)));
             }
-            None => total = sum(&all(Functions::chosen)),
+            None => total = sum(&self.totals(table, Functions::chosen)),
         }
         let leader = table.events.first();
         let attr = leader.and_then(|event| Some(&self.events.get(event.0 as usize)?.attr));
         let attr = attr.filter(|attr| attr.flags.contains(AttrFlags::FREQ));
+        Counted {
+            name: &table.name,
+            plural: table.plural,
+            frequency: attr.map(|attr| attr.sample_period),
+            total,
+        }
+    }
+
+    fn sheet<'t>(&self, table: &'t Chosen) -> Sheet<'t, 'p> {
         Sheet {
             request: self.request,
             resolver: self.resolver,
-            counted: Counted {
-                name: &table.name,
-                plural: table.plural,
-                frequency: attr.map(|attr| attr.sample_period),
-                total,
-            },
+            counted: self.counted(table),
             share: self.request.share.text(),
-            totals: all(Functions::total),
+            totals: self.totals(table, Functions::total),
         }
     }
 }

@@ -112,6 +112,32 @@ impl Request {
         })
     }
 
+    /// What is asked for where nothing is said: all functions, with their source.
+    pub(super) fn usual() -> Self {
+        Self {
+            symbol: None,
+            share: PercentType {
+                global: false,
+                hits: false,
+            },
+            limit: 0.0,
+            syntax: Syntax::Att,
+            looks: AnnotateOptions {
+                source: true,
+                ..AnnotateOptions::default()
+            },
+            prefix: Prefix {
+                directory: None,
+                strip: 0,
+            },
+            group: None,
+            skip_empty: false,
+            skip_missing: false,
+            objdump: None,
+            directory: None,
+        }
+    }
+
     /// Whether places in the source are to be found.
     pub(super) fn needs_lines(&self) -> bool {
         self.looks.source || self.looks.lines

@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use rperf_disasm::Listing;
 use rperf_view::annotate::SourceText;
@@ -39,7 +40,7 @@ pub(super) struct Sources<'p> {
 /// Where a file is, and its lines once they were asked for; `None` if it can't be read.
 struct SourceFile {
     place: PathBuf,
-    lines: OnceCell<Option<Vec<String>>>,
+    lines: OnceCell<Option<Arc<[String]>>>,
 }
 
 impl<'p> Sources<'p> {
@@ -53,26 +54,36 @@ impl<'p> Sources<'p> {
     pub(super) fn add(&mut self, listing: &Listing<'_>) {
         let sites = listing.lines.iter().filter_map(|line| line.site);
         for (path, _) in sites.filter_map(|site| site.line) {
-            if !self.files.contains_key(path) {
-                let place = self.prefix.place(Path::new(path));
-                let lines = OnceCell::new();
-                let file = SourceFile { place, lines };
-                self.files.insert(path.to_owned(), file);
-            }
+            self.add_file(path);
         }
     }
-}
 
-impl SourceText for Sources<'_> {
-    fn line(&self, path: &str, line: u32) -> Option<&str> {
+    /// Takes in a file.
+    pub(super) fn add_file(&mut self, path: &str) {
+        if !self.files.contains_key(path) {
+            let place = self.prefix.place(Path::new(path));
+            let lines = OnceCell::new();
+            let file = SourceFile { place, lines };
+            self.files.insert(path.to_owned(), file);
+        }
+    }
+
+    /// The lines of a file; `None` if it can't be read.
+    pub(super) fn lines(&self, path: &str) -> Option<&Arc<[String]>> {
         let file = self.files.get(path)?;
         let lines = file.lines.get_or_init(|| {
             let bytes = fs::read(&file.place).ok()?;
             let text = String::from_utf8_lossy(&bytes);
             Some(text.lines().map(str::to_owned).collect())
         });
+        lines.as_ref()
+    }
+}
+
+impl SourceText for Sources<'_> {
+    fn line(&self, path: &str, line: u32) -> Option<&str> {
         let index = usize::try_from(line).ok()?.checked_sub(1)?;
-        lines.as_ref()?.get(index).map(String::as_str)
+        self.lines(path)?.get(index).map(String::as_str)
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod requests;
 
-pub(in crate::cli::commands) use self::requests::save;
+pub(in crate::cli::commands) use self::requests::{Others, save};
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -18,6 +18,7 @@ use rperf_replay::Walked;
 use rperf_tui::{News, Next, Outcome, Report, ReportScreen, Request, Table};
 
 use super::{Counts, Job, Question, is_empty};
+use crate::cli::commands::annotate;
 use crate::cli::context::Context;
 use crate::cli::display::{Display, browses};
 use crate::cli::dump;
@@ -152,7 +153,7 @@ impl Reader<'_> {
         }
         self.read(&input, &data, None)?;
         self.is_read.store(true, Ordering::Release);
-        requests::answer(self.job, &input, &data, &self.news, asked);
+        requests::answer(self.job, &input, &data, &self.news, &asked);
         Ok(())
     }
 
@@ -228,5 +229,6 @@ fn report(job: &Job<'_>, question: &Question<'_>, counts: Counts) -> Report {
     Report {
         tables: tables.collect(),
         tip: job.settings.tip(),
+        annotate: annotate::usual_looks(),
     }
 }

@@ -16,6 +16,7 @@ use rperf_view::top::{Rate, Room, Status, first_rows};
 
 use super::session::{Session, Step};
 use super::settings::Settings;
+use crate::cli::commands::annotate;
 use crate::cli::commands::report::save;
 use crate::cli::context::Context;
 use crate::cli::display::{Display, browses};
@@ -145,6 +146,7 @@ fn report(session: &Session, layout: &Layout, room: Room) -> Report {
     Report {
         tables: tables.collect(),
         tip: "",
+        annotate: annotate::usual_looks(),
     }
 }
 

@@ -4,9 +4,12 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rperf_disasm::Landmark;
 use rperf_hist::Histogram;
+use rperf_view::annotate::AnnotateOptions;
 use rperf_view::report::Layout;
 
+use crate::annotate::Annotated;
 use crate::screen::Screen;
 
 /// What the reading thread tells.
@@ -22,6 +25,10 @@ pub enum News {
     },
     /// The answer to a [`Request`].
     Shown(Shown),
+    /// The same: a function's code.
+    Code(Arc<Annotated>),
+    /// What fell by now on a function that may be on a screen.
+    Update(Arc<Annotated>),
     /// The names of other recordings.
     Recordings(Vec<String>),
     /// A request cannot be fulfilled, or has nothing to show but this.
@@ -54,16 +61,33 @@ pub enum Request {
     Header,
     /// The instructions of a function.
     Annotate(Place),
+    /// The function at an address of the object that this one is in.
+    Follow(Seen, u64),
+    /// The function that has next more samples than this one.
+    Hotter(Seen),
+    /// The one that has next fewer.
+    Colder(Seen),
     /// The samples one by one: all, or those of a function.
     Samples(Option<Place>),
     /// Other recordings beside this one.
     Recordings,
     /// To write this into a file of its own.
     Save(String),
+    /// To write this, of a function of that name, into the file that is called like it.
+    SaveFunction(String, String),
     /// Of what runs now: to forget older samples at each refresh, or to let them fade again.
     Zero,
     /// Of what runs now: to stop the events, or to start them again.
     Stop,
+}
+
+/// A function whose code is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    /// Where it begins.
+    pub begin: Landmark,
+    /// The place of its first event among those of the recording.
+    pub event: usize,
 }
 
 /// A function as rows show it.
@@ -84,6 +108,8 @@ pub struct Report {
     pub tables: Vec<Table>,
     /// Advice for the last line.
     pub tip: &'static str,
+    /// How annotated code looks first, and whether shares of it are of all functions.
+    pub annotate: (AnnotateOptions, bool),
 }
 
 /// The rows of one event or group.

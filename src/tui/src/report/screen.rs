@@ -10,6 +10,7 @@ use ratatui::text::Line;
 use super::menu::Action;
 use super::news::{News, Next, Outcome, Report, Request};
 use super::table::View;
+use crate::annotate::AnnotateScreen;
 use crate::list::List;
 use crate::page::Page;
 use crate::popup::{Menu, Notice};
@@ -148,6 +149,11 @@ impl ReportScreen {
         Answer::Quit
     }
 
+    /// Whether an answer was waited for, which has come.
+    fn answered_now(&mut self) -> bool {
+        std::mem::take(&mut self.state.is_waiting)
+    }
+
     fn take(&mut self, report: &Arc<Report>, partial: Option<f64>) {
         let count = report.tables.len();
         let same = count == self.views.len();
@@ -248,8 +254,12 @@ impl Screen<News> for ReportScreen {
                     self.state.progress = None;
                 }
             }
-            News::Shown(shown) => {
-                self.state.is_waiting = false;
+            News::Code(shown) if self.answered_now() => {
+                let (options, requests) = (self.report.annotate, self.requests.clone());
+                let screen = AnnotateScreen::new(Arc::clone(shown), options, requests, self.theme);
+                return Answer::Push(Box::new(screen));
+            }
+            News::Shown(shown) if self.answered_now() => {
                 if let Some(screen) = shown.take() {
                     return Answer::Push(screen);
                 }
@@ -259,9 +269,12 @@ impl Screen<News> for ReportScreen {
                 self.asked = Some(Asked::Recordings(names.clone()));
                 return Answer::Push(Box::new(Menu::new("Recordings", names.clone())));
             }
-            News::Said(text) => {
-                self.state.is_waiting = false;
+            News::Said(text) if self.answered_now() => {
                 return Answer::Push(Box::new(Notice::new("", text.as_str())));
+            }
+            // What another screen has asked for.
+            News::Code(_) | News::Update(_) | News::Shown(_) | News::Said(_) => {
+                return Answer::Same;
             }
             News::Failed => return Answer::Quit,
         }

@@ -1,11 +1,12 @@
 //! A function in few words: what the browser shows, as text.
 
+use std::fmt;
 use std::io::{self, Write};
 
 use rperf_disasm::{Labels, Line, Site};
 
 use super::shares::{largest, shares};
-use super::{AnnotateOptions, Annotation, BYTES, Column, file_name, heading, hex, kept};
+use super::{AnnotateOptions, Annotation, BYTES, Counted, file_name, heading, hex, kept};
 use crate::percent::Rough;
 
 /// Prints it.
@@ -21,7 +22,7 @@ pub(super) fn write(
         out,
         shown,
         options,
-        columns: events * width(options.column),
+        columns: events * options.column.narrow(),
         labels: &labels,
         site: None,
     };
@@ -37,23 +38,19 @@ pub(super) fn write(
 
 /// Two lines: what was counted, and the function.
 fn title(out: &mut dyn Write, shown: &Annotation<'_>) -> io::Result<()> {
-    let counted = &shown.counted;
-    let plural = if counted.plural { "s" } else { "" };
-    let (samples, name) = (Rough(counted.total.samples), counted.name);
-    write!(out, "Samples: {samples} of event{plural} '{name}',")?;
-    if let Some(frequency) = counted.frequency {
-        write!(out, " {frequency} Hz,")?;
-    }
-    let (period, share) = (counted.total.period, shown.share);
-    writeln!(out, " Event count (approx.): {period}, [percent: {share}]")?;
+    writeln!(out, "{}, [percent: {}]", shown.counted, shown.share)?;
     writeln!(out, "{}() {}", shown.name, shown.object)
 }
 
-/// Characters of an event's number with the blank behind it.
-fn width(column: Column) -> usize {
-    match column {
-        Column::Percent | Column::Samples => 7,
-        Column::Period => 12,
+impl fmt::Display for Counted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = if self.plural { "s" } else { "" };
+        let (samples, name) = (Rough(self.total.samples), self.name);
+        write!(f, "Samples: {samples} of event{plural} '{name}',")?;
+        if let Some(frequency) = self.frequency {
+            write!(f, " {frequency} Hz,")?;
+        }
+        write!(f, " Event count (approx.): {}", self.total.period)
     }
 }
 
@@ -122,9 +119,9 @@ impl<'a> Page<'_, 'a> {
             let width = self.columns;
             return write!(self.out, "{:width$}", "");
         }
-        let width = width(self.options.column) - 1;
+        let width = self.options.column.narrow() - 1;
         for (hit, share) in line.hits.iter().zip(shares) {
-            let number = self.options.column.number(*hit, share);
+            let number = self.options.column.number(*hit, share.value());
             write!(self.out, "{number:>width$} ")?;
         }
         Ok(())

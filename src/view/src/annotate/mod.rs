@@ -10,6 +10,8 @@ mod tests;
 
 use std::io::{self, Write};
 
+pub use self::shares::percent;
+
 use rperf_disasm::{Function, Hit, Listing};
 
 /// What stands before each instruction.
@@ -119,8 +121,9 @@ fn base(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
-/// The name of a source file.
-fn file_name<'p>(path: &'p str, options: &AnnotateOptions) -> &'p str {
+/// The name of a source file, with its path if that is wanted.
+#[must_use]
+pub fn file_name<'p>(path: &'p str, options: &AnnotateOptions) -> &'p str {
     match options.full_paths {
         true => path,
         false => base(path),
@@ -133,19 +136,22 @@ const WORTH: f64 = 0.5;
 /// Bytes of an instruction in one line.
 const BYTES: usize = 7;
 
-fn hex(bytes: &[u8]) -> String {
+/// Bytes as pairs of digits.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
     let bytes = bytes.iter().map(|byte| format!("{byte:02x}"));
     bytes.collect::<Vec<_>>().join(" ")
 }
 
-/// The name of a function as a heading.
 fn heading(site: rperf_disasm::Site<'_>) -> String {
-    let kind = if site.is_inlined { " (inlined)" } else { "" };
+    function_heading(site.function, site.is_inlined)
+}
+
+/// The name of a function before its lines.
+#[must_use]
+pub fn function_heading(function: &str, is_inlined: bool) -> String {
+    let kind = if is_inlined { " (inlined)" } else { "" };
     // Names of C++ end in their parameters.
-    let call = if site.function.contains('(') {
-        ""
-    } else {
-        "()"
-    };
-    format!("{}{call}{kind}:", site.function)
+    let call = if function.contains('(') { "" } else { "()" };
+    format!("{function}{call}{kind}:")
 }

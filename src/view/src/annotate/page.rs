@@ -94,7 +94,7 @@ impl<'a> Page<'_, 'a> {
         let width = self.options.column.width();
         let shares = shares(&line.hits, self.shown, self.options);
         for (hit, share) in line.hits.iter().zip(&shares) {
-            let number = self.options.column.number(*hit, *share);
+            let number = self.options.column.number(*hit, share.value());
             let text = format!("{number:>width$}");
             write!(self.out, "{}", painted(&text, *share, self.options))?;
         }

@@ -7,7 +7,8 @@ use crate::percent::Percent;
 
 impl Column {
     /// The heading of the column.
-    pub(super) fn title(self) -> &'static str {
+    #[must_use]
+    pub fn title(self) -> &'static str {
         match self {
             Self::Percent => "Percent",
             Self::Samples => "Samples",
@@ -23,10 +24,20 @@ impl Column {
         }
     }
 
-    /// The number of an event.
-    pub(super) fn number(self, hit: Hit, share: Percent) -> String {
+    /// The same where there are few words, with the blank behind it.
+    #[must_use]
+    pub const fn narrow(self) -> usize {
         match self {
-            Self::Percent => format!("{:.2}", share.value()),
+            Self::Percent | Self::Samples => 7,
+            Self::Period => 12,
+        }
+    }
+
+    /// The number of an event; `share` is in percent.
+    #[must_use]
+    pub fn number(self, hit: Hit, share: f64) -> String {
+        match self {
+            Self::Percent => format!("{share:.2}"),
             Self::Samples => hit.samples.to_string(),
             Self::Period => hit.period.to_string(),
         }
@@ -40,11 +51,21 @@ pub(super) fn shares(
     options: &AnnotateOptions,
 ) -> Vec<Percent> {
     let pairs = hits.iter().zip(shown.wholes);
-    let share = |(hit, whole): (&Hit, &Hit)| match options.by_samples {
+    let share = |(hit, whole): (&Hit, &Hit)| part(*hit, *whole, options.by_samples);
+    pairs.map(share).collect()
+}
+
+/// The share of a hit in `whole`, in percent.
+#[must_use]
+pub fn percent(hit: Hit, whole: Hit, by_samples: bool) -> f64 {
+    part(hit, whole, by_samples).value()
+}
+
+fn part(hit: Hit, whole: Hit, by_samples: bool) -> Percent {
+    match by_samples {
         true => Percent::of(hit.samples, whole.samples),
         false => Percent::of(hit.period, whole.period),
-    };
-    pairs.map(share).collect()
+    }
 }
 
 /// The largest of some shares.

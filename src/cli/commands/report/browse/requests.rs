@@ -2,17 +2,27 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
+use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
+use clap::ArgMatches;
+
+use rperf_hist::Select;
 use rperf_perfdata::PerfData;
 use rperf_tui::{News, Place, Request, Shown, Text};
 use rperf_view::header::{HeaderOptions, write_header};
 
-use crate::cli::commands::report::Job;
+use crate::cli::commands::annotate::{Annotator, Counting};
+use crate::cli::commands::report::parallelism::parallelism;
+use crate::cli::commands::report::{Job, sockets};
+use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::header;
 use crate::cli::input::Input;
+use crate::cli::progress::Progress;
+use crate::cli::symbols::replay;
 
 /// Bytes of another command's text that are shown.
 const MOST: u64 = 16 << 20;
@@ -21,23 +31,56 @@ const NAMING: &[&str] = &["vmlinux", "kallsyms", "symfs"];
 /// What a recording begins with.
 const MAGIC: &[u8] = b"PERFILE2";
 
-/// Answers until the browser is gone.
+/// Answers until the browser is gone. Functions are looked for when one is asked for.
 pub(super) fn answer(
     job: &Job<'_>,
     input: &Input,
     data: &PerfData<'_>,
     news: &Sender<News>,
-    asked: Receiver<Request>,
+    asked: &Receiver<Request>,
 ) {
-    let server = Server { job, input, data };
-    for request in asked {
-        let answer = server
-            .answer(request)
-            .unwrap_or_else(|error| News::Said(error.text()));
-        if news.send(answer).is_err() {
+    let server = Server {
+        job,
+        input,
+        data,
+        news,
+    };
+    while let Some(request) = server.serve(asked, None) {
+        let served = with_functions(job, input, data, |annotator| {
+            server.reply(request, Some(annotator));
+            server.serve(asked, Some(annotator));
+        });
+        if let Err(error) = served
+            && news.send(News::Said(error.text())).is_err()
+        {
             return;
         }
     }
+}
+
+/// Counts the samples of a report by function.
+fn with_functions<R>(
+    job: &Job<'_>,
+    input: &Input,
+    data: &PerfData<'_>,
+    with: impl FnOnce(&Annotator<'_, '_>) -> R,
+) -> Result<R, CliError> {
+    let jobs = job.settings.jobs;
+    let replay = replay(data, jobs, &Progress::silent())?;
+    let parallelism = parallelism(&replay).map(Arc::new);
+    let sockets = sockets(data.described());
+    let selected = job
+        .selection
+        .of(&replay, &sockets, parallelism.as_ref(), jobs)?;
+    let symbols = &job.settings.symbols;
+    let counting = Counting {
+        replay: &replay,
+        input,
+        resolver: &symbols.resolver(job.context, replay.world(), data.features()),
+        select: selected.as_ref().map(|selected| selected as &dyn Select),
+        jobs,
+    };
+    counting.with(with)
 }
 
 /// What answers are made of.
@@ -45,17 +88,56 @@ struct Server<'s> {
     job: &'s Job<'s>,
     input: &'s Input,
     data: &'s PerfData<'s>,
+    news: &'s Sender<News>,
 }
 
 impl Server<'_> {
-    fn answer(&self, request: Request) -> Result<News, CliError> {
+    /// Answers until the browser is gone, or until something is asked for that needs an annotator; returns that.
+    fn serve(
+        &self,
+        asked: &Receiver<Request>,
+        annotator: Option<&Annotator<'_, '_>>,
+    ) -> Option<Request> {
+        for request in asked {
+            if annotator.is_none() && matches!(request, Request::Annotate(_)) {
+                return Some(request);
+            }
+            if !self.reply(request, annotator) {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Answers; whether somebody is left to hear it.
+    fn reply(&self, request: Request, annotator: Option<&Annotator<'_, '_>>) -> bool {
+        let answer = self.answer(request, annotator);
+        let answer = answer.unwrap_or_else(|error| News::Said(error.text()));
+        self.news.send(answer).is_ok()
+    }
+
+    fn others(&self) -> Others<'_> {
+        Others {
+            matches: self.job.matches,
+            context: self.job.context,
+            path: &self.input.path,
+        }
+    }
+
+    fn answer(
+        &self,
+        request: Request,
+        annotator: Option<&Annotator<'_, '_>>,
+    ) -> Result<News, CliError> {
+        if let Some(answer) = annotator.and_then(|annotator| annotator.answer(&request)) {
+            return answer;
+        }
         match request {
             Request::Header => self.header(),
-            Request::Annotate(place) => self.annotate(&place),
-            Request::Samples(place) => self.samples(place),
+            Request::Samples(place) => self.others().samples(place.as_ref()),
             Request::Recordings => recordings(),
             Request::Save(text) => save(&text),
-            Request::Zero | Request::Stop => Ok(News::Said(
+            _ => Ok(News::Said(
                 "That is of what runs now: 'top' shows it.".to_owned(),
             )),
         }
@@ -70,13 +152,22 @@ impl Server<'_> {
         write_header(&mut text, self.data, &options)?;
         Ok(shown("Header information", &text))
     }
+}
 
-    fn annotate(&self, place: &Place) -> Result<News, CliError> {
-        let title = format!("Annotate {}", place.symbol);
-        self.other(&title, &["annotate", "--stdio", "-s", &place.symbol])
-    }
+/// Other commands on the same recording, for what they print.
+pub(in crate::cli::commands) struct Others<'o> {
+    pub(in crate::cli::commands) matches: &'o ArgMatches,
+    pub(in crate::cli::commands) context: &'o Context,
+    /// The recording.
+    pub(in crate::cli::commands) path: &'o Path,
+}
 
-    fn samples(&self, place: Option<Place>) -> Result<News, CliError> {
+impl Others<'_> {
+    /// The samples one by one: all, or those of a function.
+    pub(in crate::cli::commands) fn samples(
+        &self,
+        place: Option<&Place>,
+    ) -> Result<News, CliError> {
         match place {
             None => self.other("Samples", &["script"]),
             Some(place) => {
@@ -89,9 +180,9 @@ impl Server<'_> {
     /// What another command says of this recording, as far as it fits on a screen that is scrolled.
     fn other(&self, title: &str, words: &[&str]) -> Result<News, CliError> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.args(words).arg("-i").arg(&self.input.path);
+        command.args(words).arg("-i").arg(self.path);
         for option in NAMING {
-            if let Some(value) = self.job.matches.get_one::<String>(option) {
+            if let Some(value) = self.matches.get_one::<String>(option) {
                 command.arg(format!("--{option}={value}"));
             }
         }
@@ -106,7 +197,7 @@ impl Server<'_> {
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
             return Ok(News::Said(said));
         }
-        let name = self.job.context.program;
+        let name = self.context.program;
         Ok(shown(
             &format!("{title} ({name} {})", words.join(" ")),
             &text,

@@ -1,0 +1,320 @@
+//! The text of a function's lines.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use rperf_disasm::{Arrow, CodeSite, Goes, Hit, Instruction};
+use rperf_view::annotate::{file_name, function_heading, hex};
+
+use super::rows::{Kind, row_of};
+use super::screen::{AnnotateScreen, Offsets};
+use super::source::spaced;
+use super::values::largest;
+use crate::page::{bar, rows};
+use crate::theme::{Heat, Theme};
+
+/// The border between numbers and code.
+const BORDER: &str = "│";
+
+/// The arrow of the jump at the cursor, in numbers of lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Reach {
+    from: usize,
+    to: usize,
+}
+
+impl Reach {
+    /// What it is in a line: the blank behind the label, and the two places of the sign.
+    fn at(self, row: usize) -> Option<&'static str> {
+        let (first, last) = (self.from.min(self.to), self.from.max(self.to));
+        let is_target = row == self.to;
+        match row {
+            _ if first == last || row < first || row > last => None,
+            _ if row == first => Some(if is_target { "┌─→" } else { "┌──" }),
+            _ if row == last => Some(if is_target { "└─→" } else { "└──" }),
+            _ => Some("│  "),
+        }
+    }
+}
+
+impl AnnotateScreen {
+    /// Draws everything.
+    pub(super) fn paint(
+        &mut self,
+        frame: &mut Frame<'_>,
+        area: Rect,
+        theme: &Theme,
+        bottom: Line<'_>,
+    ) {
+        let mut lines = area.rows();
+        let shares = self.values.text();
+        let shown = &self.shown;
+        if let Some(place) = lines.next() {
+            bar(frame, place, theme, Line::from(shown.counted.as_str()));
+        }
+        let last = lines.next_back();
+        if let Some(place) = lines.next() {
+            let (name, object) = (&shown.code.name, &shown.code.object);
+            let text = format!("{name}  {object} [Percent: {shares}]");
+            frame.render_widget(Line::from(text).style(theme.heading), place);
+        }
+        let rest = Rect {
+            y: area.y.saturating_add(2),
+            height: u16::try_from(lines.count()).unwrap_or(u16::MAX),
+            ..area
+        };
+        let code = match self.looks.split && rest.height > 0 {
+            true => {
+                let side = rest.width / 2;
+                let source = Rect {
+                    width: side.saturating_sub(1),
+                    ..rest
+                };
+                self.draw_source(frame, source, theme);
+                Rect {
+                    x: rest.x + side,
+                    width: rest.width - side,
+                    ..rest
+                }
+            }
+            false => rest,
+        };
+        self.draw_code(frame, code, theme);
+        if let Some(place) = last {
+            bar(frame, place, theme, bottom);
+        }
+    }
+
+    /// Draws the titles of the numbers and the lines that are seen.
+    fn draw_code(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+        let mut places = area.rows();
+        if let Some(place) = places.next() {
+            let title = self.values.column.title();
+            let text = format!("{title:<width$}{BORDER}", width = self.width());
+            frame.render_widget(Line::from(text).style(theme.heading), place);
+        }
+        let rest = Rect {
+            y: area.y.saturating_add(1),
+            height: area.height.saturating_sub(1),
+            ..area
+        };
+        if let Some(row) = self.list.cursor().filter(|_| self.is_fresh) {
+            self.is_fresh = false;
+            self.list.lay_out(rest);
+            self.list.center(row);
+        }
+        let mut list = self.list.clone();
+        let reach = self.reach();
+        let row = |row, _| self.line(row, reach, theme);
+        rows(frame, rest, theme, (&mut list, self.left), row);
+        self.list = list;
+    }
+
+    /// Characters before the border.
+    fn width(&self) -> usize {
+        self.values.column.narrow() * self.shown.code.sums.len().max(1)
+    }
+
+    /// Where the jump at the cursor leads.
+    fn reach(&self) -> Option<Reach> {
+        let from = self.list.cursor().filter(|_| self.looks.arrows)?;
+        let row = self.rows.get(from).filter(|row| row.kind == Kind::Code)?;
+        let found = self.shown.code.instructions.get(row.instruction)?;
+        let Some(Goes::Within(target)) = found.goes else {
+            return None;
+        };
+        let to = row_of(&self.rows, target);
+        Some(Reach { from, to })
+    }
+
+    /// A line as it is shown.
+    fn line(&self, number: usize, reach: Option<Reach>, theme: &Theme) -> Line<'static> {
+        let Some(row) = self.rows.get(number) else {
+            return Line::default();
+        };
+        let code = &self.shown.code;
+        let Some(found) = code.instructions.get(row.instruction) else {
+            return Line::default();
+        };
+        let hits = match row.kind {
+            Kind::Code => found.hits.as_slice(),
+            _ => &[],
+        };
+        let mut spans = self.numbers(hits, theme);
+        let is_beside = self.looks.split && self.line_of(found) == self.source_line();
+        let border = match is_beside {
+            true => theme.found,
+            false => theme.muted,
+        };
+        spans.push(Span::styled(BORDER, border));
+        let arrow = reach.and_then(|reach| reach.at(number));
+        match row.kind {
+            Kind::Code => self.instruction_spans(found, arrow, theme, &mut spans),
+            _ => {
+                let gutter = self.sources_width() + self.label_width() + 1;
+                spans.push(Span::raw(" ".repeat(gutter)));
+                // What the arrow passes by is never its end.
+                let bar = if arrow.is_some() { BORDER } else { " " };
+                spans.push(Span::styled(bar, theme.jump));
+                spans.push(Span::raw(self.words(number)));
+            }
+        }
+        Line::from(spans)
+    }
+
+    fn instruction_spans(
+        &self,
+        found: &Instruction,
+        arrow: Option<&'static str>,
+        theme: &Theme,
+        spans: &mut Vec<Span<'static>>,
+    ) {
+        if self.looks.sources {
+            let width = self.sources_width() - 1;
+            let text = match found.sources {
+                0 => format!("{:width$} ", ""),
+                count => format!("{count:>width$} "),
+            };
+            spans.push(Span::raw(text));
+        }
+        let width = self.label_width() + 1;
+        let label = self
+            .label(found)
+            .map_or(String::new(), |at| format!("{at:x}:"));
+        spans.push(Span::styled(format!("{label:<width$}"), theme.address));
+        match arrow {
+            Some(arrow) => spans.push(Span::styled(arrow, theme.jump)),
+            None => {
+                let sign = found.arrow.map_or(' ', Arrow::sign);
+                spans.push(Span::styled(format!(" {sign} "), theme.jump));
+            }
+        }
+        let heat = self.heat(&found.hits);
+        spans.push(Span::styled(self.code_words(found), theme.heat(heat)));
+    }
+
+    /// How hot a place is.
+    fn heat(&self, hits: &[Hit]) -> Heat {
+        let shown = &self.shown;
+        Heat::of(largest(&self.values.shares(
+            hits,
+            &shown.code,
+            &shown.totals,
+        )))
+    }
+
+    /// What fell on a place; blanks where nothing did.
+    pub(super) fn numbers(&self, hits: &[Hit], theme: &Theme) -> Vec<Span<'static>> {
+        let shown = &self.shown;
+        let shares = self.values.shares(hits, &shown.code, &shown.totals);
+        if largest(&shares) == 0.0 {
+            return vec![Span::raw(" ".repeat(self.width()))];
+        }
+        let width = self.values.column.narrow() - 1;
+        let pairs = hits.iter().zip(shares);
+        let span = |(hit, share): (&Hit, f64)| {
+            let number = self.values.column.number(*hit, share);
+            Span::styled(format!("{number:>width$} "), theme.heat(Heat::of(share)))
+        };
+        pairs.map(span).collect()
+    }
+
+    /// Characters of the number of jumps to a place, and the blank behind it.
+    fn sources_width(&self) -> usize {
+        if !self.looks.sources {
+            return 0;
+        }
+        let counts = self.shown.code.instructions.iter();
+        let most = counts.map(|found| found.sources).max().unwrap_or_default();
+        most.to_string().len() + 1
+    }
+
+    /// Characters of the longest label.
+    fn label_width(&self) -> usize {
+        let code = &self.shown.code;
+        let last = code.instructions.last();
+        last.map_or(0, |last| format!("{:x}", self.address(last)).len())
+    }
+
+    /// What stands before an instruction, if anything does.
+    fn label(&self, found: &Instruction) -> Option<u64> {
+        let is_shown = self.looks.addresses
+            || found.sources > 0
+            || match self.looks.offsets {
+                Offsets::Targets => false,
+                Offsets::Calls => found.is_call,
+                Offsets::All => true,
+            };
+        is_shown.then(|| self.address(found))
+    }
+
+    fn address(&self, found: &Instruction) -> u64 {
+        let code = &self.shown.code;
+        match (self.looks.in_memory, self.looks.addresses) {
+            (true, _) => code.in_memory(found),
+            (false, true) => found.address,
+            (false, false) => found.address.wrapping_sub(code.start),
+        }
+    }
+
+    fn code_words(&self, found: &Instruction) -> String {
+        let words = match self.looks.addresses {
+            true => &found.full,
+            false => &found.brief,
+        };
+        match self.options.raw {
+            true => format!("{:<30}{words}", hex(&found.bytes)),
+            false => words.clone(),
+        }
+    }
+
+    /// The words of a line, without numbers and labels.
+    pub(super) fn words(&self, number: usize) -> String {
+        let code = &self.shown.code;
+        let Some(row) = self.rows.get(number) else {
+            return String::new();
+        };
+        let site = |number: usize| code.sites.get(number);
+        match row.kind {
+            Kind::Start => format!("{:016x} <{}>:", code.start, code.name),
+            Kind::Function(at) => site(at).map_or(String::new(), |site| {
+                function_heading(&site.function, site.is_inlined)
+            }),
+            Kind::Source(at) => site(at).map_or(String::new(), |site| self.source_words(site)),
+            Kind::Code => {
+                let found = code.instructions.get(row.instruction);
+                found.map_or(String::new(), |found| self.code_words(found))
+            }
+        }
+    }
+
+    fn source_words(&self, site: &CodeSite) -> String {
+        let Some((file, line)) = site.line else {
+            return String::new();
+        };
+        let index = usize::try_from(line).unwrap_or_default().checked_sub(1);
+        let lines = self.shown.sources.get(file).and_then(Option::as_ref);
+        let text = lines.zip(index).and_then(|(lines, index)| lines.get(index));
+        match (text, self.looks.numbers) {
+            (Some(text), true) => format!("{line:<5}{}", spaced(text.trim())),
+            (Some(text), false) => spaced(text.trim()),
+            (None, _) => {
+                let path = self.shown.code.files.get(file).map_or("", String::as_str);
+                format!("{}:{line}", file_name(path, &self.options))
+            }
+        }
+    }
+
+    /// All lines as text.
+    pub(super) fn text(&self) -> String {
+        let (shown, shares) = (&self.shown, self.values.text());
+        let (name, object) = (&shown.code.name, &shown.code.object);
+        let mut text = format!("{}\n{name}  {object} [Percent: {shares}]\n", shown.counted);
+        for number in 0..self.rows.len() {
+            let line = self.line(number, None, &self.theme).to_string();
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+}

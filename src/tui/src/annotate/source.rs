@@ -1,0 +1,113 @@
+//! The source on its own, with what fell on its lines: one side of the split view.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use rperf_disasm::{Hit, Instruction};
+use rustc_hash::FxHashMap;
+
+use super::screen::{AnnotateScreen, Annotated};
+use crate::list::List;
+use crate::page::rows;
+use crate::theme::Theme;
+
+/// Columns from one stop of a tab to the next.
+const TAB: usize = 8;
+
+/// What fell on each line of each file, by event.
+pub(super) type LineHits = FxHashMap<(usize, u32), Vec<Hit>>;
+
+/// Adds up the instructions of each line.
+pub(super) fn line_hits(shown: &Annotated) -> LineHits {
+    let code = &shown.code;
+    let mut sums = LineHits::default();
+    for instruction in &code.instructions {
+        let site = instruction.site.and_then(|site| code.sites.get(site));
+        let Some(place) = site.and_then(|site| site.line) else {
+            continue;
+        };
+        let none = || vec![Hit::default(); instruction.hits.len()];
+        let sum = sums.entry(place).or_insert_with(none);
+        let pairs = sum.iter_mut().zip(&instruction.hits);
+        pairs.for_each(|(sum, hit)| sum.add(*hit));
+    }
+    sums
+}
+
+impl AnnotateScreen {
+    /// Draws the file that the cursor's instruction is of, its line in the middle.
+    pub(super) fn draw_source(&self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
+        let shown = &self.shown;
+        let Some((file, line)) = self.source_line() else {
+            let text = "No line of the source is known of this instruction";
+            frame.render_widget(Line::from(text).style(theme.muted), area);
+            return;
+        };
+        let path = shown.code.files.get(file).map_or("", String::as_str);
+        let mut places = area.rows();
+        if let Some(place) = places.next() {
+            let text = Line::from(path.to_owned()).style(theme.heading);
+            frame.render_widget(text, place);
+        }
+        let rest = Rect {
+            y: area.y.saturating_add(1),
+            height: area.height.saturating_sub(1),
+            ..area
+        };
+        let Some(Some(text)) = shown.sources.get(file) else {
+            let said = format!("{path} is not at hand (line {line})");
+            frame.render_widget(Line::from(said).style(theme.muted), rest);
+            return;
+        };
+        let mut list = List::new(text.len());
+        list.lay_out(rest);
+        list.center(usize::try_from(line).unwrap_or_default().saturating_sub(1));
+        let digits = text.len().to_string().len();
+        let row = |number: usize, _| {
+            let at = u32::try_from(number + 1).unwrap_or_default();
+            let hits = self
+                .line_hits
+                .get(&(file, at))
+                .map_or(&[][..], Vec::as_slice);
+            let mut spans = self.numbers(hits, theme);
+            spans.push(Span::styled("│", theme.muted));
+            spans.push(Span::styled(format!("{at:>digits$} "), theme.muted));
+            spans.push(Span::raw(
+                text.get(number).map_or(String::new(), |text| spaced(text)),
+            ));
+            Line::from(spans)
+        };
+        rows(frame, rest, theme, (&mut list, 0), row);
+    }
+
+    /// The file and the line of the instruction at the cursor.
+    pub(super) fn source_line(&self) -> Option<(usize, u32)> {
+        let code = &self.shown.code;
+        let row = self.rows.get(self.list.cursor()?)?;
+        self.line_of(code.instructions.get(row.instruction)?)
+    }
+
+    /// The file and the line of an instruction.
+    pub(super) fn line_of(&self, instruction: &Instruction) -> Option<(usize, u32)> {
+        let site = self.shown.code.sites.get(instruction.site?)?;
+        site.line
+    }
+}
+
+/// A line of a file with blanks for its tabs.
+pub(super) fn spaced(text: &str) -> String {
+    let mut spaced = String::new();
+    let mut column = 0;
+    for letter in text.chars() {
+        let width = match letter {
+            '\t' => TAB - column % TAB,
+            _ => 1,
+        };
+        match letter {
+            '\t' => spaced.push_str(&" ".repeat(width)),
+            letter => spaced.push(letter),
+        }
+        column += width;
+    }
+    spaced
+}

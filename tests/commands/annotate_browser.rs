@@ -1,0 +1,183 @@
+//! The browser of `annotate`, as a person uses it.
+
+use std::process::Command;
+
+use rperf_testkit::{Bytes, Scratch};
+
+use super::assert_refused;
+use super::handmade::{Attr, file, record};
+use super::tmux::Tmux;
+
+/// `PERF_SAMPLE_IP`, `_TID`, `_TIME`.
+const SAMPLE_TYPE: u64 = 1 | 1 << 1 | 1 << 2;
+/// Where the program's code is.
+const TEXT: u64 = 0x40_1000;
+
+/// A program for x86-64; no compiler has a say in what its code is.
+const PROGRAM: &str = "# Two functions
+	.text
+	.globl	leaf
+	.type	leaf, @function
+leaf:
+	push	%rbp
+	mov	$100, %ecx
+1:	add	$3, %rax	# the hottest
+	imul	%rax, %rax
+	dec	%rcx
+	jnz	1b
+	call	twist
+	pop	%rbp
+	ret
+	.size	leaf, .-leaf
+	.globl	twist
+	.type	twist, @function
+twist:
+	lea	1(%rax), %rax
+	ret
+	.size	twist, .-twist
+";
+
+/// The samples: bytes from the start of the code, and how many.
+const SAMPLES: &[(u64, usize)] = &[(6, 60), (10, 25), (14, 1), (17, 4), (0x1a, 10)];
+
+/// A directory with the program, its source and a recording of it.
+fn recording() -> Scratch {
+    let scratch = Scratch::new();
+    scratch.write("calc.s", PROGRAM).expect("a file");
+    let moved = format!("-Wa,--debug-prefix-map={}=/src", scratch.path().display());
+    let built = Command::new("cc")
+        .current_dir(scratch.path())
+        .args(["-g", "-nostdlib", "-static", "-no-pie", &moved])
+        .args(["-Wl,-Ttext=0x401000", "-Wl,--build-id=none", "-Wl,-e,leaf"])
+        .args(["-o", "calc", "calc.s"])
+        .status();
+    assert!(built.expect("a C compiler").success());
+    let mapped = Bytes::new().u32(7).u32(7).u64(TEXT).u64(0x1000);
+    let mapped = mapped.u64(0x1000).text("calc", 8);
+    let named = Bytes::new().u32(7).u32(7).text("calc", 8);
+    let mut records = vec![record(1, 2, mapped), record(3, 0, named)];
+    let ips = SAMPLES
+        .iter()
+        .flat_map(|(bytes, count)| vec![*bytes; *count]);
+    for (time, bytes) in (1..).zip(ips) {
+        let body = Bytes::new().u64(TEXT + bytes).u32(7).u32(7).u64(time);
+        records.push(record(9, 2, body));
+    }
+    let attr = Attr {
+        sample_type: SAMPLE_TYPE,
+        bare: true,
+        ..Attr::default()
+    };
+    let bytes = file(&attr, "x86_64", &records.concat());
+    scratch.write("perf.data", bytes).expect("a file");
+    scratch
+}
+
+/// A command on that recording, when code is there.
+fn browser(size: (u16, u16), scratch: &Scratch, words: &str) -> Option<Tmux> {
+    let tmux = Tmux::start(size, scratch.path(), "", words)?;
+    tmux.wait_for("Event count");
+    Some(tmux)
+}
+
+const ANNOTATE: &str = "annotate --prefix . --prefix-strip 1";
+
+#[test]
+fn code_has_arrows_addresses_and_source() {
+    let scratch = recording();
+    let Some(tmux) = browser((80, 24), &scratch, ANNOTATE) else {
+        return;
+    };
+    tmux.golden("annotate", "← ret");
+    // Without its source, from the hottest instruction to the last of its loop.
+    tmux.press(&["s", "Down", "Down", "Down", "J", "o", "O", "O"]);
+    tmux.golden("annotate_jump", "└──");
+    tmux.press(&["J", "o", "O", "s", "k", "p", "t", "t", "H", "l"]);
+    tmux.golden("annotate_counts", "calc.s:8");
+    tmux.press(&["P"]);
+    tmux.wait_for("leaf.annotation was written.");
+    let text = std::fs::read_to_string(scratch.path().join("leaf.annotation"));
+    assert!(text.is_ok_and(|text| text.contains("\n    60 │6:")));
+    tmux.press(&["q", "q"]);
+    tmux.ends_with(0);
+}
+
+#[test]
+fn calls_are_followed_and_left() {
+    let scratch = recording();
+    let Some(tmux) = browser((80, 24), &scratch, ANNOTATE) else {
+        return;
+    };
+    tmux.press(&["/", "c", "a", "l", "l", "Enter", "n", "Enter"]);
+    tmux.wait_for("twist  calc");
+    // From a function without further calls back to the caller, from that to the shell.
+    tmux.press(&["End", "Enter"]);
+    tmux.wait_for("leaf  calc");
+    tmux.press(&[">"]);
+    tmux.wait_for("twist  calc");
+    tmux.press(&[">"]);
+    tmux.wait_for("There is no such function.");
+    tmux.press(&["q", "Escape"]);
+    tmux.wait_for("leaf  calc");
+    tmux.press(&["r"]);
+    tmux.wait_for("Samples of leaf");
+    tmux.press(&["q", "q"]);
+    tmux.ends_with(0);
+}
+
+#[test]
+fn a_large_terminal_has_room_for_source_and_code() {
+    let scratch = recording();
+    let Some(tmux) = browser((200, 60), &scratch, ANNOTATE) else {
+        return;
+    };
+    tmux.press(&["S"]);
+    tmux.golden("annotate_split", "# Two functions");
+    tmux.press(&["h"]);
+    tmux.golden("annotate_help", "Next hottest");
+    tmux.press(&["q"]);
+    tmux.resize(50, 12);
+    tmux.wait("a small screen", |screen| {
+        screen.lines().count() == 12 && screen.contains("push %rbp")
+    });
+    tmux.resize(80, 24);
+    tmux.press(&["C-c"]);
+    tmux.ends_with(0);
+}
+
+#[test]
+fn report_shows_code_and_takes_it_away() {
+    let scratch = recording();
+    let Some(tmux) = browser((80, 24), &scratch, "report --no-children") else {
+        return;
+    };
+    tmux.wait_for("Tip:");
+    tmux.press(&["a"]);
+    tmux.wait_for("leaf  calc [Percent: local period]");
+    tmux.press(&["q"]);
+    tmux.wait_for("Overhead");
+    tmux.press(&["Down", "Enter"]);
+    tmux.wait_for("Annotate twist");
+    tmux.press(&["Enter"]);
+    tmux.wait_for("100.00 │");
+    tmux.press(&["Left"]);
+    tmux.wait_for("Overhead");
+    tmux.press(&["q"]);
+    tmux.ends_with(0);
+}
+
+#[test]
+fn text_is_printed_where_it_is_asked_for() {
+    let scratch = recording();
+    let words = "--no-pager annotate --stdio2";
+    let Some(tmux) = Tmux::start((80, 50), scratch.path(), "", words) else {
+        return;
+    };
+    let screen = tmux.ends_with(0);
+    assert!(screen.contains("leaf() calc"), "{screen}");
+    let text = "rperf annotate: --tui needs a terminal for keys and text\n\
+        hint: --stdio prints text; TERM must name a terminal that is not 'dumb'\n";
+    let path = scratch.path().join("perf.data");
+    let path = path.to_str().expect("a printable path");
+    assert_refused(&["annotate", "--tui", "-i", path], 129, text);
+}
