@@ -53,7 +53,9 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     let resolver = symbols.resolver(context, replay.world(), data.features());
     let chosen = choice::Chosen::new(wanted.filter(data.described(), false)?);
     let select = chosen.as_ref().map(|chosen| chosen as &dyn Select);
-    let hits = replay.fold(jobs, || Hits::new(&resolver, select))?;
+    // One that is named may be anywhere.
+    let least = request.symbol.as_ref().map_or(request.limit, |_| 0.0);
+    let hits = replay.fold(jobs, || Hits::new(&resolver, select).from_share(least))?;
     let functions = hits.functions(jobs);
     drop(progress);
     let tables = chosen::choose(&request, &functions, &resolver, data.described(), &input);

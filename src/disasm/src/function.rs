@@ -21,6 +21,12 @@ impl Hit {
         self.samples += other.samples;
         self.period = self.period.saturating_add(other.period);
     }
+
+    /// Its share of the events of `whole`, in percent.
+    #[must_use]
+    pub fn share_of(self, whole: Self) -> f64 {
+        self.period as f64 * 100.0 / whole.period.max(1) as f64
+    }
 }
 
 /// One function as some events saw it, which are shown beside each other.

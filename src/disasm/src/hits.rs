@@ -26,6 +26,8 @@ pub struct Hits<'r, 'w> {
     select: Option<&'r dyn Select>,
     spots: FxHashMap<Spot, (Place, Hit)>,
     totals: FxHashMap<EventIndex, Hit>,
+    /// The share of an event, in percent, that a function must have to be asked for.
+    least: f64,
 }
 
 impl<'r, 'w> Hits<'r, 'w> {
@@ -37,6 +39,37 @@ impl<'r, 'w> Hits<'r, 'w> {
             select,
             spots: FxHashMap::default(),
             totals: FxHashMap::default(),
+            least: 0.0,
+        }
+    }
+
+    /// Functions with less than this share of every event, in percent, may be left out: symbols of objects that have less
+    /// altogether are not read.
+    #[must_use]
+    pub fn from_share(mut self, least: f64) -> Self {
+        self.least = least;
+        self
+    }
+
+    /// Objects that have the share; all where none has it, so that it can be told what there is, or where names may choose.
+    fn hot(&self) -> BTreeSet<DsoId> {
+        let world = self.resolver.world();
+        let mut sums: FxHashMap<(DsoId, EventIndex), Hit> = FxHashMap::default();
+        for (spot, (_, hit)) in &self.spots {
+            if let Some(mapping) = spot.mapping {
+                let key = (world.mapping(mapping).dso, spot.event);
+                sums.entry(key).or_default().add(*hit);
+            }
+        }
+        let all = sums.keys().map(|(dso, _)| *dso);
+        let hot = sums.iter().filter(|((_, event), sum)| {
+            let total = self.totals.get(event).copied().unwrap_or_default();
+            sum.share_of(total) >= self.least
+        });
+        let hot: BTreeSet<DsoId> = hot.map(|((dso, _), _)| *dso).collect();
+        match hot.is_empty() || self.select.is_some() {
+            true => all.collect(),
+            false => hot,
         }
     }
 
@@ -44,17 +77,22 @@ impl<'r, 'w> Hits<'r, 'w> {
     #[must_use]
     pub fn functions(self, threads: NonZeroUsize) -> Functions {
         let world = self.resolver.world();
-        let objects = self.spots.keys().filter_map(|spot| spot.mapping);
-        let objects: BTreeSet<DsoId> = objects.map(|at| world.mapping(at).dso).collect();
-        let objects = objects.into_iter().collect();
-        parallel::map(objects, threads, |dso| self.resolver.read(dso));
+        let objects = self.hot();
+        parallel::map(objects.iter().copied().collect(), threads, |dso| {
+            self.resolver.read(dso)
+        });
         let mut functions = Functions {
             found: FxHashMap::default(),
             totals: self.totals,
             chosen: FxHashMap::default(),
             unnamed: FxHashMap::default(),
         };
+        let is_hot = |at: MappingId| objects.contains(&world.mapping(at).dso);
         for (spot, (place, hit)) in self.spots {
+            if !spot.mapping.is_none_or(is_hot) {
+                functions.chosen.entry(spot.event).or_default().add(hit);
+                continue;
+            }
             let frame = self.resolver.locate(place, spot.mode, spot.ip);
             let is_counted = |select: &dyn Select| {
                 let choice = select.place(self.resolver, &frame);

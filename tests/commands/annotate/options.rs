@@ -103,3 +103,29 @@ fn what_contradicts_itself_is_refused() {
     ];
     assert_eq!(beside.outcome(Tool::Rperf, &line).status, 0);
 }
+
+/// Objects that can't have such a function are not read, which must not show.
+#[test]
+fn hot_functions_are_those_that_are_hot_among_all() {
+    let Some((beside, file)) = recorded("hot_functions_are_those_that_are_hot_among_all") else {
+        return;
+    };
+    let run = |limit| {
+        let words = [
+            "annotate",
+            "--stdio",
+            "--no-source",
+            "-i",
+            &file,
+            "--percent-limit",
+            limit,
+        ];
+        let outcome = beside.outcome(Tool::Rperf, &words);
+        assert_eq!(outcome.status, 0, "{outcome:?}");
+        outcome.stdout
+    };
+    let (all, hot) = (run("0"), run("5"));
+    assert!(hot.lines().count() > 10 && hot.len() < all.len(), "{hot}");
+    assert!(all.starts_with(&hot), "{hot}");
+    assert_eq!(run("100"), "");
+}

@@ -1,6 +1,6 @@
 //! The functions that are shown, by table.
 
-use rperf_disasm::{Function, Functions};
+use rperf_disasm::{Function, Functions, Hit};
 use rperf_perfdata::Described;
 use rperf_replay::EventIndex;
 use rperf_resolve::Resolver;
@@ -72,14 +72,11 @@ pub(super) fn choose(
         ));
     }
     for table in &mut tables {
-        let totals: Vec<u64> = table
-            .events
-            .iter()
-            .map(|event| functions.total(*event).period.max(1))
-            .collect();
+        let events = table.events.iter();
+        let totals: Vec<Hit> = events.map(|event| functions.total(*event)).collect();
         let is_hot = |function: &Function| {
             let mut parts = function.sums.iter().zip(&totals);
-            parts.any(|(sum, total)| sum.period as f64 * 100.0 / *total as f64 >= request.limit)
+            parts.any(|(sum, total)| sum.share_of(*total) >= request.limit)
         };
         table.functions.retain(is_hot);
     }
