@@ -46,11 +46,6 @@ pub(super) enum Style {
 /// and the name that perf gives a field of another size.
 pub(super) fn style_of(letters: &[u8], machine: Machine) -> Option<(Style, u32, &'static str)> {
     let at = |index: usize| letters.get(index).copied().unwrap_or_default();
-    let is_reversed = |letter: u8| match letter {
-        b'l' => true,
-        b'h' => machine.endian == rperf_wire::Endian::Little,
-        _ => false,
-    };
     let is_padded = at(0) == b'i';
     Some(match (at(0), at(1)) {
         (b'M' | b'm', second) => {
@@ -67,10 +62,9 @@ pub(super) fn style_of(letters: &[u8], machine: Machine) -> Option<(Style, u32, 
             (style, 6, "MAC")
         }
         (b'I' | b'i', b'4') => {
-            let is_reversed = is_reversed(at(2));
             let style = Style::Ip4 {
                 is_padded,
-                is_reversed,
+                is_reversed: is_reversed(at(2), machine),
             };
             (style, 4, "IPv4")
         }
@@ -82,21 +76,8 @@ pub(super) fn style_of(letters: &[u8], machine: Machine) -> Option<(Style, u32, 
             (style, 16, "IPv6")
         }
         (b'I' | b'i', b'S') => {
-            let mut rest = letters.get(2..).unwrap_or_default();
-            let mut take = |letter: u8| {
-                let found = !is_padded && rest.first() == Some(&letter);
-                rest = rest.get(usize::from(found)..).unwrap_or_default();
-                found
-            };
-            let has_port = take(b'p');
-            let is_compressed = take(b'c');
-            let style = Style::Socket {
-                is_padded,
-                has_port,
-                is_compressed,
-                is_reversed: is_reversed(rest.first().copied().unwrap_or_default()),
-            };
-            (style, 0, "")
+            let rest = letters.get(2..).unwrap_or_default();
+            (socket(is_padded, rest, machine), 0, "")
         }
         (b'U', second) => {
             let style = Style::Uuid {
@@ -116,6 +97,32 @@ pub(super) fn style_of(letters: &[u8], machine: Machine) -> Option<(Style, u32, 
         }
         _ => return None,
     })
+}
+
+/// Whether this letter says that the first byte is the last to be shown.
+fn is_reversed(letter: u8, machine: Machine) -> bool {
+    match letter {
+        b'l' => true,
+        b'h' => machine.endian == rperf_wire::Endian::Little,
+        _ => false,
+    }
+}
+
+/// The letters behind `%pIS` or `%piS`.
+fn socket(is_padded: bool, mut letters: &[u8], machine: Machine) -> Style {
+    let mut take = |letter: u8| {
+        let found = !is_padded && letters.first() == Some(&letter);
+        letters = letters.get(usize::from(found)..).unwrap_or_default();
+        found
+    };
+    let has_port = take(b'p');
+    let is_compressed = take(b'c');
+    Style::Socket {
+        is_padded,
+        has_port,
+        is_compressed,
+        is_reversed: is_reversed(letters.first().copied().unwrap_or_default(), machine),
+    }
 }
 
 impl PrintFmt {

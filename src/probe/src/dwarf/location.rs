@@ -259,27 +259,15 @@ impl<'u> Machine<'_, '_, 'u> {
             }
             Operation::Nop => return Ok(()),
             Operation::PlusConstant { value } => return self.add(value.cast_signed()),
-            Operation::Plus => {
-                let other = self.stack.pop().ok_or(Trouble::Unknown)?;
-                let constant = other.constant();
-                if let Some(constant) = constant {
-                    return self.add(constant);
-                }
-                let below = self.stack.pop().ok_or(Trouble::Unknown)?;
-                let constant = below.constant().ok_or(Trouble::Computed)?;
-                self.stack.push(other);
-                return self.add(constant);
-            }
+            Operation::Plus => return self.plus(),
             Operation::Minus => {
-                let other = self.stack.pop().ok_or(Trouble::Unknown)?;
-                let constant = other.constant().ok_or(Trouble::Computed)?;
+                let constant = self.pop()?.constant().ok_or(Trouble::Computed)?;
                 return self.add(constant.wrapping_neg());
             }
             Operation::Deref {
                 size, space: false, ..
             } if size == self.holder.unit().header.address_size() => {
-                let top = self.stack.pop().ok_or(Trouble::Unknown)?;
-                let place = top.memory()?;
+                let place = self.pop()?.memory()?;
                 Number {
                     base: place.base,
                     reads: place.reads,
@@ -290,6 +278,21 @@ impl<'u> Machine<'_, '_, 'u> {
         };
         self.stack.push(number);
         Ok(())
+    }
+
+    fn pop(&mut self) -> Result<Number, Trouble> {
+        self.stack.pop().ok_or(Trouble::Unknown)
+    }
+
+    /// Adds two numbers one of which is a constant.
+    fn plus(&mut self) -> Result<(), Trouble> {
+        let other = self.pop()?;
+        if let Some(constant) = other.constant() {
+            return self.add(constant);
+        }
+        let constant = self.pop()?.constant().ok_or(Trouble::Computed)?;
+        self.stack.push(other);
+        self.add(constant)
     }
 
     fn add(&mut self, constant: i64) -> Result<(), Trouble> {
