@@ -60,18 +60,19 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
             ));
         }
     }
-    for (name, with) in [
-        ("externs", "vars"),
-        ("range", "vars"),
-        ("filter", "vars or --funcs"),
+    for (name, with, is_there) in [
+        ("externs", "vars", !variables.is_empty()),
+        ("range", "vars", !variables.is_empty()),
+        (
+            "filter",
+            "vars or --funcs",
+            !variables.is_empty() || functions.is_some(),
+        ),
+        ("bootconfig", "definition", !shown.is_empty()),
     ] {
-        let is_given = matches.contains_id(name);
-        if is_given && variables.is_empty() && (functions.is_none() || name != "filter") {
+        if matches.contains_id(name) && !is_there {
             return Err(CliError::usage(format!("--{name} goes with --{with}")));
         }
-    }
-    if on(matches, "bootconfig") && shown.is_empty() {
-        return Err(CliError::usage("--bootconfig goes with --definition"));
     }
     if functions.is_some() {
         return show::list_functions(matches, context);
@@ -133,7 +134,7 @@ impl Sought {
         Ok(Self {
             definition: parse(text).map_err(|fault| faulty(fault, text))?,
             opened: Opened::open(&given.target, matches, context)?,
-            options: args::search_options(matches)?,
+            options: args::search_options(matches, context)?,
         })
     }
 }

@@ -9,6 +9,7 @@ use super::target::Subject;
 use crate::cli::context::Context;
 use crate::cli::debuginfod;
 use crate::cli::error::CliError;
+use crate::cli::jobs;
 use crate::cli::options::{counter, list, not_yet, number, optional, switch, value};
 
 const ABOUT: &str = "\
@@ -27,108 +28,96 @@ functions, with their members, are known without it.";
 
 /// The command and its options.
 pub(in crate::cli::commands) fn command() -> Command {
-    let definition = "definition";
     Command::new("probe")
         .long_about(ABOUT)
-        .arg(counter("verbose").short('v').help("say what is done"))
-        .arg(switch("quiet").short('q').help("say nothing but errors"))
-        .arg(
-            optional("list", "[group:]event", "*:*")
-                .short('l')
-                .help("list the events that exist, those of this pattern"),
-        )
-        .arg(
-            list("del", "[group:]event")
-                .short('d')
-                .help("delete events, by name or pattern"),
-        )
-        .arg(list("add", definition).short('a').help("add events"))
-        .arg(
-            list("definition", definition)
-                .short('D')
-                .help("print the text that makes the kernel add events"),
-        )
-        .arg(
-            switch("force")
-                .short('f')
-                .help("add events whose names exist, with numbers behind them"),
-        )
-        .arg(
-            value("line", "function or file[:first[-last]]")
-                .short('L')
-                .help("show source text with numbers at the lines that can be probed"),
-        )
-        .arg(
-            value("vars", "place")
-                .short('V')
-                .help("list the variables that can be recorded at a place"),
-        )
-        .arg(switch("externs").help("with --vars: list global variables too"))
-        .arg(
-            switch("range")
-                .help("with --vars: tell where each variable is, and list those that are elsewhere in the function"),
-        )
-        .arg(
-            value("vmlinux", "file")
-                .short('k')
-                .help("the kernel's image with debug information, also of another kernel than the one that runs"),
-        )
-        .arg(
-            value("source", "folder")
-                .short('s')
-                .help("look for source files below this folder"),
-        )
-        .arg(
-            list("module", "module or its file")
-                .short('m')
-                .help("the module of the kernel that the places of the definitions behind it are in"),
-        )
-        .arg(switch("inlines").help(
-            "probe the copies of inlined functions too (the default; --no-inlines leaves them out)",
-        ))
-        .arg(
-            switch("dry-run")
-                .short('n')
-                .help("say what would be added, and add nothing"),
-        )
-        .arg(
-            value("max-probes", "number")
-                .value_parser(number)
-                .help("the most places of one definition (128)"),
-        )
-        .arg(
-            optional("funcs", "pattern", "")
-                .short('F')
-                .help("list the functions that can be probed, those of this pattern"),
-        )
-        .arg(
-            value("filter", "condition")
-                .help("with --vars and --funcs: list names that match, patterns joined by &, | and ! ('!__k* & *')"),
-        )
-        .arg(
-            list("exec", "program or library")
-                .short('x')
-                .help("where the places of the definitions behind it are"),
-        )
-        .arg(switch("demangle").help("names of C++ and Rust in readable form (the default)"))
-        .arg(switch("demangle-kernel").help("names of the kernel in readable form, too"))
-        .arg(not_yet("cache", ""))
-        .arg(
-            value("symfs", "folder")
-                .help("look for files with symbols and debug information below this folder"),
-        )
-        .arg(
-            value("target-ns", "pid")
-                .value_parser(number)
-                .help("paths are those that this process sees, in its mount namespace"),
-        )
-        .arg(switch("bootconfig").help("with --definition: print lines for the kernel's boot configuration"))
-        .arg(debuginfod::option())
+        .args(changes())
+        .args(looks())
+        .args(bounds())
         .arg(
             Arg::new("words")
                 .num_args(0..)
                 .value_name("[program] definition"),
         )
+}
+
+/// Which events come and go.
+fn changes() -> Vec<Arg> {
+    let definition = "definition";
+    vec![
+        counter("verbose").short('v').help("say what is done"),
+        switch("quiet").short('q').help("say nothing but errors"),
+        optional("list", "[group:]event", "*:*")
+            .short('l')
+            .help("list the events that exist, those of this pattern"),
+        list("del", "[group:]event")
+            .short('d')
+            .help("delete events, by name or pattern"),
+        list("add", definition).short('a').help("add events"),
+        list("definition", definition)
+            .short('D')
+            .help("print the text that makes the kernel add events"),
+        switch("force")
+            .short('f')
+            .help("add events whose names exist, with numbers behind them"),
+    ]
+}
+
+/// What is shown of an object, and of which.
+fn looks() -> Vec<Arg> {
+    vec![
+        value("line", "function or file[:first[-last]]")
+            .short('L')
+            .help("show source text with numbers at the lines that can be probed"),
+        value("vars", "place")
+            .short('V')
+            .help("list the variables that can be recorded at a place"),
+        switch("externs").help("with --vars: list global variables too"),
+        switch("range")
+            .help("with --vars: tell where each variable is, and list those that are elsewhere in the function"),
+        value("vmlinux", "file")
+            .short('k')
+            .help("the kernel's image with debug information, also of another kernel than the one that runs"),
+        value("source", "folder")
+            .short('s')
+            .help("look for source files below this folder"),
+        list("module", "module or its file")
+            .short('m')
+            .help("the module of the kernel that the places of the definitions behind it are in"),
+    ]
+}
+
+/// What bounds a search, and where files are.
+fn bounds() -> Vec<Arg> {
+    vec![
+        switch("inlines").help(
+            "probe the copies of inlined functions too (the default; --no-inlines leaves them out)",
+        ),
+        switch("dry-run")
+            .short('n')
+            .help("say what would be added, and add nothing"),
+        value("max-probes", "number")
+            .value_parser(number)
+            .help("the most places of one definition (128)"),
+        optional("funcs", "pattern", "")
+            .short('F')
+            .help("list the functions that can be probed, those of this pattern"),
+        value("filter", "condition")
+            .help("with --vars and --funcs: list names that match, patterns joined by &, | and ! ('!__k* & *')"),
+        list("exec", "program or library")
+            .short('x')
+            .help("where the places of the definitions behind it are"),
+        switch("demangle").help("names of C++ and Rust in readable form (the default)"),
+        switch("demangle-kernel").help("names of the kernel in readable form, too"),
+        not_yet("cache", ""),
+        value("symfs", "folder")
+            .help("look for files with symbols and debug information below this folder"),
+        value("target-ns", "pid")
+            .value_parser(number)
+            .help("paths are those that this process sees, in its mount namespace"),
+        switch("bootconfig").help("with --definition: print lines for the kernel's boot configuration"),
+        jobs::option(),
+        debuginfod::option(),
+    ]
 }
 
 /// A definition and what it is about.
@@ -200,8 +189,11 @@ pub(super) fn nothing(context: &Context) -> CliError {
 }
 
 /// What bounds a search.
-pub(super) fn search_options(matches: &ArgMatches) -> Result<Options, CliError> {
-    let mut options = Options::default();
+pub(super) fn search_options(matches: &ArgMatches, context: &Context) -> Result<Options, CliError> {
+    let mut options = Options {
+        threads: jobs::jobs(matches, context)?,
+        ..Options::default()
+    };
     if let Some(most) = matches.get_one::<u64>("max-probes") {
         options.max_probes = usize::try_from(*most)?;
     }

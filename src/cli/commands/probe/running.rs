@@ -1,5 +1,6 @@
 //! The kernel, or a module of it: its symbols and types, and its image where that is at hand.
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
@@ -24,7 +25,8 @@ const PROC: &str = "/proc";
 
 /// What is at hand of the kernel.
 pub(super) struct Running {
-    listing: FileBytes,
+    /// `/proc/kallsyms`, which takes the kernel a while to write.
+    listing: OnceCell<FileBytes>,
     /// The kernel's types and those of the module.
     types: Vec<FileBytes>,
     module: Option<String>,
@@ -66,7 +68,7 @@ impl Running {
         let types = [Some(btf.join("vmlinux")), own].into_iter().flatten();
         let read = |path: PathBuf| DiskFiles.read(&path).ok();
         Ok(Self {
-            listing: read(Path::new(PROC).join("kallsyms")).unwrap_or_else(|| Vec::new().into()),
+            listing: OnceCell::new(),
             types: types.map_while(read).collect(),
             module,
             machine: names.machine,
@@ -82,7 +84,11 @@ impl Running {
 
     /// Hands over what the kernel tells of itself.
     pub(super) fn with<T>(&self, work: impl FnOnce(&Kernel<'_>) -> T) -> T {
-        let symbols = KernelSymbols::parse(&self.listing);
+        let listing = self.listing.get_or_init(|| {
+            let listing = DiskFiles.read(&Path::new(PROC).join("kallsyms"));
+            listing.unwrap_or_else(|_| Vec::new().into())
+        });
+        let symbols = KernelSymbols::parse(listing);
         let mut types = self.types.iter().map(|bytes| &bytes[..]);
         let base = types.next().and_then(|bytes| Btf::parse(bytes).ok());
         let types = base.map(|base| match types.next() {

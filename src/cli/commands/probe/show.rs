@@ -64,7 +64,7 @@ pub(super) fn list_lines(
     context: &Context,
 ) -> Result<Exit, CliError> {
     let range = LineRange::parse(wanted).map_err(|fault| faulty(fault, wanted))?;
-    let options = args::search_options(matches)?;
+    let options = args::search_options(matches, context)?;
     let doing = "show lines";
     let of_binary = |binary: &Binary| {
         let object = binary.object().map_err(|error| problem(&error, doing))?;

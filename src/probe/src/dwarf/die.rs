@@ -45,6 +45,11 @@ impl<'w, 'u> Die<'w, 'u> {
         self.entry.tag
     }
 
+    /// Where it is in its unit.
+    pub(super) fn offset(&self) -> UnitOffset {
+        self.entry.offset
+    }
+
     /// What the attributes refer to.
     pub(super) fn unit(&self) -> UnitRef<'_, Slice<'u>> {
         self.home.unit.unit_ref(self.home.dwarf)

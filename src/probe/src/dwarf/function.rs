@@ -1,83 +1,39 @@
 //! The functions of a unit, and the places where they were inlined.
 
-use std::collections::HashMap;
+use std::cell::OnceCell;
 
-use gimli::{AttributeValue, EntriesRaw, UnitOffset};
-use rperf_symbol::dwarf::Slice;
+use gimli::UnitOffset;
 
 use super::die::Die;
+use super::head::{Head, Heads, MAX_ORIGINS};
 use super::world::World;
-
-/// What is read of a function's entry without reading anything else.
-#[derive(Debug, Clone, Copy)]
-struct Head<'u> {
-    offset: UnitOffset,
-    name: Option<Slice<'u>>,
-    linkage_name: Option<Slice<'u>>,
-    origin: Option<UnitOffset>,
-    is_declaration: bool,
-    /// Its names stand in another unit.
-    is_foreign: bool,
-}
 
 /// The functions of a unit in the order of their entries.
 #[derive(Debug)]
 pub(crate) struct Functions<'w, 'u> {
     world: &'w World<'u>,
     heads: Vec<Head<'u>>,
-    places: HashMap<UnitOffset, usize>,
+    code: OnceCell<Vec<Stretch>>,
+}
+
+/// Code of a function.
+#[derive(Debug)]
+struct Stretch {
+    start: u64,
+    end: u64,
+    /// The highest end of this stretch and those before it.
+    reach: u64,
+    function: UnitOffset,
 }
 
 impl<'w, 'u> Functions<'w, 'u> {
     /// Reads the names of all functions, and little else. What comes before damage is kept.
     pub(crate) fn read(world: &'w World<'u>) -> Self {
-        let mut functions = Self {
+        Self {
             world,
-            heads: Vec::new(),
-            places: HashMap::new(),
-        };
-        if let Ok(mut entries) = world.home.unit.entries_raw(None) {
-            while !entries.is_empty() && functions.step(&mut entries).is_ok() {}
+            heads: Heads::of(world).collect(),
+            code: OnceCell::new(),
         }
-        functions
-    }
-
-    fn step(&mut self, entries: &mut EntriesRaw<'_, Slice<'u>>) -> gimli::Result<()> {
-        let offset = entries.next_offset();
-        let Some(abbreviation) = entries.read_abbreviation()? else {
-            return Ok(());
-        };
-        if abbreviation.tag() != gimli::DW_TAG_subprogram {
-            return entries.skip_attributes(abbreviation.attributes());
-        }
-        let unit = self.world.home.unit.unit_ref(self.world.home.dwarf);
-        let mut head = Head {
-            offset,
-            name: None,
-            linkage_name: None,
-            origin: None,
-            is_declaration: false,
-            is_foreign: false,
-        };
-        for &spec in abbreviation.attributes() {
-            let attribute = entries.read_attribute(spec)?;
-            let value = attribute.value();
-            match attribute.name() {
-                gimli::DW_AT_name => head.name = unit.attr_string(value).ok(),
-                gimli::DW_AT_linkage_name | gimli::DW_AT_MIPS_linkage_name => {
-                    head.linkage_name = unit.attr_string(value).ok();
-                }
-                gimli::DW_AT_declaration => head.is_declaration = true,
-                gimli::DW_AT_abstract_origin | gimli::DW_AT_specification => match value {
-                    AttributeValue::UnitRef(origin) => head.origin = Some(origin),
-                    _ => head.is_foreign = true,
-                },
-                _ => {}
-            }
-        }
-        self.places.insert(offset, self.heads.len());
-        self.heads.push(head);
-        Ok(())
     }
 
     /// The functions with code or inlined instances whose name in the source or for the linker is one that `wanted` says
@@ -108,13 +64,11 @@ impl<'w, 'u> Functions<'w, 'u> {
         }
         let mut head = head;
         // A copy of a completion of a declaration.
-        for _ in 0..4 {
-            let mut names = [head.name, head.linkage_name].into_iter().flatten();
-            if names.any(|name| wanted(&name.to_string_lossy())) {
+        for _ in 0..MAX_ORIGINS {
+            if head.has_name(wanted) {
                 return true;
             }
-            let origin = head.origin.and_then(|origin| self.places.get(&origin));
-            match origin.and_then(|place| self.heads.get(*place)) {
+            match head.origin.and_then(|origin| self.head(origin)) {
                 Some(origin) => head = origin,
                 None => return false,
             }
@@ -122,9 +76,44 @@ impl<'w, 'u> Functions<'w, 'u> {
         false
     }
 
-    /// The function whose code is at `address`.
+    fn head(&self, offset: UnitOffset) -> Option<&Head<'u>> {
+        let at = self
+            .heads
+            .binary_search_by_key(&offset.0, |head| head.offset.0);
+        self.heads.get(at.ok()?)
+    }
+
+    /// The function whose code is at `address`; of several the first.
     pub(crate) fn around(&self, address: u64) -> Option<Die<'w, 'u>> {
-        self.with_code().find(|die| die.covers(address))
+        let code = self.code.get_or_init(|| self.stretches());
+        let behind = code.partition_point(|stretch| stretch.start <= address);
+        let before = code.get(..behind).unwrap_or_default().iter().rev();
+        let reaching = before.take_while(|stretch| stretch.reach > address);
+        let around = reaching.filter(|stretch| stretch.end > address);
+        let first = around.map(|stretch| stretch.function.0).min()?;
+        self.world.at(UnitOffset(first))
+    }
+
+    /// The code of all functions, by its start.
+    fn stretches(&self) -> Vec<Stretch> {
+        let all = self.with_code().flat_map(|die| {
+            let function = die.offset();
+            let stretch = move |(start, end)| Stretch {
+                start,
+                end,
+                reach: 0,
+                function,
+            };
+            die.ranges().into_iter().map(stretch)
+        });
+        let mut found: Vec<Stretch> = all.collect();
+        found.sort_unstable_by_key(|stretch| stretch.start);
+        let mut reach = 0;
+        for stretch in &mut found {
+            reach = stretch.end.max(reach);
+            stretch.reach = reach;
+        }
+        found
     }
 }
 

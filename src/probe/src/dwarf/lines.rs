@@ -35,14 +35,9 @@ impl LineTable {
             return Self::default();
         };
         let header = program.header();
-        let files = (0..)
-            .map(|index| header.file(index))
-            .enumerate()
-            // Before DWARF 5 there may be no file 0.
-            .take_while(|(index, file)| *index == 0 || file.is_some())
-            .map(|(_, file)| file.and_then(|file| file_path(unit, header, file)))
-            .map(Option::unwrap_or_default)
-            .collect();
+        let path = |file: Option<&FileEntry<_>>| file_path(unit, header, file?);
+        let files = files(header).map(|file| path(file).unwrap_or_default());
+        let files = files.collect();
         let mut rows = Vec::new();
         let mut machine = program.rows();
         while let Ok(Some((_, row))) = machine.next_row() {
@@ -105,6 +100,38 @@ impl LineTable {
         let second = self.rows.get(first + 1).map(|row| row.address);
         Some(second.filter(|address| *address < end).unwrap_or(entry))
     }
+}
+
+/// Whether one of the unit's files is called `name` in its folder and has a path that `is_wanted` says yes to.
+pub(super) fn has_file<'u>(
+    unit: UnitRef<'_, Slice<'u>>,
+    name: &str,
+    is_wanted: &dyn Fn(&str) -> bool,
+) -> bool {
+    let Some(program) = &unit.line_program else {
+        return false;
+    };
+    let header = program.header();
+    // A path is much more work than the end of one.
+    let is_called = |file: &FileEntry<Slice<'u>>| {
+        let path = unit.attr_string(file.path_name());
+        path.is_ok_and(|path| {
+            let folder = path.slice().strip_suffix(name.as_bytes());
+            folder.is_some_and(|folder| folder.is_empty() || folder.ends_with(b"/"))
+        })
+    };
+    let called = files(header).flatten().filter(|file| is_called(file));
+    let mut paths = called.filter_map(|file| file_path(unit, header, file));
+    paths.any(|path| is_wanted(&path))
+}
+
+/// The files of a line table by their numbers. Before DWARF 5 there may be none with the number 0.
+fn files<'h, 'u>(
+    header: &'h LineProgramHeader<Slice<'u>>,
+) -> impl Iterator<Item = Option<&'h FileEntry<Slice<'u>>>> {
+    let numbered = (0..).map(|number| (number, header.file(number)));
+    let present = numbered.take_while(|(number, file)| *number == 0 || file.is_some());
+    present.map(|(_, file)| file)
 }
 
 /// A file's path: below its directory, which is below that of the compilation, unless it is absolute itself.

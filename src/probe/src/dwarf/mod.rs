@@ -5,6 +5,7 @@
 mod die;
 mod frame;
 mod function;
+mod head;
 mod lines;
 mod location;
 mod types;

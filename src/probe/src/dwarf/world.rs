@@ -9,13 +9,13 @@ use rperf_symbol::dwarf::Slice;
 use rperf_symbol::{DebugInfo, DebugUnit};
 
 use super::die::Die;
-use super::lines::LineTable;
+use super::lines::{LineTable, has_file};
 
 /// A unit whose entries are read.
 #[derive(Debug)]
 pub(crate) struct Home<'u> {
     pub(super) dwarf: &'u Dwarf<Slice<'u>>,
-    pub(super) unit: Unit<Slice<'u>>,
+    pub(super) unit: Rc<Unit<Slice<'u>>>,
     /// Whether it stands in the file that several objects share, and where.
     pub(super) key: (bool, usize),
 }
@@ -27,7 +27,7 @@ pub(crate) struct World<'u> {
     pub(super) home: Rc<Home<'u>>,
     /// What the line table refers to.
     line_dwarf: &'u Dwarf<Slice<'u>>,
-    skeleton: &'u Unit<Slice<'u>>,
+    skeleton: Rc<Unit<Slice<'u>>>,
     lines: OnceCell<LineTable>,
     others: RefCell<HashMap<(bool, usize), Rc<Home<'u>>>>,
     /// Units that describe one type each, by its signature: where they are, and the type in them.
@@ -54,8 +54,17 @@ impl<'u> World<'u> {
 
     /// The line table.
     pub(crate) fn lines(&self) -> &LineTable {
-        let read = || LineTable::read(UnitRef::new(self.line_dwarf, self.skeleton));
+        let read = || LineTable::read(UnitRef::new(self.line_dwarf, &self.skeleton));
         self.lines.get_or_init(read)
+    }
+
+    /// Whether a file of the unit is called `name` in its folder and has a path that `is_wanted` says yes to.
+    pub(crate) fn has_file(&self, name: &str, is_wanted: &dyn Fn(&str) -> bool) -> bool {
+        has_file(
+            UnitRef::new(self.line_dwarf, &self.skeleton),
+            name,
+            is_wanted,
+        )
     }
 
     /// The entry of the unit itself.
@@ -121,7 +130,7 @@ impl<'u> World<'u> {
             return known;
         }
         let header = dwarf.unit_header(DebugInfoOffset(key.1)).ok()?;
-        let unit = dwarf.unit(header).ok()?;
+        let unit = Rc::new(dwarf.unit(header).ok()?);
         let home = Rc::new(Home { dwarf, unit, key });
         self.others.borrow_mut().insert(key, Rc::clone(&home));
         Some(home)

@@ -11,12 +11,13 @@ mod symbols;
 mod unit;
 mod variables;
 mod walk;
+mod wanted;
 
+use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use crate::definition::{Definition, Point};
-use crate::dwarf::World;
 use crate::error::Error;
 use crate::field::Field;
 use crate::object::Object;
@@ -30,6 +31,7 @@ pub(crate) use source::{SourceText, is_path_end};
 pub(crate) use spot::Spot;
 pub(crate) use variables::{globals, visible};
 pub(crate) use walk::Walk;
+pub(crate) use wanted::Wanted;
 
 /// What bounds a search.
 #[derive(Debug, Clone)]
@@ -40,6 +42,8 @@ pub struct Options {
     pub inlines: bool,
     /// The folder that source files are below.
     pub source_root: Option<PathBuf>,
+    /// How many threads look for the units of compilation that are searched.
+    pub threads: NonZeroUsize,
 }
 
 impl Default for Options {
@@ -49,6 +53,7 @@ impl Default for Options {
             max_probes: 128,
             inlines: true,
             source_root: None,
+            threads: NonZeroUsize::MIN,
         }
     }
 }
@@ -174,18 +179,31 @@ fn in_debug_info(
     let Some(info) = object.sources.info else {
         return Ok(Found::default());
     };
+    let wanted = match &definition.point {
+        Point::Function { name, file, .. } => Wanted {
+            function: Some(name),
+            file: file.as_deref(),
+        },
+        Point::File { file, .. } => Wanted {
+            function: None,
+            file: Some(file),
+        },
+        Point::Address { .. } | Point::Marker { .. } => return Ok(Found::default()),
+    };
     let mut search = UnitSearch::new(object, definition, options);
     let mut failure = None;
-    let missing = info.for_each_unit(object.sources.files, &mut |unit| {
-        let world = World::new(unit);
-        match search.visit(&world) {
+    let missing = wanted.for_each(
+        info,
+        object,
+        options,
+        &mut |world| match search.visit(world) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
                 failure = Some(error);
                 ControlFlow::Break(())
             }
-        }
-    });
+        },
+    );
     if let Some(error) = failure {
         return Err(error);
     }

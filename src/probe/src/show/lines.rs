@@ -7,7 +7,7 @@ use crate::definition::{Fault, number};
 use crate::dwarf::{Die, Functions, Instances, World};
 use crate::error::Error;
 use crate::object::Object;
-use crate::search::{Options, SourceText, is_path_end, is_wanted, line_places};
+use crate::search::{Options, SourceText, Wanted, is_path_end, is_wanted, line_places};
 
 /// How many lines are shown behind the end of a function.
 const BEHIND: u32 = 3;
@@ -126,9 +126,12 @@ pub fn lines(object: &Object<'_>, range: &LineRange, options: &Options) -> Resul
         path: object.sources.path.to_owned(),
     })?;
     let mut found: Option<Place> = None;
-    info.for_each_unit(object.sources.files, &mut |unit| {
-        let world = World::new(unit);
-        let place = in_unit(&world, range);
+    let wanted = Wanted {
+        function: range.function.as_deref(),
+        file: range.file.as_deref(),
+    };
+    wanted.for_each(info, object, options, &mut |world| {
+        let place = in_unit(world, range);
         let is_function = range.function.is_some();
         match (&mut found, place) {
             // Lines of one file may be in several units.

@@ -2,12 +2,15 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::rc::Rc;
 
-use gimli::{DebugInfoOffset, Dwarf, Unit, UnitType};
+use gimli::{DebugInfoOffset, Dwarf, Unit};
 
 use super::Findings;
+use super::index::UnitNumber;
 use super::open::find_object;
 use super::sections::{Flavour, Slice};
+use super::sift::Sift;
 use super::source::DebugSource;
 use super::split::Split;
 use super::units::{Object, Units};
@@ -17,7 +20,7 @@ use crate::request::SearchPaths;
 /// An object's debug information: found, unpacked and completed the way [`Lines`](super::Lines) does it.
 #[derive(Debug)]
 pub struct DebugInfo {
-    object: Object,
+    pub(super) object: Object,
 }
 
 /// One unit of compilation, its entries in the object's file or in a `.dwo` of its own.
@@ -28,11 +31,11 @@ pub struct DebugUnit<'u> {
     /// What the entries refer to.
     pub dwarf: &'u Dwarf<Slice<'u>>,
     /// The entries.
-    pub unit: Unit<Slice<'u>>,
+    pub unit: Rc<Unit<Slice<'u>>>,
     /// What the line table refers to.
     pub lines: &'u Dwarf<Slice<'u>>,
     /// The unit with the line table: the same, or the skeleton of split DWARF.
-    pub skeleton: &'u Unit<Slice<'u>>,
+    pub skeleton: Rc<Unit<Slice<'u>>>,
 }
 
 impl DebugInfo {
@@ -50,33 +53,17 @@ impl DebugInfo {
         &self.object.main.path
     }
 
-    /// Hands every unit of compilation to `visit`, in file order, until that breaks off. Units whose head is damaged, and
-    /// those whose `.dwo` file is missing, are passed over; how many the latter are is returned.
+    /// Hands the units of compilation that `sift` keeps to `visit`, in file order, until that breaks off. Units whose head is
+    /// damaged, and those whose `.dwo` file is missing, are passed over; how many the latter are is returned.
     pub fn for_each_unit(
         &self,
         files: &dyn Files,
+        sift: &Sift<'_>,
         visit: &mut dyn FnMut(DebugUnit<'_>) -> ControlFlow<()>,
     ) -> usize {
-        let units = Units::new(&self.object);
-        let mut headers = units.main.units();
-        let mut missing = 0;
-        while let Ok(Some(header)) = headers.next() {
-            if !matches!(
-                header.type_(),
-                UnitType::Compilation | UnitType::Skeleton(_)
-            ) {
-                continue;
-            }
-            let Ok(skeleton) = units.main.unit(header) else {
-                continue;
-            };
-            match self.visit(files, &units, &skeleton, visit) {
-                Some(flow) if flow.is_break() => break,
-                Some(_) => {}
-                None => missing += 1,
-            }
-        }
-        missing
+        let sifted = sift.look(self, files);
+        self.for_numbered(files, sifted.kept, visit);
+        sifted.missing
     }
 
     /// Hands the units whose code may be at `address` to `visit`, until that breaks off.
@@ -86,9 +73,18 @@ impl DebugInfo {
         address: u64,
         visit: &mut dyn FnMut(DebugUnit<'_>) -> ControlFlow<()>,
     ) {
+        self.for_numbered(files, self.object.index.covering(address), visit);
+    }
+
+    fn for_numbered(
+        &self,
+        files: &dyn Files,
+        numbers: impl IntoIterator<Item = UnitNumber>,
+        visit: &mut dyn FnMut(DebugUnit<'_>) -> ControlFlow<()>,
+    ) {
         let units = Units::new(&self.object);
-        for number in self.object.index.covering(address) {
-            let Some(skeleton) = units.numbered(number) else {
+        for number in numbers {
+            let Some(skeleton) = units.numbered(number).map(Rc::new) else {
                 continue;
             };
             if let Some(ControlFlow::Break(())) = self.visit(files, &units, &skeleton, visit) {
@@ -98,43 +94,31 @@ impl DebugInfo {
     }
 
     /// Hands over one unit; `None` where its entries are in a file that is missing.
-    fn visit<'u>(
+    pub(super) fn visit<'u>(
         &'u self,
         files: &dyn Files,
         units: &'u Units<'u, 'u>,
-        skeleton: &'u Unit<Slice<'u>>,
+        skeleton: &Rc<Unit<Slice<'u>>>,
         visit: &mut dyn FnMut(DebugUnit<'_>) -> ControlFlow<()>,
     ) -> Option<ControlFlow<()>> {
         let Some(id) = skeleton.dwo_id else {
-            return Some(self.visit_own(&units.main, skeleton, visit));
+            return Some(visit(DebugUnit {
+                info: self,
+                dwarf: &units.main,
+                unit: Rc::clone(skeleton),
+                lines: &units.main,
+                skeleton: Rc::clone(skeleton),
+            }));
         };
         let split = Split::find(files, &self.object, units, skeleton, id).ok()?;
         Some(self.visit_split(&split, &units.main, skeleton, visit))
-    }
-
-    fn visit_own<'u>(
-        &'u self,
-        dwarf: &'u Dwarf<Slice<'u>>,
-        skeleton: &'u Unit<Slice<'u>>,
-        visit: &mut dyn FnMut(DebugUnit<'_>) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        let Ok(unit) = dwarf.unit(skeleton.header) else {
-            return ControlFlow::Continue(());
-        };
-        visit(DebugUnit {
-            info: self,
-            dwarf,
-            unit,
-            lines: dwarf,
-            skeleton,
-        })
     }
 
     fn visit_split<'u>(
         &'u self,
         split: &'u Split,
         main: &'u Dwarf<Slice<'u>>,
-        skeleton: &'u Unit<Slice<'u>>,
+        skeleton: &Rc<Unit<Slice<'u>>>,
         visit: &mut dyn FnMut(DebugUnit<'_>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let Some((dwarf, mut unit)) = split.open(&self.object, main) else {
@@ -144,9 +128,9 @@ impl DebugInfo {
         visit(DebugUnit {
             info: self,
             dwarf: &dwarf,
-            unit,
+            unit: Rc::new(unit),
             lines: main,
-            skeleton,
+            skeleton: Rc::clone(skeleton),
         })
     }
 

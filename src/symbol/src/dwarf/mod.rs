@@ -13,12 +13,14 @@ mod functions;
 mod index;
 mod info;
 mod interner;
+mod mentions;
 mod name;
 mod open;
 mod ranges;
 mod relocate;
 mod rows;
 mod sections;
+mod sift;
 mod source;
 mod split;
 mod unit;
@@ -29,7 +31,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 pub use budget::Budget;
 pub use info::{DebugInfo, DebugUnit};
+pub use mentions::Mentioned;
 pub use sections::Slice;
+pub use sift::Sift;
 pub use source::DebugSource;
 
 use answers::Answers;

@@ -155,10 +155,15 @@ impl<'a> Units<'_, 'a> {
         }
     }
 
-    /// The unit with this number in the object itself.
+    /// The header of the unit with this number in the object itself.
+    pub(super) fn header(&self, number: UnitNumber) -> Option<UnitHeader<Slice<'a>>> {
+        let offset = DebugInfoOffset(self.object.index.offset(number)?);
+        self.main.debug_info.header_from_offset(offset).ok()
+    }
+
+    /// That unit.
     pub(super) fn numbered(&self, number: UnitNumber) -> Option<Unit<Slice<'a>>> {
-        let offset = self.object.index.offset(number)?;
-        self.at(Home::Main, offset)
+        self.main.unit(self.header(number)?).ok()
     }
 
     /// The same, for its entries alone.
