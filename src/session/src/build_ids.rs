@@ -9,10 +9,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rperf_perfdata::feature::BuildIdEntry;
-use rperf_sys::{Proc, module_notes};
+use rperf_sys::{Module, Proc, module_notes};
 use rperf_wire::Misc;
 
 use crate::BuildIds;
+use crate::hits::Hits;
 use crate::tally::MappedName;
 
 /// `PERF_RECORD_MISC_KERNEL` and `_USER`.
@@ -47,24 +48,33 @@ pub(crate) fn of_vdso(id: &[u8]) -> Option<BuildIdEntry> {
     entry("[vdso]", USER, id)
 }
 
-/// Entries of loaded modules, by the notes that sysfs has of them.
+/// Loaded modules, by the notes that sysfs has of them. Those whose file is of another build count as not hit, since no
+/// file has their code.
 pub(crate) fn of_modules(
-    modules: &[rperf_sys::Module],
-    sysfs: &Path,
-    ids: &dyn BuildIds,
-) -> Vec<BuildIdEntry> {
-    let of_module = |module: &rperf_sys::Module| {
+    modules: &[Module],
+    hits: &Hits,
+    (sysfs, ids): (&Path, &dyn BuildIds),
+) -> Vec<FoundFile> {
+    let of_module = |module: &Module| {
         let id = ids.of_notes(&module_notes(sysfs, &module.name).ok()?)?;
+        let place = module.file.clone().unwrap_or_default();
         let name = match &module.file {
             Some(path) => path.to_str()?.to_owned(),
             None => format!("[{}]", module.name),
         };
-        entry(&name, KERNEL, &id)
+        // Compressed files show no build-id.
+        let is_it = || ids.of_file(&place).is_none_or(|found| found == id);
+        let is_hit = place.is_file() && hits.are_in(module) && is_it();
+        Some(FoundFile {
+            entry: entry(&name, KERNEL, &id)?,
+            place,
+            is_hit,
+        })
     };
     modules.iter().filter_map(of_module).collect()
 }
 
-/// A file that was mapped, and where it can be read.
+/// A file with code that ran, and where it can be read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FoundFile {
     pub(crate) entry: BuildIdEntry,
@@ -143,6 +153,7 @@ fn same_file(path: &Path, inode: u64, pid: u32, proc: &Proc) -> Option<PathBuf> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rperf_wire::{RawRecord, RecordKind, SampleType};
 
     /// The first bytes of a file are its build-id.
     struct FirstBytes;
@@ -157,6 +168,41 @@ mod tests {
         fn of_notes(&self, notes: &[u8]) -> Option<Vec<u8>> {
             Some(notes.to_vec())
         }
+    }
+
+    #[test]
+    fn modules_with_samples_are_found_with_their_files() {
+        let root = std::env::temp_dir().join(format!("rperf-modules-{}", std::process::id()));
+        let notes = root.join("module/hit/notes");
+        fs::create_dir_all(&notes).unwrap();
+        fs::write(notes.join(".note.gnu.build-id"), "ab").unwrap();
+        let file = root.join("hit.ko");
+        fs::write(&file, "ab").unwrap();
+        let module = |start| Module {
+            name: "hit".to_owned(),
+            start,
+            size: 0x1000,
+            file: Some(file.clone()),
+        };
+        let mut hits = Hits::new(SampleType::IP | SampleType::TID);
+        let body = [0x5010_u64.to_ne_bytes(), [0; 8]].concat();
+        hits.sample(&RawRecord {
+            kind: RecordKind::SAMPLE,
+            misc: KERNEL,
+            body: &body,
+        });
+        let found = |start| of_modules(&[module(start)], &hits, (&root, &FirstBytes));
+        let [hit] = &found(0x5000)[..] else {
+            panic!("one module");
+        };
+        assert_eq!(
+            (hit.entry.filename.as_str(), hit.is_hit),
+            (file.to_str().unwrap(), true)
+        );
+        assert!(!found(0x6000)[0].is_hit);
+        fs::write(&file, "cd").unwrap();
+        assert!(!found(0x5000)[0].is_hit, "another build by now");
+        fs::remove_dir_all(root).unwrap();
     }
 
     #[test]

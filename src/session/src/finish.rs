@@ -12,10 +12,10 @@ use rperf_perfdata::feature::BuildIdEntry;
 use rperf_sys::{Proc, kernel_notes, vdso_image};
 
 use crate::build_ids::FoundFile;
-use crate::cache::{Cache, Entry, NewObject, hexadecimal, store};
+use crate::cache::{Cache, DEBUG_FILES, Entry, NewObject, debug_file, hexadecimal, store};
 use crate::drain::{Sink, write_error};
 use crate::header::features;
-use crate::kernel::Kernel;
+use crate::hits::Hits;
 use crate::losses::{lost_samples, throttled};
 use crate::medium::Medium;
 use crate::opened::Opened;
@@ -104,17 +104,6 @@ fn jit_dumps(tally: &Tally) -> BTreeSet<PathBuf> {
     dumps.map(path).collect()
 }
 
-/// The build-ids of the kernel, which comes first, and of its modules; none where it is not seen.
-fn kernel_build_ids(request: &Request, ids: &dyn BuildIds, kernel: &Kernel) -> Vec<BuildIdEntry> {
-    let notes = kernel.text.as_ref().and(kernel_notes(&request.sysfs).ok());
-    let id = notes.and_then(|notes| ids.of_notes(&notes));
-    let Some(own) = id.and_then(|id| build_ids::of_kernel(&id)) else {
-        return Vec::new();
-    };
-    let modules = build_ids::of_modules(&kernel.modules, &request.sysfs, ids);
-    std::iter::once(own).chain(modules).collect()
-}
-
 impl Closing<'_> {
     /// A stream that begins with all that describes the recording.
     pub(crate) fn pipe(&self, stream: &Arc<File>) -> Result<Medium, WriteError> {
@@ -123,10 +112,20 @@ impl Closing<'_> {
         if let Some(tracing_data) = &self.opened.tracing_data {
             set.tracing_data(tracing_data);
         }
-        if request.build_ids {
-            set.build_ids(&kernel_build_ids(request, self.ids, &self.opened.kernel));
+        if let Some((kernel, modules)) = self.kernel_build_ids(&Hits::default()) {
+            let modules = modules.into_iter().map(|module| module.entry);
+            set.build_ids(&std::iter::once(kernel).chain(modules).collect::<Vec<_>>());
         }
         Medium::pipe(stream.clone(), &self.opened.descriptions, &set)
+    }
+
+    /// The build-id of the kernel, and its modules; `None` where it is not seen, or none are wanted.
+    fn kernel_build_ids(&self, hits: &Hits) -> Option<(BuildIdEntry, Vec<FoundFile>)> {
+        let (request, kernel) = (self.request, &self.opened.kernel);
+        kernel.text.as_ref().filter(|_| request.build_ids)?;
+        let id = self.ids.of_notes(&kernel_notes(&request.sysfs).ok()?)?;
+        let modules = build_ids::of_modules(&kernel.modules, hits, (&request.sysfs, self.ids));
+        Some((build_ids::of_kernel(&id)?, modules))
     }
 
     /// The build-ids of all that was mapped, and what went wrong with the cache.
@@ -135,10 +134,12 @@ impl Closing<'_> {
             return (Vec::new(), None);
         }
         let proc = Proc::new(&self.request.proc);
-        let mut entries = kernel_build_ids(self.request, self.ids, &self.opened.kernel);
-        let mut failure = None;
-        if let Some(kernel) = entries.first() {
+        let (hits, mapped) = (&sink.tally.hits, &sink.tally.mapped);
+        let (mut entries, mut files, mut failure) = (Vec::new(), Vec::new(), None);
+        if let Some((kernel, modules)) = self.kernel_build_ids(hits) {
             let id = kernel.id().to_vec();
+            entries.push(kernel);
+            files = modules;
             let kallsyms = Entry {
                 object: "[kernel.kallsyms]",
                 file: "kallsyms",
@@ -147,9 +148,12 @@ impl Closing<'_> {
             let read = || fs::read(proc.path("kallsyms"));
             failure = self.keep(&kallsyms, read);
         }
-        let mapped = &sink.tally.mapped;
-        let hit = sink.tally.hits.files();
-        for file in build_ids::of_files(mapped, &hit, (&proc, self.ids)) {
+        files.extend(build_ids::of_files(
+            mapped,
+            &hits.files(),
+            (&proc, self.ids),
+        ));
+        for file in files {
             failure = failure.or_else(|| self.keep_file(&file));
             entries.push(file.entry);
         }
@@ -168,15 +172,16 @@ impl Closing<'_> {
         (entries, failure)
     }
 
-    /// Keeps a file that samples fell into, as long as that works.
+    /// Keeps a file that samples fell into, with its debugging information, as long as that works.
     fn keep_file(&self, file: &FoundFile) -> Option<String> {
         let cache = self.request.cache.as_ref().filter(|_| file.is_hit)?;
         let id = hexadecimal(file.entry.id());
+        let debug = debug_file(Path::new(DEBUG_FILES), &id);
         let object = NewObject {
             path: Path::new(&file.entry.filename),
             file: &file.place,
             id: &id,
-            debug: None,
+            debug: debug.as_deref(),
             probes: None,
         };
         let failed = Cache::new(cache).add(&object).err()?;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use rperf_sys::Module;
 use rperf_wire::{CpuMode, Endian, Mmap, RawRecord, SampleType, Task, U64s};
 
 use crate::tally::MappedName;
@@ -20,6 +21,10 @@ pub(crate) struct Hits {
     pages: HashSet<(u32, u64)>,
     /// The one of the sample before.
     last: Option<(u32, u64)>,
+    /// Those of the kernel and its modules.
+    kernel_pages: HashSet<u64>,
+    /// The one of the kernel's sample before.
+    last_of_kernel: Option<u64>,
     /// What each process mapped for execution.
     mappings: HashMap<u32, Vec<Mapping>>,
     parents: HashMap<u32, u32>,
@@ -46,7 +51,8 @@ impl Hits {
     /// Takes note of a sample.
     #[inline]
     pub(crate) fn sample(&mut self, record: &RawRecord<'_>) {
-        if record.misc.cpu_mode() != CpuMode::User {
+        let mode = record.misc.cpu_mode();
+        if !matches!(mode, CpuMode::User | CpuMode::Kernel) {
             return;
         }
         let words = self.address_at.and_then(|at| record.body.get(at..at + 16));
@@ -54,8 +60,15 @@ impl Hits {
         let (Some(address), Some(task)) = (words.get(0), words.get(1)) else {
             return;
         };
+        let page = address >> PAGE_SHIFT;
+        if mode == CpuMode::Kernel {
+            if self.last_of_kernel.replace(page) != Some(page) {
+                self.kernel_pages.insert(page);
+            }
+            return;
+        }
         let [pid, _] = halves(task);
-        let hit = Some((pid, address >> PAGE_SHIFT));
+        let hit = Some((pid, page));
         if self.last != hit {
             self.last = hit;
             self.pages.extend(hit);
@@ -83,6 +96,7 @@ impl Hits {
     /// Adds what was noted in another part of the recording.
     pub(crate) fn add(&mut self, other: Self) {
         self.pages.extend(other.pages);
+        self.kernel_pages.extend(other.kernel_pages);
         self.parents.extend(other.parents);
         for (pid, mappings) in other.mappings {
             self.mappings.entry(pid).or_default().extend(mappings);
@@ -93,6 +107,13 @@ impl Hits {
     pub(crate) fn files(&self) -> HashSet<&MappedName> {
         let found = self.pages.iter().map(|hit| self.mapped_at(*hit));
         found.flatten().map(|mapping| &mapping.name).collect()
+    }
+
+    /// Whether samples fell into a page of this module.
+    pub(crate) fn are_in(&self, module: &Module) -> bool {
+        let end = module.start.saturating_add(module.size);
+        let pages = module.start >> PAGE_SHIFT..end.div_ceil(1 << PAGE_SHIFT);
+        self.kernel_pages.iter().any(|page| pages.contains(page))
     }
 
     /// Processes with samples in code that no file has: they made it while they ran.
@@ -190,6 +211,14 @@ mod tests {
         sample(&mut hits, kernel, 7, 0x8000);
         sample(&mut hits, user, 7, 0x3000);
         sample(&mut hits, user, 5, 0x1000);
+        let module = |start| Module {
+            name: "module".to_owned(),
+            start,
+            size: 0x1800,
+            file: None,
+        };
+        assert!(hits.are_in(&module(0x7000)) && hits.are_in(&module(0x8000)));
+        assert!(!hits.are_in(&module(0x6000)) && !hits.are_in(&module(0x9000)));
         let (parent, other) = (name("/parent"), name("/other"));
         assert_eq!(hits.files(), HashSet::from([&parent]));
         let mut part = Hits::new(sample_type);

@@ -48,7 +48,7 @@ mod tracing_data;
 mod triggers;
 mod waiting;
 
-pub use cache::{Cache, Cached, NewObject};
+pub use cache::{Cache, Cached, DEBUG_FILES, NewObject, debug_file};
 pub use control::{Control, Listing};
 pub use counting::{
     CountEvent, CountRequest, CountWatch, Counted, Interval, Keep, Readings, Start, count,
@@ -59,8 +59,8 @@ pub use observing::{Observation, Woken};
 pub use open::may_profile_kernel;
 pub use recording::record;
 pub use request::{
-    Affinity, BuildIds, Happened, Request, Roots, Rotation, Switch, Synthesized, Target, Threads,
-    Turn, Watch,
+    Affinity, BuildIds, Happened, Request, Roots, Rotation, Switch, Synthesized,
+    Target, Threads, Turn, Watch,
 };
 pub use rewriting::{Rewriter, Rewriting};
 pub use summary::Summary;

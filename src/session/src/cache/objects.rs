@@ -13,6 +13,9 @@ const LINKS: &str = ".build-id";
 /// Names of the files that an object's folder may hold with its content: of a file, of the kernel, of the vdso.
 const CONTENTS: [&str; 3] = ["elf", "kallsyms", "vdso"];
 
+/// Where files with nothing but debugging information are installed, by build-id.
+pub const DEBUG_FILES: &str = "/usr/lib/debug/.build-id";
+
 /// A build-id cache on disk, shared with Linux perf.
 #[derive(Debug, Clone)]
 pub struct Cache {
@@ -180,6 +183,14 @@ impl Cache {
     }
 }
 
+/// The file with the debugging information of the build `id` (in hexadecimal) below `folder`, if it is installed.
+#[must_use]
+pub fn debug_file(folder: &Path, id: &str) -> Option<PathBuf> {
+    let (first, rest) = id.split_at_checked(2)?;
+    let file = folder.join(first).join(format!("{rest}.debug"));
+    file.is_file().then_some(file)
+}
+
 /// Entries of a folder; none where it does not exist.
 fn entries(folder: &Path) -> io::Result<Vec<fs::DirEntry>> {
     match fs::read_dir(folder) {
@@ -253,6 +264,26 @@ mod tests {
             cache.remove(cached).unwrap();
         }
         assert_eq!(entries(cache.root()).unwrap().len(), 0);
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn debug_files_go_with_their_objects() {
+        let (root, cache, file) = scratch("debug-files");
+        let installed = root.join("debug/ab");
+        fs::create_dir_all(&installed).unwrap();
+        fs::write(installed.join("12.debug"), "lines").unwrap();
+        let found = debug_file(&root.join("debug"), "ab12").unwrap();
+        let with_lines = NewObject {
+            debug: Some(&found),
+            ..object(&file, "ab12")
+        };
+        cache.add(&with_lines).unwrap();
+        let kept = cache.object("ab12").unwrap().folder.join("debug");
+        assert_eq!(fs::read(kept).unwrap(), b"lines");
+        for id in ["ab34", "a", ""] {
+            assert_eq!(debug_file(&root.join("debug"), id), None);
+        }
         fs::remove_dir_all(root).unwrap();
     }
 
