@@ -23,6 +23,7 @@ mod header;
 mod help;
 mod input;
 mod jobs;
+mod kernel_copy;
 mod live;
 mod options;
 mod output;

@@ -16,6 +16,7 @@ use super::context::Context;
 use super::debuginfod;
 use super::error::CliError;
 use super::files::DiskFiles;
+use super::input;
 use super::options::flag;
 use super::symbols::{own_vdso, search_paths};
 
@@ -54,7 +55,7 @@ impl Symbols {
             servers: servers.map(|client| Arc::new(client) as Arc<dyn Servers>),
             vmlinux: file("vmlinux")?,
             ignore_vmlinux: is_set(matches, "ignore-vmlinux"),
-            kallsyms: file("kallsyms")?,
+            kallsyms: file("kallsyms")?.or_else(|| beside_records(matches)),
             symfs: file("symfs")?,
             demangle: flag(matches, "demangle") != Some(false),
             demangle_kernel: flag(matches, "demangle-kernel") == Some(true),
@@ -101,6 +102,14 @@ impl Symbols {
             ..usual
         }
     }
+}
+
+/// The kernel's listing in the directory that is read, beside a copy of its code (`record --kcore`).
+fn beside_records(matches: &ArgMatches) -> Option<PathBuf> {
+    let input = matches.try_get_one::<String>("input").ok()?;
+    let directory = input.map_or(input::DEFAULT, String::as_str);
+    let listing = Path::new(directory).join("kcore_dir/kallsyms");
+    listing.is_file().then_some(listing)
 }
 
 /// Whether a switch is given, of a command that may not have it.

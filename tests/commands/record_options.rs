@@ -159,6 +159,11 @@ fn what_is_wrong_is_named_with_what_would_do() {
             "-b means '-j any': give one of them\n",
         ),
         (
+            &["--kcore", "--switch-output=1s"],
+            129,
+            "--kcore writes a directory, which is not for a pipe, nor for --switch-output\n",
+        ),
+        (
             &["-F", "1000000000", "--strict-freq"],
             234,
             "error: Maximum frequency rate (",
@@ -221,4 +226,28 @@ fn tracepoints_are_found_below_the_folder_that_is_named() {
     assert_eq!(check("."), 0, "debugfs with a folder tracing");
     assert_eq!(check("tracing"), 0, "tracefs itself");
     assert_eq!(check("tracing/events"), 129);
+}
+
+/// Where the kernel's memory can be read, a copy of its code is beside the records; elsewhere that is said before anything
+/// is opened.
+#[test]
+fn the_kernels_code_goes_with_the_records() {
+    let scratch = Scratch::new();
+    let recorded = record(&scratch, &["--kcore", "-q", "-e", "cpu-clock"], &["true"]);
+    let made = scratch.path().join("perf.data");
+    if recorded.status == 0 {
+        for file in [
+            "data",
+            "kcore_dir/kcore",
+            "kcore_dir/kallsyms",
+            "kcore_dir/modules",
+        ] {
+            assert!(made.join(file).is_file(), "{file}");
+        }
+    } else {
+        let said = "ERROR: kcore is not readable.\n/";
+        assert_eq!(recorded.status, 255, "{}", recorded.stderr);
+        assert!(recorded.stderr.starts_with(said), "{}", recorded.stderr);
+        assert!(!made.exists());
+    }
 }

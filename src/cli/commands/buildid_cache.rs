@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Command};
 use rperf_debuginfod::Client;
-use rperf_session::{Cache, Cached, NewObject};
+use rperf_session::{Cache, Cached, DEBUG_FILES, NewObject, debug_file};
 use rperf_symbol::{Part, Wanted};
 
 use self::kernel::Kept;
@@ -17,6 +17,7 @@ use self::present::{Namespace, Present};
 use crate::cli::context::Context;
 use crate::cli::debuginfod;
 use crate::cli::error::{CliError, Exit};
+use crate::cli::live::explain::reason;
 use crate::cli::options::{counter, flag, list, number, switch, value};
 
 const ABOUT: &str = "\
@@ -24,8 +25,6 @@ Keeps programs and libraries, by the build-ids in them, in a folder of their own
 setting buildid.dir say). There they are found when a recording is read after the installed files have changed. The cache is \
 the same for Linux perf.";
 
-/// Where files with nothing but debugging information are installed, by build-id.
-const DEBUG_FILES: &str = "/usr/lib/debug/.build-id";
 /// What is done to the cache with a file.
 #[derive(Debug, Clone, Copy)]
 enum Change {
@@ -210,21 +209,17 @@ impl<'c> Editor<'c> {
             debug: debug.as_deref(),
             probes: Some(&present.probes),
         };
-        self.cache.add(&object).map_err(|error| cause(&error))
+        self.cache.add(&object).map_err(|error| reason(&error))
     }
 
     /// The installed one, else what a server has.
     fn debug_file(&self, present: &Present, id: &str) -> Option<PathBuf> {
-        let (first, rest) = id.split_at_checked(2)?;
-        let folder = Path::new(DEBUG_FILES).join(first);
-        let installed = folder.join(format!("{rest}.debug"));
-        if installed.is_file() {
-            return Some(installed);
-        }
-        self.servers.as_ref()?.find(&Wanted {
-            build_id: &present.id,
-            part: Part::Debuginfo,
-            object: &present.path,
+        debug_file(Path::new(DEBUG_FILES), id).or_else(|| {
+            self.servers.as_ref()?.find(&Wanted {
+                build_id: &present.id,
+                part: Part::Debuginfo,
+                object: &present.path,
+            })
         })
     }
 
@@ -255,9 +250,9 @@ impl<'c> Editor<'c> {
         let path = match self.files.path(file) {
             Ok(path) => path,
             // It may be gone from where it was.
-            Err(_) => std::path::absolute(file).map_err(|error| cause(&error))?,
+            Err(_) => std::path::absolute(file).map_err(|error| reason(&error))?,
         };
-        let all = self.cache.objects().map_err(|error| cause(&error))?;
+        let all = self.cache.objects().map_err(|error| reason(&error))?;
         // Names in brackets are no paths.
         let named = |cached: &&Cached| cached.name == path || cached.name == file;
         let builds: Vec<&Cached> = all.iter().filter(named).collect();
@@ -277,7 +272,7 @@ impl<'c> Editor<'c> {
     fn update(&self, file: &Path) -> Result<(), String> {
         let present = self.files.read(file)?;
         if let Some(cached) = self.cache.object(&present.id.to_string()) {
-            self.cache.remove(&cached).map_err(|error| cause(&error))?;
+            self.cache.remove(&cached).map_err(|error| reason(&error))?;
         }
         self.put(&present)?;
         self.say("Updating", &present.id.to_string(), file);
@@ -318,15 +313,8 @@ impl<'c> Editor<'c> {
     }
 
     fn take_out(&self, cached: &Cached, file: &Path) -> Result<(), String> {
-        self.cache.remove(cached).map_err(|error| cause(&error))?;
+        self.cache.remove(cached).map_err(|error| reason(&error))?;
         self.say("Removing", &cached.id, file);
         Ok(())
     }
-}
-
-/// What the system says, without the number.
-fn cause(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" (os error").next().unwrap_or_default();
-    text.to_owned()
 }

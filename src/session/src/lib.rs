@@ -59,7 +59,7 @@ pub use observing::{Observation, Woken};
 pub use open::may_profile_kernel;
 pub use recording::record;
 pub use request::{
-    Affinity, BuildIds, Happened, Request, Roots, Rotation, Switch, Synthesized,
+    Affinity, BuildIds, Happened, KernelCode, Request, Roots, Rotation, Switch, Synthesized,
     Target, Threads, Turn, Watch,
 };
 pub use rewriting::{Rewriter, Rewriting};

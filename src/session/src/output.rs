@@ -120,6 +120,12 @@ impl Replacement {
         Ok((place, Destination { file, device }, parts.map_err(error)?))
     }
 
+    /// Where a directory has the kernel's code; until the commit.
+    pub(crate) fn kernel_folder(&self) -> PathBuf {
+        let folder = self.temporary.as_ref().unwrap_or(&self.path);
+        folder.join(KERNEL)
+    }
+
     /// Moves the old file out of the way and the new one in its place.
     pub(crate) fn commit(&mut self) -> Result<(), Error> {
         let Some(temporary) = &self.temporary else {

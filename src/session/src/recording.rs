@@ -266,7 +266,7 @@ struct Place {
 }
 
 impl Place {
-    /// A pipe, a file, or a directory with a file for each of so many rings.
+    /// A pipe, a file, or a directory with the kernel's code or a file for each of so many rings.
     fn create(closing: &Closing<'_>, rings: usize) -> Result<Self, Error> {
         let request = closing.request;
         if let Some(stream) = &request.stream {
@@ -280,13 +280,18 @@ impl Place {
                 files: Vec::new(),
             });
         }
-        let (replacement, file, files) = match request.threads {
-            Some(_) => Replacement::directory(&request.output, rings)?,
-            None => {
+        let (replacement, file, files) = match (&request.threads, &request.kernel_code) {
+            (Some(_), _) => Replacement::directory(&request.output, rings)?,
+            (None, Some(_)) => Replacement::directory(&request.output, 0)?,
+            (None, None) => {
                 let (replacement, file) = Replacement::create(&request.output)?;
                 (replacement, file, Vec::new())
             }
         };
+        if let Some(kernel) = &request.kernel_code {
+            let copied = kernel.copy_to(&replacement.kernel_folder());
+            copied.map_err(Error::system("copy the kernel's code"))?;
+        }
         let medium = Medium::file(file, &closing.opened.descriptions);
         Ok(Self {
             medium: medium.map_err(write_error).map_err(at(request))?,

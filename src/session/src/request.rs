@@ -1,5 +1,6 @@
 //! What to record, and what is told while it runs.
 
+use std::fmt::Debug;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -144,6 +145,8 @@ pub struct Request {
     pub rotation: Option<Rotation>,
     /// Events that are not recorded, but go on in the next file when they happen (`--switch-output-event`).
     pub turn_at: Vec<EventSpec>,
+    /// Whose code is laid beside the records in a directory (`--kcore`).
+    pub kernel_code: Option<Arc<dyn KernelCode>>,
     /// The threads that empty the rings, where the output is a directory; else the calling one does.
     pub threads: Option<Threads>,
     /// Where the calling thread empties them.
@@ -214,6 +217,7 @@ impl Request {
             stamped: false,
             rotation: None,
             turn_at: Vec::new(),
+            kernel_code: None,
             threads: None,
             affinity: Affinity::default(),
             flush_from: 1,
@@ -358,6 +362,15 @@ pub enum Happened<'a> {
     },
     /// Kernel addresses are hidden from the user (`kptr_restrict`): kernel samples stay without names.
     KernelAddressesHidden,
+}
+
+/// The kernel that runs; recording itself knows no ELF.
+pub trait KernelCode: Debug + Send + Sync {
+    /// Makes a folder with a copy of its code and of what names that: `kcore`, `kallsyms`, `modules`.
+    ///
+    /// # Errors
+    /// What reading and writing report; then nothing is left.
+    fn copy_to(&self, folder: &Path) -> io::Result<()>;
 }
 
 /// Reads build-ids out of ELF images and notes; recording itself knows no ELF.

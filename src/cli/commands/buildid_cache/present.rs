@@ -12,9 +12,9 @@ use rperf_symbol::{
     BuildId, Files as _, ObjectKind, ObjectRequest, SearchPaths, build_id_of_elf, has_probes, load,
 };
 
-use super::cause;
 use crate::cli::error::CliError;
 use crate::cli::files::DiskFiles;
+use crate::cli::live::explain::reason;
 
 /// Links that may lead to a file one after the other, as in the kernel.
 const MAX_LINKS: usize = 40;
@@ -49,7 +49,7 @@ impl Namespace {
         match fs::read_dir(root.join("")) {
             Ok(_) => Ok(Self { root: Some(root) }),
             Err(error) => {
-                let why = cause(&error);
+                let why = reason(&error);
                 Err(CliError::message(1, format!("--target-ns {pid}: {why}")))
             }
         }
@@ -64,12 +64,12 @@ impl Namespace {
     }
 
     pub(super) fn read(&self, file: &Path) -> Result<Present, String> {
-        let path = self.path(file).map_err(|error| cause(&error))?;
+        let path = self.path(file).map_err(|error| reason(&error))?;
         let file = match &self.root {
             None => path.clone(),
             Some(root) => root.join(path.strip_prefix("/").unwrap_or(&path)),
         };
-        let bytes = DiskFiles.read(&file).map_err(|error| cause(&error))?;
+        let bytes = DiskFiles.read(&file).map_err(|error| reason(&error))?;
         let id = build_id_of_elf(&bytes).ok_or("it has no build-id")?;
         let probes = match has_probes(&bytes) {
             true => probes(&path, &file, &bytes),

@@ -181,7 +181,7 @@ fn samples() -> Vec<Arg> {
         switch("no-buildid").short('B').help("neither record build-ids nor fill the cache"),
         list("cgroup", "name").short('G').help("see the tasks of this cgroup alone; a list has one name for each event, in order"),
         value("delay", "ms").short('D').allow_hyphen_values(true).help("start events after ms milliseconds, never (-1), or run them in ranges (10-20,30-40)"),
-        not_yet("kcore", ""),
+        switch("kcore").help("write a directory, with a copy of the kernel's code beside the records"),
         value("uid", "user").short('u').help("record all processes of this user, by name or number"),
         switch("branch-any").short('b').help("record the last branches of each sample, where the machine keeps them"),
         value("branch-filter", "filters").short('j').help("record the last branches of these kinds: any_call,u"),

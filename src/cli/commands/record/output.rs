@@ -5,17 +5,22 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::FileTypeExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::ArgMatches;
-use rperf_session::{Rotation, Threads};
+use rperf_session::{KernelCode, Rotation, Threads};
 
 use super::{rotation, threads};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::input::DEFAULT;
+use crate::cli::kernel_copy::Kernel;
+use crate::cli::live::explain::reason;
+use crate::cli::options::flag;
 
+/// The memory of the kernel that runs.
+const MEMORY: &str = "/proc/kcore";
 /// What `-o` calls the standard output.
 const STDOUT: &str = "-";
 
@@ -29,19 +34,45 @@ pub(super) struct Output {
     pub(super) rotation: Option<Rotation>,
     /// The threads that write it, where it is a directory.
     pub(super) threads: Option<Threads>,
+    /// Whose code is laid beside the records, in a directory.
+    pub(super) kernel_code: Option<Arc<dyn KernelCode>>,
 }
 
 impl Output {
     pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
         let stream = stream(matches, context, ("record", "script"))?;
         let is_stream = stream.is_some();
+        let rotation = rotation::rotation(matches, is_stream)?;
         Ok(Self {
             name: name(matches, is_stream),
-            stream,
-            rotation: rotation::rotation(matches, is_stream)?,
             threads: threads::threads(matches, is_stream)?,
+            kernel_code: kernel_code(matches, stream.is_none() && rotation.is_none())?,
+            stream,
+            rotation,
         })
     }
+}
+
+/// Of `--kcore`, which takes an output that is one directory.
+fn kernel_code(
+    matches: &ArgMatches,
+    is_one: bool,
+) -> Result<Option<Arc<dyn KernelCode>>, CliError> {
+    if flag(matches, "kcore") != Some(true) {
+        return Ok(None);
+    }
+    if !is_one {
+        return Err(CliError::usage(
+            "--kcore writes a directory, which is not for a pipe, nor for --switch-output",
+        ));
+    }
+    let unreadable =
+        |why: String| CliError::message(255, "ERROR: kcore is not readable.").detail(why);
+    let opened = File::open(MEMORY);
+    let opened = opened.map_err(|error| unreadable(format!("{MEMORY}: {}", reason(&error))));
+    opened
+        .and_then(|_| Kernel::read(Path::new(MEMORY)).map_err(unreadable))
+        .map(|kernel| Some(Arc::new(kernel) as Arc<dyn KernelCode>))
 }
 
 /// The standard output, where the recording goes there: by `-o -`, and without `-o` where it is a pipe.

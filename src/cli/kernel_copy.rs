@@ -1,0 +1,228 @@
+//! Copies of a kernel's memory: its code, and that of its modules, with the listings that belong to it.
+//!
+//! ```text
+//! FOLDER/kcore       an ELF file with the code at its run-time addresses
+//!       /kallsyms    copies of the files beside it
+//!       /modules
+//! ```
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::ops::Range;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use rperf_session::KernelCode;
+use rperf_symbol::{KernelMemory, build_id_of_notes, kallsyms, native_endian};
+use rperf_sys::page_size;
+
+use super::files::DiskFiles;
+use super::live::explain::reason;
+
+const FILE_HEADER: u16 = 64;
+const PROGRAM_HEADER: u16 = 56;
+/// Bytes that are copied at a time.
+const CHUNK: usize = 1 << 20;
+
+/// The files of one kernel.
+#[derive(Debug)]
+pub(crate) struct Kernel {
+    memory: PathBuf,
+    listing: Vec<u8>,
+    modules: Vec<u8>,
+    /// The build-id in hexadecimal.
+    pub(crate) id: String,
+}
+
+impl Kernel {
+    /// The kernel of `memory`: `/proc/kcore`, or one in a folder like it.
+    ///
+    /// # Errors
+    ///
+    /// What is missing, in words.
+    pub(crate) fn read(memory: &Path) -> Result<Self, String> {
+        if memory.file_name().is_none_or(|name| name != "kcore") {
+            return Err("it is not called kcore".to_owned());
+        }
+        let memory = std::path::absolute(memory).map_err(|error| reason(&error))?;
+        let beside = |name: &str| {
+            let path = memory.with_file_name(name);
+            fs::read(&path).map_err(|error| format!("{}: {}", path.display(), reason(&error)))
+        };
+        let (listing, modules) = (beside("kallsyms")?, beside("modules")?);
+        let root = memory.ancestors().nth(2).unwrap_or(Path::new("/"));
+        let notes = root.join("sys/kernel/notes");
+        let id = fs::read(&notes).ok();
+        let id = id.and_then(|notes| build_id_of_notes(&notes, native_endian()));
+        let id = id.ok_or_else(|| format!("{}: no build-id", notes.display()))?;
+        Ok(Self {
+            listing,
+            modules,
+            id: id.to_string(),
+            memory,
+        })
+    }
+
+    /// A copy from when kernel and modules were where they are now.
+    pub(crate) fn known(&self, copies: &Path) -> Option<PathBuf> {
+        let entries = fs::read_dir(copies).ok()?;
+        let mut folders = entries.filter_map(|entry| Some(entry.ok()?.path()));
+        folders.find(|folder| {
+            let listing = fs::read(folder.join("kallsyms")).unwrap_or_default();
+            let modules = fs::read(folder.join("modules")).unwrap_or_default();
+            placed(&modules) == placed(&self.modules)
+                && address_of(&listing, b"_stext") == address_of(&self.listing, b"_stext")
+        })
+    }
+
+    /// The addresses of the kernel's code, and of its modules, in whole pages.
+    ///
+    /// # Errors
+    ///
+    /// Addresses that are hidden.
+    pub(crate) fn ranges(&self) -> Result<Vec<Range<u64>>, String> {
+        let page = page_size() as u64;
+        let address = |name: &str| {
+            let found = address_of(&self.listing, name.as_bytes());
+            let found = found.filter(|address| *address != 0);
+            found.ok_or_else(|| format!("kallsyms doesn't tell the address of {name}"))
+        };
+        let whole = |start: u64, end: u64| {
+            let end = end.checked_next_multiple_of(page).unwrap_or(end);
+            start - start % page..end
+        };
+        let mut ranges = vec![whole(address("_stext")?, address("_etext")?)];
+        let modules = placed(&self.modules);
+        let first = modules.iter().map(|(start, _, _)| *start).min();
+        let last = modules
+            .iter()
+            .map(|(start, size, _)| start.saturating_add(*size));
+        if let (Some(first), Some(last)) = (first.filter(|first| *first != 0), last.max()) {
+            ranges.push(whole(first, last));
+        }
+        Ok(ranges)
+    }
+
+    /// Makes `folder`, with what lies in these ranges, and the listings.
+    ///
+    /// # Errors
+    ///
+    /// What reading and writing report; then nothing is left.
+    pub(crate) fn copy(&self, ranges: &[Range<u64>], folder: &Path) -> io::Result<()> {
+        fs::DirBuilder::new().mode(0o700).create(folder)?;
+        let made = self.fill(ranges, folder);
+        if made.is_err() {
+            let _ = fs::remove_dir_all(folder);
+        }
+        made
+    }
+
+    fn fill(&self, ranges: &[Range<u64>], folder: &Path) -> io::Result<()> {
+        write(folder.join("kallsyms"), |out| out.write_all(&self.listing))?;
+        write(folder.join("modules"), |out| out.write_all(&self.modules))?;
+        let memory = KernelMemory::open(&DiskFiles, &self.memory)?;
+        let there = ranges.iter().filter_map(|range| memory.part(range.clone()));
+        let there: Vec<Range<u64>> = there.collect();
+        let headers = headers(memory.header(), &there)
+            .ok_or_else(|| io::Error::other("it is no ELF file of 64 bits"))?;
+        write(folder.join("kcore"), |out| {
+            out.write_all(&headers)?;
+            let mut chunk = vec![0; CHUNK];
+            for range in &there {
+                let mut at = range.start;
+                while at < range.end {
+                    let left = usize::try_from(range.end - at).unwrap_or(CHUNK);
+                    let len = CHUNK.min(left);
+                    let chunk = chunk.get_mut(..len).unwrap_or_default();
+                    memory.read(at, chunk)?;
+                    out.write_all(chunk)?;
+                    at += len as u64;
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+impl KernelCode for Kernel {
+    fn copy_to(&self, folder: &Path) -> io::Result<()> {
+        let ranges = self.ranges().map_err(io::Error::other)?;
+        self.copy(&ranges, folder)
+    }
+}
+
+/// A file that its owner can read and nobody write.
+fn write(path: PathBuf, content: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+    let mut file = File::create_new(path)?;
+    file.set_permissions(fs::Permissions::from_mode(0o400))?;
+    content(&mut file)
+}
+
+fn address_of(listing: &[u8], name: &[u8]) -> Option<u64> {
+    let mut lines = kallsyms::lines(listing);
+    Some(lines.find(|line| line.text == name)?.address)
+}
+
+/// Address, size and name of each module: `NAME SIZE COUNT USERS STATE ADDRESS` (proc(5)).
+fn placed(modules: &[u8]) -> Vec<(u64, u64, String)> {
+    let text = String::from_utf8_lossy(modules);
+    let mut placed: Vec<_> = text
+        .lines()
+        .filter_map(|line| {
+            let mut words = line.split_whitespace();
+            let name = words.next()?.to_owned();
+            let size = words.next()?.parse().ok()?;
+            let address = words.nth(3)?.trim_start_matches("0x");
+            Some((u64::from_str_radix(address, 16).ok()?, size, name))
+        })
+        .collect();
+    placed.sort();
+    placed
+}
+
+/// The headers of an ELF file like `original`, with these addresses in it one after the other, up to where they begin.
+fn headers(original: &[u8], ranges: &[Range<u64>]) -> Option<Vec<u8>> {
+    const ELFCLASS64: u8 = 2;
+    let ident = original.get(..16)?;
+    let machine = original.get(18..20)?;
+    let is_big = ident.get(5) == Some(&2);
+    if ident.get(4) != Some(&ELFCLASS64) {
+        return None;
+    }
+    let half = |number: u16| match is_big {
+        true => number.to_be_bytes(),
+        false => number.to_le_bytes(),
+    };
+    let word = |number: u32| match is_big {
+        true => number.to_be_bytes(),
+        false => number.to_le_bytes(),
+    };
+    let long = |number: u64| match is_big {
+        true => number.to_be_bytes(),
+        false => number.to_le_bytes(),
+    };
+    let page = page_size();
+    let count = u16::try_from(ranges.len()).ok()?;
+    let len = usize::from(FILE_HEADER) + usize::from(PROGRAM_HEADER) * ranges.len();
+    let begin = len.next_multiple_of(page);
+    // `Elf64_Ehdr` of elf(5): a core file without sections.
+    let mut out = ident.to_vec();
+    out.extend(half(4));
+    out.extend(machine);
+    out.extend(word(1));
+    out.extend([0, u64::from(FILE_HEADER), 0].into_iter().flat_map(long));
+    out.extend(word(0));
+    let sizes = [FILE_HEADER, PROGRAM_HEADER, count, 0, 0, 0];
+    out.extend(sizes.into_iter().flat_map(half));
+    let mut offset = begin as u64;
+    for range in ranges {
+        let size = range.end - range.start;
+        // `Elf64_Phdr`: PT_LOAD with all permissions.
+        out.extend([1, 7].into_iter().flat_map(word));
+        let numbers = [offset, range.start, 0, size, size, page as u64];
+        out.extend(numbers.into_iter().flat_map(long));
+        offset += size;
+    }
+    out.resize(begin, 0);
+    Some(out)
+}
