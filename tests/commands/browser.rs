@@ -37,10 +37,15 @@ fn named(thread: u32, name: &str) -> Vec<u8> {
 
 /// A directory with a recording of two programs and the names of its functions.
 fn recording() -> Scratch {
+    recording_of(200)
+}
+
+/// The same with so many samples.
+fn recording_of(samples: u64) -> Scratch {
     let mapped = Bytes::new().u32(u32::MAX).u32(0).u64(START).u64(0x10_0000);
     let mapped = mapped.u64(START).text("[kernel.kallsyms]_text", 8);
     let mut records = vec![record(1, 1, mapped), named(7, "calc"), named(8, "idler")];
-    for time in 1..=200 {
+    for time in 1..=samples {
         records.push(match time % 20 {
             0 => sample((8, time), &["idle", "outer"]),
             1..=3 => sample((7, time), &["leaf", "other", "outer"]),
@@ -121,6 +126,20 @@ fn zooms_lie_on_each_other_and_escape_takes_the_last() {
     tmux.wait_for("really want to exit?");
     tmux.press(&["y"]);
     tmux.ends_with(0);
+}
+
+/// Its first part is shown before the rest is read, and gives way to it.
+#[test]
+fn a_large_recording_ends_with_all_of_its_samples() {
+    let scratch = recording_of(200_000);
+    let file = scratch.path().join("perf.data");
+    let size = std::fs::metadata(file).expect("a file").len();
+    assert!(size > 12 << 20, "{size} bytes");
+    let Some(tmux) = browser((80, 24), &scratch, "") else {
+        return;
+    };
+    tmux.wait_for("Samples: 200K of event");
+    assert!(!tmux.screen().contains("partial"), "{}", tmux.screen());
 }
 
 #[test]

@@ -29,8 +29,8 @@ use crate::cli::options::flag;
 use crate::cli::progress::Progress;
 use crate::cli::symbols::replay;
 
-/// A recording with more bytes of records is shown in part first: this part of it.
-const FIRST: usize = 48 << 20;
+/// A recording with more than twice as many bytes of records is shown in part first: these parts of it, one after the other.
+const PARTS: [usize; 2] = [6 << 20, 48 << 20];
 /// How often it is told how far the reading is.
 const REFRESH: Duration = Duration::from_millis(100);
 /// What is printed and not browsed.
@@ -143,12 +143,11 @@ impl Reader<'_> {
         };
         let data = input.parse(context)?;
         let size = data.data().len();
-        if let Some(first) = data.data().get(..FIRST)
-            && size > 2 * FIRST
-        {
+        for length in PARTS.into_iter().filter(|length| size > 2 * length) {
+            let first = data.data().get(..length).unwrap_or_default();
             let part = input.read(context)?.with_records(first, None);
             // A part may have no samples that count; the whole tells then.
-            let percent = FIRST as f64 * 100.0 / size as f64;
+            let percent = length as f64 * 100.0 / size as f64;
             let _ = self.read(&input, &part, Some(percent));
         }
         self.read(&input, &data, None)?;
