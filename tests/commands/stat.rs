@@ -292,6 +292,74 @@ fn thousands_of_counters_are_opened() {
     );
 }
 
+/// A program that does little but system calls, each of which is counted, takes no multiple of its time.
+#[test]
+fn counted_system_calls_cost_little() {
+    if !rperf_testkit::may_trace("stat::counted_system_calls_cost_little") {
+        return;
+    }
+    let copy = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1"];
+    let copy = [&copy[..], &["count=100000", "status=none"]].concat();
+    // Processor time, which does not depend on what else runs.
+    let used = |options: &[&str]| {
+        let outcome = stat(&[options, &copy].concat());
+        let times = outcome.stderr.lines().filter_map(|line| {
+            let line = line.strip_suffix(" user").or(line.strip_suffix(" sys"))?;
+            line.trim().strip_suffix(" seconds")?.parse::<f64>().ok()
+        });
+        (times.sum::<f64>(), outcome.stderr)
+    };
+    let (alone, _) = used(&["-n"]);
+    let (counted, said) = used(&["-e", "syscalls:sys_enter_r*,syscalls:sys_enter_w*"]);
+    assert!(
+        said.contains(" 100000      syscalls:sys_enter_write "),
+        "{said}"
+    );
+    assert!(alone > 0.0 && counted < 30.0 * alone, "{alone} {counted}");
+}
+
+/// Many tracepoints of whole CPUs go through the kernel together; each is counted as it would be alone.
+#[test]
+fn tracepoints_of_whole_cpus_are_counted_each_for_itself() {
+    let test = "stat::tracepoints_of_whole_cpus_are_counted_each_for_itself";
+    if !is_root() || !rperf_testkit::may_trace(test) {
+        return;
+    }
+    // Few of them come by themselves, and one does not happen at all.
+    let events = "sched:*,syscalls:sys_enter_reboot,syscalls:sys_enter_mq_open";
+    let never = "common_pid == 1 && common_pid == 2";
+    let outcome = stat(&[
+        "-a",
+        "-x,",
+        "-e",
+        events,
+        "-e",
+        "sched:sched_switch",
+        "--filter",
+        never,
+        "sleep",
+        "0.05",
+    ]);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let counts: Vec<(&str, u64)> = outcome
+        .stderr
+        .lines()
+        .map(|line| {
+            let cells: Vec<&str> = line.split(',').collect();
+            assert_eq!(cells[4], "100.00", "{line}");
+            (cells[2], cells[0].parse().expect("a count"))
+        })
+        .collect();
+    assert!(counts.len() > 18, "{}", outcome.stderr);
+    let all = |name: &str| {
+        let named = counts.iter().filter(|(other, _)| *other == name);
+        named.map(|(_, count)| *count).collect::<Vec<_>>()
+    };
+    assert_eq!(all("syscalls:sys_enter_reboot"), [0]);
+    let switches = all("sched:sched_switch");
+    assert!(switches[0] > 0 && switches[1] == 0, "{switches:?}");
+}
+
 /// What a shell makes of `--event=faults:{k,u}`.
 #[test]
 fn the_kernels_part_and_that_of_programs_make_the_whole() {

@@ -1,5 +1,6 @@
 //! Counting instead of sampling: events opened where they are wanted, read at the end and in between.
 
+mod bundle;
 mod keep;
 mod kernel;
 mod near;

@@ -8,6 +8,7 @@ use rperf_events::{CountOptions, EventSpec, Group, count_attr, user_only};
 use rperf_sys::{Cgroup, Counter, Observed, Reading, Sysctl};
 use rperf_wire::{Attr, AttrFlags};
 
+use super::bundle::Bundle;
 use super::kernel::{Kernel, Running, Where};
 use super::near::Near;
 use super::{CountEvent, Readings};
@@ -54,6 +55,8 @@ pub(super) struct Opening<'a> {
     pub(super) on_exec: bool,
     /// Whether whole CPUs are observed.
     pub(super) on_cpus: bool,
+    /// Whether events may be started, stopped and read together: nobody orders one of them, or keeps how they were opened.
+    pub(super) bundles: bool,
 }
 
 impl<K: Kernel> Opened<K> {
@@ -70,33 +73,30 @@ impl<K: Kernel> Opened<K> {
             kernel,
             events: Vec::with_capacity(specs.len()),
         };
+        let mut bundle = Bundle::new(wanted, opening.on_cpus && opening.bundles);
         while let Some(place) = wanted.get(opened.events.len()) {
             let index = opened.events.len();
             let Some(spec) = specs.get(index).cloned() else {
                 break;
             };
-            let (leader, in_group) = opened.group_of(&specs, index);
-            let options = CountOptions {
-                inherit: opening.inherit,
-                on_exec: opening.on_exec,
-                in_group,
-                member: leader.is_some(),
+            let bundled = bundle.place(place);
+            let group = match bundled {
+                Some(leader) => (leader, true),
+                None => opened.group_of(&specs, index),
             };
-            let is_tool = spec.tool.is_some();
-            let mut event = OpenEvent {
-                attr: count_attr(&spec, options),
-                spec,
-                leader,
-                supported: true,
-                counters: opening.nowhere(place),
-            };
-            if is_tool {
-                event.counters.truncate(1);
+            let mut event = opening.closed(place, spec, group);
+            if event.spec.tool.is_some() {
                 opened.events.push(event);
                 continue;
             }
+            let in_group = group.1;
             match opened.open_event(&mut event, place, opening, watch) {
-                Ok(()) => opened.events.push(event),
+                Ok(()) => {
+                    opened.events.push(event);
+                    bundle.grow(bundled.map(|leader| leader.unwrap_or(index)));
+                }
+                // It is tried again by itself.
+                Err(_) if bundled.is_some() => bundle.give_up(),
                 Err(cause) if event.spec.weak && in_group && breaks_group(&cause) => {
                     let first = start_of_group(&specs, index);
                     opened.events.truncate(first);
@@ -344,6 +344,32 @@ impl Opened<Running> {
 }
 
 impl Opening<'_> {
+    /// An event that is not open yet: with the event that it is opened behind, and whether it is in a group at all.
+    fn closed<C>(
+        &self,
+        wanted: &CountEvent,
+        spec: EventSpec,
+        (leader, in_group): (Option<usize>, bool),
+    ) -> OpenEvent<C> {
+        let options = CountOptions {
+            inherit: self.inherit,
+            on_exec: self.on_exec,
+            in_group,
+            member: leader.is_some(),
+        };
+        let mut counters = self.nowhere(wanted);
+        if spec.tool.is_some() {
+            counters.truncate(1);
+        }
+        OpenEvent {
+            attr: count_attr(&spec, options),
+            spec,
+            leader,
+            supported: true,
+            counters,
+        }
+    }
+
     /// The places of an event, without counters.
     fn nowhere<C>(&self, event: &CountEvent) -> Vec<Placed<C>> {
         let mut placed = Vec::new();

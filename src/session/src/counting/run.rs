@@ -31,7 +31,8 @@ pub fn count(
     let held = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD];
     let signals = Signals::hold(&held).map_err(Error::system("hold signals back"))?;
     let mut workload = fork_workload(request.workload.as_ref(), &signals)?;
-    let (opened, places) = open(request, workload.as_ref(), watch)?;
+    let steered = control.is_some();
+    let (opened, places) = open(request, (workload.as_ref(), steered), watch)?;
     set_filters(&opened)?;
     let kept = request.keep.as_ref();
     let kept = kept.map(|keep| Kept::begin(request, keep, (&opened, &places)));
@@ -95,7 +96,7 @@ fn start(workload: &mut Workload, request: &CountRequest) -> Result<(), Error> {
 
 fn open(
     request: &CountRequest,
-    workload: Option<&Workload>,
+    (workload, steered): (Option<&Workload>, bool),
     watch: &mut dyn CountWatch,
 ) -> Result<(Opened<Running>, Places), Error> {
     raise_open_files().map_err(Error::system("raise the limit of open files"))?;
@@ -118,6 +119,7 @@ fn open(
         inherit: request.inherit,
         on_exec: request.target == Target::Workload && request.start == Start::AtOnce,
         on_cpus: matches!(request.target, Target::Cpus(_)),
+        bundles: request.keep.is_none() && !steered,
     };
     let opened = Opened::open(Running, &request.events, &opening, watch)?;
     Ok((opened, places))

@@ -24,6 +24,8 @@ struct Fake {
     old: bool,
     /// Whether its PMU has nothing that `config1` would choose.
     plain: bool,
+    /// Whether it opens tracepoints in no group.
+    alone: bool,
     /// Events that share the counters: beyond [`SLOTS`] each has its turn.
     opened: Shared<usize>,
 }
@@ -46,6 +48,19 @@ impl Kernel for Fake {
         group: Option<&FakeCounter>,
     ) -> io::Result<FakeCounter> {
         let refused = |number| Err(io::Error::from_raw_os_error(number));
+        let counter = FakeCounter {
+            cpu: place.observed.cpu,
+            config: attr.config,
+            members: Vec::new().into(),
+        };
+        if attr.kind == EventType::TRACEPOINT {
+            match group {
+                Some(_) if self.alone => return refused(libc::EINVAL),
+                Some(leader) => leader.members.borrow_mut().push(attr.config),
+                None => {}
+            }
+            return Ok(counter);
+        }
         if attr.kind != EventType::HARDWARE {
             return refused(libc::ENOENT);
         }
@@ -68,11 +83,7 @@ impl Kernel for Fake {
         if place.observed.cpu <= 0 {
             self.opened.set(self.opened.get() + 1);
         }
-        Ok(FakeCounter {
-            cpu: place.observed.cpu,
-            config: attr.config,
-            members: Vec::new().into(),
-        })
+        Ok(counter)
     }
 
     fn read(&self, counter: &FakeCounter, format: ReadFormat) -> io::Result<Vec<Reading>> {
@@ -82,7 +93,7 @@ impl Kernel for Fake {
             "a group is read at once"
         );
         let configs = std::iter::once(counter.config).chain(members.iter().copied());
-        let turns = self.opened.get().div_ceil(SLOTS) as u64;
+        let turns = self.opened.get().div_ceil(SLOTS).max(1) as u64;
         let cycles = 1000 * u64::from(counter.cpu.max(0).cast_unsigned() + 1);
         let reading = |config: u64| Reading {
             value: cycles * (config + 1) / turns,
@@ -122,9 +133,15 @@ impl Watch for Heard {
     }
 }
 
-/// Opens `events` on all CPUs and reads them.
+/// Opens `events` and reads them.
 fn counted(kernel: Fake, events: &str, on_cpus: bool) -> (Readings, Vec<String>) {
     let specs = parse(events, &Catalogue::default()).unwrap();
+    let (opened, heard) = opened(kernel, specs, on_cpus);
+    (opened.read(), heard)
+}
+
+/// Opens events on all CPUs, or for a task.
+fn opened(kernel: Fake, specs: Vec<EventSpec>, on_cpus: bool) -> (Opened<Fake>, Vec<String>) {
     let wanted: Vec<CountEvent> = specs
         .into_iter()
         .map(|spec| CountEvent {
@@ -147,10 +164,11 @@ fn counted(kernel: Fake, events: &str, on_cpus: bool) -> (Readings, Vec<String>)
         inherit: true,
         on_exec: false,
         on_cpus,
+        bundles: true,
     };
     let mut heard = Heard::default();
     let opened = Opened::open(kernel, &wanted, &opening, &mut heard).unwrap();
-    (opened.read(), heard.0)
+    (opened, heard.0)
 }
 
 fn table(readings: &Readings, by: Aggregation) -> Table {
@@ -306,4 +324,48 @@ fn an_old_kernel_is_asked_for_less() {
     let (readings, heard) = counted(kernel, "cycles", false);
     assert_eq!(heard, ["without exclude_guest"]);
     assert_eq!(readings.supported, [true]);
+}
+
+/// Cycles, and tracepoints with the numbers from 0 on.
+fn with_tracepoints(number: u64) -> Vec<EventSpec> {
+    let mut specs = parse("cycles", &Catalogue::default()).unwrap();
+    let clock = specs[0].clone();
+    specs.extend((0..number).map(|config| {
+        let mut spec = clock.clone();
+        (spec.attr.kind, spec.attr.config) = (EventType::TRACEPOINT, config);
+        spec
+    }));
+    specs
+}
+
+#[test]
+fn many_tracepoints_of_whole_cpus_are_switched_and_read_together() {
+    for (number, on_cpus, alone, requests) in [
+        (600, true, false, 1 + 3),
+        (16, true, false, 1 + 1),
+        (15, true, false, 1 + 15),
+        (600, false, false, 1 + 600),
+        (16, true, true, 1 + 16),
+    ] {
+        let kernel = Fake {
+            alone,
+            ..Fake::default()
+        };
+        let (opened, heard) = opened(kernel, with_tracepoints(number), on_cpus);
+        assert_eq!(heard, [""; 0]);
+        let places = if on_cpus { CPUS as usize } else { 1 };
+        let asked = Shared::new(0);
+        let count = |_: &FakeCounter| {
+            asked.set(asked.get() + 1);
+            Ok(())
+        };
+        opened.each("enable", count).unwrap();
+        assert_eq!(asked.get(), requests * places, "{number} {on_cpus}");
+        let readings = opened.read();
+        assert!(readings.supported.iter().all(|supported| *supported));
+        let last = |cells: &Vec<Cell>| cells.last().map(|cell| cell.counts.value);
+        let values: Vec<Option<u64>> = readings.cells.iter().skip(1).map(last).collect();
+        let expected = (0..number).map(|config| Some(1000 * places as u64 * (config + 1)));
+        assert_eq!(values, expected.collect::<Vec<_>>());
+    }
 }
