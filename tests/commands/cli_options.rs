@@ -86,7 +86,8 @@ fn values_missing_or_too_many() {
 #[test]
 fn what_perf_has_and_this_has_not_is_refused_by_name_in_one_line() {
     for words in [
-        &["record", "--vmlinux", "true"] as &[&str],
+        &["record", "--snapshot", "true"] as &[&str],
+        &["record", "--vmlinux", "true"],
         &["record", "--debuginfod", "true"],
         &["report", "--itrace"],
         &["script", "--xed"],

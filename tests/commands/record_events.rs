@@ -113,6 +113,22 @@ fn what_only_counts_is_not_recorded() {
 }
 
 #[test]
+fn hardware_traces_are_refused_before_anything_is_opened() {
+    let scratch = Scratch::new();
+    let sysfs = sysfs(scratch.path());
+    let tracer = Path::new(&sysfs).join("bus/event_source/devices/intel_bts");
+    fs::create_dir(&tracer).expect("created");
+    fs::write(tracer.join("type"), "24\n").expect("written");
+    let words = ["record", "-e", "intel_bts//u", "true"];
+    let outcome = rperf_in(&scratch, &words).env("SYSFS_PATH", &sysfs);
+    let outcome = outcome.finish().expect("rperf starts");
+    let said = "event intel_bts//u is a hardware trace, which goes to an AUX area: these are not recorded yet\n";
+    assert_eq!(outcome.status, 129);
+    assert!(outcome.stderr.starts_with(said), "{}", outcome.stderr);
+    assert!(!scratch.path().join("perf.data").exists());
+}
+
+#[test]
 fn breakpoints_are_recorded() {
     let scratch = Scratch::new();
     // The page that the vdso reads the time from is always there, and nothing writes this address.

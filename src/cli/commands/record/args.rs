@@ -200,8 +200,8 @@ fn samples() -> Vec<Arg> {
 /// Side information and which half of the machine is seen.
 fn kinds() -> Vec<Arg> {
     vec![
-        not_yet("snapshot", "").short('S'),
-        not_yet("aux-sample", ""),
+        not_yet("snapshot", "it keeps the end of hardware traces, which are not recorded").short('S'),
+        not_yet("aux-sample", "it adds parts of hardware traces, which are not recorded"),
         value("proc-map-timeout", "ms")
             .value_parser(number)
             .help("read the mappings of each process that runs before for no longer than this (default: 500)"),

@@ -18,6 +18,9 @@ use crate::cli::options::flag;
 use crate::cli::pmus::MachinePmus;
 use crate::cli::tracefs::MachineTracepoints;
 
+/// What the names of units begin with whose events are traces: sysfs doesn't tell them from others.
+const TRACERS: [&str; 5] = ["intel_pt", "intel_bts", "cs_etm", "arm_spe", "hisi_ptt"];
+
 /// What the command line asks for; says on stderr what it decides itself.
 pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, CliError> {
     let sysctl = Sysctl::new(PROC);
@@ -105,10 +108,23 @@ pub(in crate::cli::commands) fn wanted(
         );
         return Err(CliError::usage(message));
     }
+    if let Some(tracer) = events.iter().find(|event| is_tracer(event)) {
+        let message = format!(
+            "event {} is a hardware trace, which goes to an AUX area: these are not recorded yet",
+            tracer.name
+        );
+        return Err(CliError::usage(message).hint("'-b' samples the branches taken last"));
+    }
     Ok(match flag(matches, "group") {
         Some(true) => events::grouped(events),
         _ => events,
     })
+}
+
+/// Whether the event's unit writes no samples but a trace of its own form.
+fn is_tracer(event: &EventSpec) -> bool {
+    let begins = |pmu: &String| TRACERS.iter().any(|tracer| pmu.starts_with(tracer));
+    event.pmu.as_ref().is_some_and(begins)
 }
 
 /// The build-id cache that is to be filled.
