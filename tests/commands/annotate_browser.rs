@@ -53,7 +53,7 @@ fn recording() -> Scratch {
         .status();
     assert!(built.expect("a C compiler").success());
     let mapped = Bytes::new().u32(7).u32(7).u64(TEXT).u64(0x1000);
-    let mapped = mapped.u64(0x1000).text("calc", 8);
+    let mapped = mapped.u64(0x1000).text("./calc", 8);
     let named = Bytes::new().u32(7).u32(7).text("calc", 8);
     let mut records = vec![record(1, 2, mapped), record(3, 0, named)];
     let ips = SAMPLES
@@ -109,16 +109,16 @@ fn calls_are_followed_and_left() {
         return;
     };
     tmux.press(&["/", "c", "a", "l", "l", "Enter", "n", "Enter"]);
-    tmux.wait_for("twist  calc");
+    tmux.wait_for("twist  ./calc");
     // From a function without further calls back to the caller, from that to the shell.
     tmux.press(&["End", "Enter"]);
-    tmux.wait_for("leaf  calc");
+    tmux.wait_for("leaf  ./calc");
     tmux.press(&[">"]);
-    tmux.wait_for("twist  calc");
+    tmux.wait_for("twist  ./calc");
     tmux.press(&[">"]);
     tmux.wait_for("There is no such function.");
     tmux.press(&["q", "Escape"]);
-    tmux.wait_for("leaf  calc");
+    tmux.wait_for("leaf  ./calc");
     tmux.press(&["r"]);
     tmux.wait_for("Samples of leaf");
     tmux.press(&["q", "q"]);
@@ -153,7 +153,7 @@ fn report_shows_code_and_takes_it_away() {
     };
     tmux.wait_for("Tip:");
     tmux.press(&["a"]);
-    tmux.wait_for("leaf  calc [Percent: local period]");
+    tmux.wait_for("leaf  ./calc [Percent: local period]");
     tmux.press(&["q"]);
     tmux.wait_for("Overhead");
     tmux.press(&["Down", "Enter"]);
@@ -174,7 +174,7 @@ fn text_is_printed_where_it_is_asked_for() {
         return;
     };
     let screen = tmux.ends_with(0);
-    assert!(screen.contains("leaf() calc"), "{screen}");
+    assert!(screen.contains("leaf() ./calc"), "{screen}");
     let text = "rperf annotate: --tui needs a terminal for keys and text\n\
         hint: --stdio prints text; TERM must name a terminal that is not 'dumb'\n";
     let path = scratch.path().join("perf.data");

@@ -1,5 +1,7 @@
 //! `top` on a terminal: the browser, the screen of text, their keys, and the terminal as it was afterwards.
 
+use std::process::Command;
+
 use rperf_testkit::Scratch;
 
 use super::tmux::Tmux;
@@ -78,6 +80,105 @@ fn the_screen_of_text_has_keys() {
             .any(|line| line.contains("[e]") && line.ends_with("(7)")),
         "{menu}"
     );
+    pane.press(&["q"]);
+    pane.ends_with(0);
+}
+
+/// A program that does nothing but loop in one function.
+const LOOPING: &str = "static void looping(void)
+{
+	for (volatile long i = 0; i < 1000000; i++)
+		;
+}
+
+int main(void)
+{
+	for (;;)
+		looping();
+}
+";
+
+/// `top` of that program.
+fn of_looping(options: &str) -> Option<(Tmux, Running, Scratch)> {
+    let scratch = Scratch::new();
+    scratch.write("looping.c", LOOPING).expect("a file");
+    let built = Command::new("cc")
+        .current_dir(scratch.path())
+        .args(["-O0", "-g", "-o", "looping", "looping.c"])
+        .status();
+    assert!(built.expect("a C compiler").success());
+    let target = Command::new(scratch.path().join("looping")).spawn();
+    let target = Running(target.expect("the program starts"));
+    let pid = target.0.id();
+    let words = format!("top -e cpu-clock:u -F 499 -d 0.3 -p {pid} {options}");
+    let tmux = Tmux::start((120, 40), scratch.path(), "", &words)?;
+    Some((tmux, target, scratch))
+}
+
+/// Whether an instruction of a loop has a share.
+fn has_shares(screen: &str) -> bool {
+    let mut lines = screen
+        .lines()
+        .filter(|line| line.contains("add") || line.contains("mov"));
+    lines.any(|line| {
+        line.trim_start()
+            .starts_with(|letter: char| letter.is_ascii_digit())
+    })
+}
+
+#[test]
+fn code_is_shown_while_it_runs() {
+    let Some((pane, _target, _scratch)) = of_looping("") else {
+        return;
+    };
+    pane.wait_for("] looping");
+    // Other functions may have begun the program.
+    pane.press(&["/", "l", "o", "o", "p", "i", "Enter"]);
+    pane.wait_for("Symbol: loopi");
+    pane.press(&["a"]);
+    pane.wait("code", |screen| {
+        screen.contains("[Percent: local period]") && has_shares(screen)
+    });
+    pane.press(&["t", "t"]);
+    pane.wait_for("Samples│");
+    pane.press(&["q"]);
+    pane.wait_for("Overhead");
+    pane.press(&["q"]);
+    pane.ends_with(0);
+}
+
+#[test]
+fn a_function_is_named_for_the_browser() {
+    let Some((pane, _target, _scratch)) = of_looping("--sym-annotate looping -M intel") else {
+        return;
+    };
+    pane.wait("code", |screen| {
+        screen.contains("[Percent: local period]") && screen.contains("QWORD PTR")
+    });
+    pane.press(&["C-c"]);
+    pane.ends_with(0);
+}
+
+#[test]
+fn the_screen_of_text_shows_code() {
+    let Some((pane, _target, _scratch)) = of_looping("--stdio --sym-annotate looping") else {
+        return;
+    };
+    pane.wait("code", |screen| {
+        screen.contains("Showing cpu-clock:u for looping") && has_shares(screen)
+    });
+    pane.press(&["S"]);
+    pane.wait("rows", |screen| {
+        screen.contains("] looping") && !screen.contains("Showing")
+    });
+    pane.press(&["s"]);
+    pane.wait_for("Enter details symbol:");
+    pane.press(&["x", "x", "Enter"]);
+    pane.wait_for("no sample fell on xx yet");
+    pane.press(&["F"]);
+    pane.wait_for("event filter (percent):");
+    pane.press(&["7", "Enter"]);
+    pane.wait_for("Pcnt (>=7%)");
     pane.press(&["q"]);
     pane.ends_with(0);
 }

@@ -33,10 +33,12 @@ use crate::cli::progress::Progress;
 use crate::cli::symbol_options::Symbols;
 use crate::cli::symbols::replay;
 
-pub(super) use self::annotator::Annotator;
+pub(super) use self::annotator::{Annotator, save_function};
 pub(super) use self::args::command;
+pub(super) use self::missing::why_no_code;
 use self::print::Printer;
-use self::request::Request;
+pub(super) use self::request::Request;
+pub(super) use self::sources::Sources;
 
 /// Prints the functions.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {

@@ -2,6 +2,7 @@
 
 mod args;
 mod browse;
+mod code;
 mod keys;
 mod request;
 mod roll;
@@ -13,11 +14,13 @@ use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
 use clap::ArgMatches;
+use rperf_hist::Watched;
 use rperf_view::top::Room;
 
 pub(super) use self::args::command;
 
 use self::browse::Browser;
+use self::code::LiveCode;
 use self::roll::Roll;
 use self::screen::Screen;
 use self::session::{Session, Step};
@@ -66,22 +69,35 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         };
         return Ok(exit(browser.run(set_up)?));
     }
+    let code = LiveCode::new(matches)?;
+    let symbol = matches.get_one::<String>("sym-annotate");
+    if symbol.is_some() && on("json") {
+        return Err(CliError::usage(
+            "--sym-annotate shows text: not with --json",
+        ));
+    }
     let mut session = Session::begin(matches, context, (&request, &settings), delay)?;
     set_up(&mut session);
     let shown = match rolls {
         true => {
-            let roll = Roll {
+            let mut roll = Roll {
                 layout: settings.layout,
                 room,
                 json: on("json"),
+                code: symbol.is_some().then_some(code),
             };
-            let stopped = roll_on(&mut session, context, &roll, intervals)?;
+            if let Some(symbol) = symbol {
+                session.watch(Watched::named(symbol, None));
+            }
+            let stopped = roll_on(&mut session, context, &mut roll, intervals)?;
             conclude(context, &session, &request);
             stopped
         }
         false => {
             let keys = io::stdin().is_terminal();
-            let screen = Screen::new(context, settings.layout, (most, least), keys);
+            let looks = (settings.layout, code);
+            let mut screen = Screen::new(context, looks, (most, least), keys);
+            screen.show_code(symbol.map(String::as_str), &mut session);
             screen.run(&mut session, intervals)?
         }
     };
@@ -100,7 +116,7 @@ fn exit(signal: Option<i32>) -> Exit {
 fn roll_on(
     session: &mut Session,
     context: &Context,
-    roll: &Roll,
+    roll: &mut Roll,
     intervals: Option<u64>,
 ) -> Result<Option<i32>, CliError> {
     let mut left = intervals;

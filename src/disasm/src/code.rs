@@ -28,9 +28,19 @@ pub struct Code {
     pub sums: Vec<Hit>,
 }
 
-/// A place in some code, from which other places of the same object are found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A place in some code, from which other places of the same object are found. It is the same in every process that has the
+/// object mapped.
+#[derive(Debug, Clone, Copy)]
 pub struct Landmark(Frame);
+
+impl PartialEq for Landmark {
+    fn eq(&self, other: &Self) -> bool {
+        let place = |landmark: &Self| (landmark.0.dso, landmark.0.symbol, landmark.0.address);
+        place(self) == place(other)
+    }
+}
+
+impl Eq for Landmark {}
 
 /// One instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use rperf_hist::Watched;
 use rperf_replay::{DsoId, EventIndex};
 use rperf_resolve::{Frame, SymbolId};
 use rustc_hash::FxHashMap;
@@ -43,6 +44,21 @@ pub struct Function {
 }
 
 impl Function {
+    /// What `events` see of a function that is watched while it runs; `None` as long as its place is not known.
+    #[must_use]
+    pub fn watched(watched: &Watched, events: &[EventIndex]) -> Option<Self> {
+        let frame = *watched.frame()?;
+        let mut found = Found::new(frame);
+        for (event, address, sum) in watched.sums() {
+            let hit = Hit {
+                samples: sum.samples,
+                period: sum.period,
+            };
+            found.hits.insert((event, address), hit);
+        }
+        Some(found.seen_by(frame.symbol?, events))
+    }
+
     /// The samples of all events.
     #[must_use]
     pub fn samples(&self) -> u64 {

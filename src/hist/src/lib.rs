@@ -51,6 +51,7 @@ mod tests;
 mod trail;
 mod tree;
 mod values;
+mod watched;
 
 pub use blocks::{Block, BlockTable, Blocks};
 pub use branch_counts::BranchCounts;
@@ -70,3 +71,4 @@ pub use payloads::{NoPayloads, PayloadText};
 pub use resolve::{Naming, Source};
 pub use select::{Choice, Select};
 pub use values::{FieldValues, Value};
+pub use watched::Watched;

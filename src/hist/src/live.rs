@@ -18,6 +18,7 @@ use crate::histogram::Histogram;
 use crate::options::Options;
 use crate::resolve::{Naming, Source};
 use crate::select::{Choice, Select};
+use crate::watched::Watched;
 
 /// Bytes of records that wait for a refresh; more are folded before.
 const ROOM: usize = 4 << 20;
@@ -66,6 +67,8 @@ pub struct Live {
     hidden: Hidden,
     tables: Vec<Fading>,
     stacks: StackSummary,
+    /// Functions whose instructions are looked at.
+    watched: Vec<Watched>,
     /// Where `ready` begins among all that was taken.
     position: u64,
     /// Rounds of which all is known.
@@ -90,6 +93,7 @@ impl Live {
             hidden: Hidden::default(),
             tables: Vec::new(),
             stacks: StackSummary::default(),
+            watched: Vec::new(),
             position: 0,
             ready: Vec::new(),
             waiting: Vec::new(),
@@ -127,6 +131,9 @@ impl Live {
 
     /// Adds all samples of rounds that are complete, and lets older ones fade.
     pub fn refresh(&mut self, fade: Fade) {
+        for watched in &mut self.watched {
+            watched.fade(fade);
+        }
         self.fold();
         for table in &mut self.tables {
             table.refresh(fade, self.hidden);
@@ -164,6 +171,23 @@ impl Live {
     #[must_use]
     pub fn stacks(&self) -> &StackSummary {
         &self.stacks
+    }
+
+    /// The functions whose samples are counted by address, to be changed.
+    pub fn watched_mut(&mut self) -> &mut Vec<Watched> {
+        &mut self.watched
+    }
+
+    /// Calls `with` with these functions and what gives them names and code.
+    pub fn with_watched<R>(
+        &mut self,
+        with: impl FnOnce(&[Watched], &Resolver<'_>) -> R,
+    ) -> Option<R> {
+        let known = self.known.take()?;
+        let resolver = Resolver::resume(self.growing.world(), self.setup.files, known);
+        let result = with(&self.watched, &resolver);
+        self.known = Some(resolver.into_known());
+        Some(result)
     }
 
     fn count(&mut self, records: &[u8]) {
@@ -207,7 +231,14 @@ impl Live {
             for (raw, record) in RawRecord::all(&self.ready, self.growing.endian()) {
                 if raw.kind == RecordKind::SAMPLE {
                     match self.growing.sample(&raw, position) {
-                        Ok(Some(sample)) => samples.sample(self.growing.world(), &sample),
+                        Ok(Some(sample)) => {
+                            let world = self.growing.world();
+                            samples.sample(world, &sample);
+                            if chosen.sample(world, &sample) == Choice::Counted {
+                                let watched = self.watched.iter_mut();
+                                watched.for_each(|watched| watched.sample(&resolver, &sample));
+                            }
+                        }
                         Ok(None) => {}
                         Err(_) => self.counts.damaged += 1,
                     }
@@ -226,6 +257,7 @@ impl Live {
         known.forget_run_time_code(self.growing.world());
         if self.growing.forget() {
             known.forget_mappings();
+            self.watched.iter_mut().for_each(Watched::forget_place);
         }
         self.known = Some(known);
     }

@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rperf_disasm::{Code, Function, Functions, NoCode};
+use rperf_disasm::{Code, Function, Functions};
 use rperf_tui::{Annotated, News, Place, Request as Asked, Seen};
 
 use super::chosen::Chosen;
 use super::files::Files;
-use super::missing::{self, Missing};
+use super::missing::{self, Missing, why_no_code};
 use super::print::Printer;
 use super::sources::Sources;
 use crate::cli::context::Context;
@@ -18,12 +18,12 @@ use crate::cli::error::CliError;
 pub(in crate::cli::commands) struct Annotator<'a, 'w> {
     pub(super) printer: Printer<'a, 'w>,
     pub(super) tables: &'a [Chosen],
-    sources: Mutex<Sources<'a>>,
+    sources: Mutex<Sources>,
 }
 
 impl<'a, 'w> Annotator<'a, 'w> {
     pub(super) fn new(printer: Printer<'a, 'w>, tables: &'a [Chosen]) -> Self {
-        let sources = Mutex::new(Sources::new(&printer.request.prefix));
+        let sources = Mutex::new(Sources::new(printer.request.prefix.clone()));
         Self {
             printer,
             tables,
@@ -62,7 +62,7 @@ impl<'a, 'w> Annotator<'a, 'w> {
             Asked::Follow(seen, address) => self.beside(*seen, *address),
             Asked::Hotter(seen) => self.neighbour(*seen, -1),
             Asked::Colder(seen) => self.neighbour(*seen, 1),
-            Asked::SaveFunction(name, text) => save(name, text),
+            Asked::SaveFunction(name, text) => save_function(name, text),
             _ => return None,
         };
         Some(answer)
@@ -72,9 +72,9 @@ impl<'a, 'w> Annotator<'a, 'w> {
         let resolver = self.printer.resolver;
         let table = self.table(place.event)?;
         let name = |function: &Function| resolver.symbol_name(function.symbol);
-        let dso = |function: &Function| &resolver.world().dso(function.symbol.dso).name;
         let is_it = |function: &&Function| {
-            let in_dso = |wanted: &String| wanted == dso(function);
+            let dso = resolver.world().dso(function.symbol.dso);
+            let in_dso = |wanted: &String| *wanted == dso.short_name || *wanted == dso.long_name;
             name(function) == place.symbol && place.dso.as_ref().is_none_or(in_dso)
         };
         match table.functions.iter().find(is_it) {
@@ -132,39 +132,28 @@ impl<'a, 'w> Annotator<'a, 'w> {
     fn shown(&self, table: &Chosen, function: &Function) -> Result<News, CliError> {
         Ok(match self.printer.code(function)? {
             Ok(code) => News::Code(Arc::new(self.annotated(table, code))),
-            Err(why) => News::Said(self.why(function, why)),
+            Err(why) => News::Said(why_no_code(self.printer.resolver, function, why)),
         })
-    }
-
-    fn why(&self, function: &Function, why: NoCode) -> String {
-        let mut missing = Missing::default();
-        missing.add(function, why);
-        let lines = missing.lines(self.printer.resolver);
-        let lines = lines
-            .into_iter()
-            .map(|(line, hint)| format!("{line}\nhint: {hint}"));
-        lines.collect::<Vec<_>>().join("\n")
     }
 
     fn annotated(&self, table: &Chosen, code: Code) -> Annotated {
         let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
-        let files = code.files.iter().map(|path| {
-            sources.add_file(path);
-            sources.lines(path).cloned()
-        });
         Annotated {
             counted: self.printer.counted(table).to_string(),
             event: table.events.first().map_or(0, |event| event.0 as usize),
             totals: self.printer.totals(table, Functions::total),
-            sources: files.collect(),
+            sources: sources.of(&code),
             bottom: String::new(),
             code,
         }
     }
 }
 
-/// Writes a function's lines beside the recording, over those that are there.
-fn save(function: &str, text: &str) -> Result<News, CliError> {
+/// Writes a function's lines into the working directory, over those that are there.
+pub(in crate::cli::commands) fn save_function(
+    function: &str,
+    text: &str,
+) -> Result<News, CliError> {
     let mut files = Files::new(Path::new("."));
     let path = files.write(function, |out| out.write_all(text.as_bytes()))?;
     let name = path

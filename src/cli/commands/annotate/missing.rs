@@ -59,6 +59,19 @@ pub(super) fn no_samples(
     error.hint("'buildid-cache --add' takes the files that were recorded; --symfs and --debuginfod find them elsewhere")
 }
 
+/// Why a function's code is not shown, and what helps.
+pub(in crate::cli::commands) fn why_no_code(
+    resolver: &Resolver<'_>,
+    function: &Function,
+    why: NoCode,
+) -> String {
+    let mut missing = Missing::default();
+    missing.add(function, why);
+    let lines = missing.lines(resolver).into_iter();
+    let lines = lines.map(|(line, hint)| format!("{line}\nhint: {hint}"));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 /// Functions without code, by object and reason.
 #[derive(Default)]
 pub(super) struct Missing(BTreeMap<DsoId, (NoCode, usize, u64)>);

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 
-use rperf_disasm::{Code, Function, Functions, Hit, ListOptions, Listing, NoCode, Told};
+use rperf_disasm::{Code, Function, Functions, Hit, Listing, NoCode, Told};
 use rperf_hist::parallel;
 use rperf_perfdata::EventDesc;
 use rperf_replay::EventIndex;
@@ -36,7 +36,7 @@ impl<'p> Printer<'p, '_> {
     /// Prints the functions of all tables.
     pub(super) fn print(&self, tables: &[Chosen], context: &Context) -> Result<(), CliError> {
         let mut missing = Missing::default();
-        let mut sources = Sources::new(&self.request.prefix);
+        let mut sources = Sources::new(self.request.prefix.clone());
         let mut files = self.request.directory.as_deref().map(Files::new);
         for table in tables {
             let sheet = self.sheet(table);
@@ -72,23 +72,15 @@ impl<'p> Printer<'p, '_> {
 
     fn list(&self, function: &Function) -> Result<Result<Listing<'p>, NoCode>, CliError> {
         let told = self.told(function)?;
-        let options = self.options(told.as_ref());
+        let options = self.request.listing(told.as_ref());
         Ok(Listing::new(self.resolver, function, options))
     }
 
     /// A function's code for a browser; why there is none.
     pub(super) fn code(&self, function: &Function) -> Result<Result<Code, NoCode>, CliError> {
         let told = self.told(function)?;
-        let options = self.options(told.as_ref());
+        let options = self.request.listing(told.as_ref());
         Ok(Code::new(self.resolver, function, options))
-    }
-
-    fn options<'t>(&self, told: Option<&'t Told>) -> ListOptions<'t> {
-        ListOptions {
-            syntax: self.request.syntax,
-            sources: self.request.needs_lines(),
-            told,
-        }
     }
 
     /// What an objdump prints of a function, if one is asked.
@@ -174,7 +166,7 @@ impl Sheet<'_, '_> {
         out: &mut dyn Write,
         function: &Function,
         listing: &Listing<'_>,
-        source: &Sources<'_>,
+        source: &Sources,
     ) -> io::Result<()> {
         let shown = Annotation {
             object: &self.resolver.world().dso(function.symbol.dso).long_name,

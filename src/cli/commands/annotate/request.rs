@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::ArgMatches;
+use rperf_disasm::{ListOptions, Told};
 use rperf_insn::Syntax;
 use rperf_view::annotate::{AnnotateOptions, Column, Layout};
 
@@ -48,15 +49,15 @@ impl PercentType {
 }
 
 /// What the options ask for.
-pub(super) struct Request {
+pub(in crate::cli::commands) struct Request {
     /// The function to show; all, if none is named.
     pub(super) symbol: Option<String>,
     pub(super) share: PercentType,
     /// The smallest share of an event that a function is shown for, in percent.
     pub(super) limit: f64,
     pub(super) syntax: Syntax,
-    pub(super) looks: AnnotateOptions,
-    pub(super) prefix: Prefix,
+    pub(in crate::cli::commands) looks: AnnotateOptions,
+    pub(in crate::cli::commands) prefix: Prefix,
     /// Whether the events of a group, or all, stand beside each other, if that was said.
     pub(super) group: Option<bool>,
     /// Whether events without samples have no column.
@@ -99,11 +100,9 @@ impl Request {
                 full_paths: is_set("full-paths"),
                 painted: painted && directory.is_none(),
                 hottest: hottest(matches)?,
+                least: None,
             },
-            prefix: Prefix {
-                directory: text("prefix").map(Into::into),
-                strip: matches.get_one("prefix-strip").copied().unwrap_or_default(),
-            },
+            prefix: Prefix::new(matches),
             group: flag(matches, "group"),
             skip_empty: is_set("skip-empty"),
             skip_missing: is_set("skip-missing"),
@@ -113,7 +112,7 @@ impl Request {
     }
 
     /// What is asked for where nothing is said: all functions, with their source.
-    pub(super) fn usual() -> Self {
+    pub(in crate::cli::commands) fn usual() -> Self {
         Self {
             symbol: None,
             share: PercentType {
@@ -126,10 +125,7 @@ impl Request {
                 source: true,
                 ..AnnotateOptions::default()
             },
-            prefix: Prefix {
-                directory: None,
-                strip: 0,
-            },
+            prefix: Prefix::default(),
             group: None,
             skip_empty: false,
             skip_missing: false,
@@ -138,8 +134,37 @@ impl Request {
         }
     }
 
+    /// The same with the options that `top` has for code.
+    ///
+    /// # Errors
+    ///
+    /// Status 129: words that are not known.
+    pub(in crate::cli::commands) fn live(matches: &ArgMatches) -> Result<Self, CliError> {
+        let usual = Self::usual();
+        let style = matches.get_one::<String>("disassembler-style");
+        Ok(Self {
+            syntax: style.map_or(Ok(Syntax::Att), |word| syntax(word))?,
+            looks: AnnotateOptions {
+                raw: flag(matches, "asm-raw") == Some(true),
+                source: flag(matches, "source") != Some(false),
+                ..usual.looks
+            },
+            prefix: Prefix::new(matches),
+            ..usual
+        })
+    }
+
+    /// How code is listed; `told` is what an objdump printed of it.
+    pub(in crate::cli::commands) fn listing<'t>(&self, told: Option<&'t Told>) -> ListOptions<'t> {
+        ListOptions {
+            syntax: self.syntax,
+            sources: self.needs_lines(),
+            told,
+        }
+    }
+
     /// Whether places in the source are to be found.
-    pub(super) fn needs_lines(&self) -> bool {
+    fn needs_lines(&self) -> bool {
         self.looks.source || self.looks.lines
     }
 }

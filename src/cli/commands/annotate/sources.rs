@@ -6,11 +6,13 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use rperf_disasm::Listing;
+use clap::ArgMatches;
+use rperf_disasm::{Code, Listing};
 use rperf_view::annotate::SourceText;
 
 /// Where source files are looked for instead of where the compiler found them.
-pub(super) struct Prefix {
+#[derive(Debug, Clone, Default)]
+pub(in crate::cli::commands) struct Prefix {
     /// `--prefix`.
     pub(super) directory: Option<PathBuf>,
     /// `--prefix-strip`: how many directories are left out first.
@@ -18,6 +20,14 @@ pub(super) struct Prefix {
 }
 
 impl Prefix {
+    /// As the options say.
+    pub(super) fn new(matches: &ArgMatches) -> Self {
+        Self {
+            directory: matches.get_one::<String>("prefix").map(Into::into),
+            strip: matches.get_one("prefix-strip").copied().unwrap_or_default(),
+        }
+    }
+
     /// Where the file that was at `path` is now.
     fn place(&self, path: &Path) -> PathBuf {
         let Some(directory) = self.directory.as_ref().filter(|_| path.is_absolute()) else {
@@ -32,8 +42,8 @@ impl Prefix {
 }
 
 /// The text of the files that listings name.
-pub(super) struct Sources<'p> {
-    prefix: &'p Prefix,
+pub(in crate::cli::commands) struct Sources {
+    prefix: Prefix,
     files: BTreeMap<String, SourceFile>,
 }
 
@@ -43,15 +53,15 @@ struct SourceFile {
     lines: OnceCell<Option<Arc<[String]>>>,
 }
 
-impl<'p> Sources<'p> {
+impl Sources {
     /// Of no listing yet.
-    pub(super) fn new(prefix: &'p Prefix) -> Self {
+    pub(in crate::cli::commands) fn new(prefix: Prefix) -> Self {
         let files = BTreeMap::new();
         Self { prefix, files }
     }
 
     /// Takes in the files of a listing.
-    pub(super) fn add(&mut self, listing: &Listing<'_>) {
+    pub(in crate::cli::commands) fn add(&mut self, listing: &Listing<'_>) {
         let sites = listing.lines.iter().filter_map(|line| line.site);
         for (path, _) in sites.filter_map(|site| site.line) {
             self.add_file(path);
@@ -59,7 +69,7 @@ impl<'p> Sources<'p> {
     }
 
     /// Takes in a file.
-    pub(super) fn add_file(&mut self, path: &str) {
+    fn add_file(&mut self, path: &str) {
         if !self.files.contains_key(path) {
             let place = self.prefix.place(Path::new(path));
             let lines = OnceCell::new();
@@ -68,8 +78,17 @@ impl<'p> Sources<'p> {
         }
     }
 
+    /// The lines of the files that some code names, as far as they are at hand.
+    pub(in crate::cli::commands) fn of(&mut self, code: &Code) -> Vec<Option<Arc<[String]>>> {
+        let files = code.files.iter().map(|path| {
+            self.add_file(path);
+            self.read(path).cloned()
+        });
+        files.collect()
+    }
+
     /// The lines of a file; `None` if it can't be read.
-    pub(super) fn lines(&self, path: &str) -> Option<&Arc<[String]>> {
+    fn read(&self, path: &str) -> Option<&Arc<[String]>> {
         let file = self.files.get(path)?;
         let lines = file.lines.get_or_init(|| {
             let bytes = fs::read(&file.place).ok()?;
@@ -80,10 +99,10 @@ impl<'p> Sources<'p> {
     }
 }
 
-impl SourceText for Sources<'_> {
+impl SourceText for Sources {
     fn line(&self, path: &str, line: u32) -> Option<&str> {
         let index = usize::try_from(line).ok()?.checked_sub(1)?;
-        self.lines(path)?.get(index).map(String::as_str)
+        self.read(path)?.get(index).map(String::as_str)
     }
 }
 

@@ -83,7 +83,9 @@ fn observed() -> Vec<Arg> {
             .short('K')
             .help("leave out what runs in the kernel"),
         names::vmlinux(),
-        not_yet("disassembler-style", "").short('M'),
+        value("disassembler-style", "att|intel")
+            .short('M')
+            .help("how operands of x86 are written in annotated code (default: att)"),
         value("mmap-pages", "pages")
             .short('m')
             .help("size of each ring buffer: pages, a power of two, or 512K, 8M"),
@@ -125,7 +127,7 @@ fn shown() -> Vec<Arg> {
             .short('z')
             .help("forget the samples of the last interval at each refresh"),
         switch("all-cgroups").help("take the cgroup of each sample, for the key cgroup"),
-        not_yet("asm-raw", ""),
+        switch("asm-raw").help("show the bytes of annotated instructions"),
         value("call-graph", "mode[,n]")
             .help("how to take call graphs: fp, by frame pointers, or dwarf, by copies of stacks")
             .long_help(CALL_GRAPH),
@@ -162,26 +164,30 @@ fn details() -> Vec<Arg> {
         value("num-thread-synthesize", "n")
             .value_parser(number)
             .help("taken as it is meant: one thread tells what ran before, in less time than starting others takes"),
-        not_yet("objdump", ""),
+        not_yet("objdump", "code is read and printed without it"),
         not_yet("overwrite", "rings are emptied as they fill"),
         value("percent-limit", "percent")
             .help("leave out lines below this share, and branches of call graphs"),
         value("percentage", "relative|absolute")
             .help("what shares are of where samples are chosen: of those, or of all (the default)"),
-        not_yet("prefix", ""),
-        not_yet("prefix-strip", ""),
+        value("prefix", "directory")
+            .help("look for source files with absolute paths below this one"),
+        value("prefix-strip", "n")
+            .value_parser(number)
+            .help("leave out this many directories of their paths first"),
         value("proc-map-timeout", "ms")
             .value_parser(number)
             .help("read the mappings of each process that runs before for no longer than this (default: 500)"),
         not_yet("raw-trace", "'record' and 'report --raw-trace' show what tracepoints tell"),
         not_yet("show-on-off-events", ""),
         switch("show-total-period").help("show the number of events of each line"),
-        not_yet("source", ""),
+        switch("source").help("show source lines between annotated instructions (the default)"),
         switch("stdio").help("print text: a screen of it on a terminal, else blocks"),
         not_yet("stitch-lbr", ""),
         not_yet("switch-off", ""),
         not_yet("switch-on", ""),
-        not_yet("sym-annotate", "'record' and 'annotate' show where in a function time goes"),
+        value("sym-annotate", "symbol")
+            .help("show where in this function samples fall, refreshed at each interval"),
         long_symbols(),
         names::symfs(),
         switch("tui").help("browse on the terminal, with call graphs that unfold, zooms and a flame view (the default there)"),

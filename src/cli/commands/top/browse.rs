@@ -8,15 +8,16 @@ use std::thread;
 use std::time::Duration;
 
 use clap::ArgMatches;
-use rperf_hist::Fading;
+use rperf_hist::{Fading, Watched};
 use rperf_session::Request as Observed;
-use rperf_tui::{Live, News, Outcome, Report, ReportScreen, Request, Table};
+use rperf_tui::{Live, News, Outcome, Place, Report, ReportScreen, Request, Table};
 use rperf_view::report::Layout;
 use rperf_view::top::{Rate, Room, Status, first_rows};
 
+use super::code::{LiveCode, Shown};
 use super::session::{Session, Step};
 use super::settings::Settings;
-use crate::cli::commands::annotate;
+use crate::cli::commands::annotate::{self, save_function};
 use crate::cli::commands::report::save;
 use crate::cli::context::Context;
 use crate::cli::display::{Display, browses};
@@ -61,8 +62,15 @@ impl Browser<'_> {
         let (requests, asked) = channel();
         let (news, told) = channel();
         let outcome = Outcome::default();
-        let screen =
+        let mut screen =
             ReportScreen::new(requests, Rc::clone(&outcome), false, display.theme()).live();
+        if let Some(symbol) = self.matches.get_one::<String>("sym-annotate") {
+            screen = screen.asking(Request::Annotate(Place {
+                symbol: symbol.clone(),
+                dso: None,
+                event: 0,
+            }));
+        }
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
             let engine = scope.spawn(|| {
@@ -89,6 +97,8 @@ impl Browser<'_> {
         let observed = (self.observed, self.settings);
         let mut session = Session::begin(self.matches, self.context, observed, self.delay)?;
         set_up(&mut session);
+        let mut code = LiveCode::new(self.matches)?;
+        let mut is_asked = false;
         let mut left = self.intervals;
         while left != Some(0) && !is_over.load(Ordering::Acquire) {
             match session.step(None, Some(PATIENCE))? {
@@ -96,13 +106,23 @@ impl Browser<'_> {
                 Step::Idle | Step::Input => {}
                 Step::Refreshed => {
                     left = left.map(|left| left - 1);
-                    let report = Arc::new(report(&session, &self.settings.layout, self.room));
+                    let mut report = report(&session, &self.settings.layout, self.room);
+                    report.annotate.0 = code.looks();
+                    let report = Arc::new(report);
                     let partial = None;
                     // Nobody may be left to look at it.
                     let _ = news.send(News::Report { report, partial });
+                    is_asked = tell(&mut session, &mut code, (news, is_asked));
                 }
             }
             for request in asked.try_iter() {
+                is_asked |= matches!(request, Request::Annotate(_));
+                if let Request::Follow(seen, address) = request
+                    && session.follow(seen, address)
+                {
+                    is_asked = tell(&mut session, &mut code, (news, true));
+                    continue;
+                }
                 if let Some(answer) = obey(&mut session, request)? {
                     let _ = news.send(answer);
                 }
@@ -110,6 +130,36 @@ impl Browser<'_> {
         }
         Ok(None)
     }
+}
+
+/// Tells what fell on the functions that are watched. The last of them `is_asked` for until it is shown; whether it still is.
+fn tell(
+    session: &mut Session,
+    code: &mut LiveCode,
+    (news, is_asked): (&Sender<News>, bool),
+) -> bool {
+    let mut functions = code.functions(session);
+    let count = session.tables();
+    let is_known = session
+        .live
+        .watched_mut()
+        .last()
+        .is_some_and(|last| last.frame().is_some());
+    if is_asked && is_known && functions.len() >= count {
+        // Of the first table: that is what is looked at where there is one.
+        let last = functions.swap_remove(functions.len() - count);
+        // Nobody may be left to look at it.
+        let _ = news.send(match last {
+            Shown::Code(code) => News::Code(code),
+            Shown::Nothing(text) => News::Said(text),
+        });
+    }
+    for function in functions {
+        if let Shown::Code(code) = function {
+            let _ = news.send(News::Update(code));
+        }
+    }
+    is_asked && !is_known
 }
 
 /// Does what the browser asks for.
@@ -125,6 +175,18 @@ fn obey(session: &mut Session, request: Request) -> Result<Option<News>, CliErro
             session.switch()?;
             None
         }
+        Request::Annotate(place) => {
+            session.watch(Watched::named(&place.symbol, place.dso.as_deref()));
+            None
+        }
+        Request::Left(seen) => {
+            session.leave(seen);
+            None
+        }
+        Request::Follow(_, address) => {
+            Some(News::Said(format!("No function is known at {address:#x}.")))
+        }
+        Request::SaveFunction(name, text) => Some(save_function(&name, &text)?),
         Request::Save(text) => Some(save(&text)?),
         _ => Some(News::Said(not_here.to_owned())),
     })

@@ -11,6 +11,8 @@ pub(super) enum Key {
     HideKernel,
     /// User symbols.
     HideUser,
+    /// Rows again instead of a function.
+    StopCode,
     /// Older samples are forgotten, or fade again.
     Zero,
     /// The end.
@@ -26,6 +28,10 @@ pub(super) enum Asked {
     Entries,
     /// Samples that a line needs.
     Count,
+    /// The share that an annotated instruction needs, in percent.
+    Percent,
+    /// The function to annotate.
+    Symbol,
 }
 
 impl Asked {
@@ -35,6 +41,8 @@ impl Asked {
             Self::Delay => "Enter display delay",
             Self::Entries => "Enter display entries (lines)",
             Self::Count => "Enter display event count filter",
+            Self::Percent => "Enter details display event filter (percent)",
+            Self::Symbol => "Enter details symbol",
         }
     }
 }
@@ -46,6 +54,9 @@ impl Key {
             b'd' => Self::Ask(Asked::Delay),
             b'e' => Self::Ask(Asked::Entries),
             b'f' => Self::Ask(Asked::Count),
+            b'F' => Self::Ask(Asked::Percent),
+            b's' => Self::Ask(Asked::Symbol),
+            b'S' => Self::StopCode,
             b'E' if events > 1 => Self::NextEvent,
             b'K' => Self::HideKernel,
             b'U' => Self::HideUser,
@@ -64,6 +75,10 @@ pub(super) struct Menu<'a> {
     /// The event whose rows are shown, where there are several.
     pub(super) event: Option<&'a str>,
     pub(super) count: u64,
+    /// The share that an annotated instruction needs.
+    pub(super) percent: u8,
+    /// The function that is shown.
+    pub(super) symbol: Option<&'a str>,
     pub(super) hides_kernel: bool,
     pub(super) hides_user: bool,
     pub(super) zero: bool,
@@ -83,6 +98,9 @@ impl Menu<'_> {
              \t[e]     display entries (lines).           \t({})\n\
              {event}\
              \t[f]     profile display filter (count).    \t({})\n\
+             \t[F]     annotate display filter (percent). \t({}%)\n\
+             \t[s]     annotate symbol.                   \t({})\n\
+             \t[S]     stop annotation.\n\
              \t[K]     hide kernel symbols.             \t({})\n\
              \t[U]     hide user symbols.               \t({})\n\
              \t[z]     toggle sample zeroing.             \t({})\n\
@@ -92,6 +110,8 @@ impl Menu<'_> {
             self.delay,
             self.entries,
             self.count,
+            self.percent,
+            self.symbol.unwrap_or("NULL"),
             yes(self.hides_kernel),
             yes(self.hides_user),
             u8::from(self.zero),
@@ -111,6 +131,8 @@ mod tests {
             entries: 20,
             event: None,
             count: 5,
+            percent: 5,
+            symbol: None,
             hides_kernel: false,
             hides_user: true,
             zero: false,
@@ -122,6 +144,9 @@ mod tests {
             "\t[d]     display refresh delay.             \t(1)",
             "\t[e]     display entries (lines).           \t(20)",
             "\t[f]     profile display filter (count).    \t(5)",
+            "\t[F]     annotate display filter (percent). \t(5%)",
+            "\t[s]     annotate symbol.                   \t(NULL)",
+            "\t[S]     stop annotation.",
             "\t[K]     hide kernel symbols.             \t(no)",
             "\t[U]     hide user symbols.               \t(yes)",
             "\t[z]     toggle sample zeroing.             \t(0)",

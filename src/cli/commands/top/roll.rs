@@ -7,6 +7,7 @@ use rperf_view::header::clock;
 use rperf_view::report::Layout;
 use rperf_view::top::{Room, Status, write_first_rows, write_json};
 
+use super::code::LiveCode;
 use super::session::Session;
 
 /// What a block holds.
@@ -15,11 +16,13 @@ pub(super) struct Roll {
     pub(super) room: Room,
     /// Objects, one a line, instead of lines for people.
     pub(super) json: bool,
+    /// The code of the watched function, in place of rows.
+    pub(super) code: Option<LiveCode>,
 }
 
 impl Roll {
     /// Writes the last interval of every event, and flushes.
-    pub(super) fn write(&self, out: &mut dyn Write, session: &Session) -> io::Result<()> {
+    pub(super) fn write(&mut self, out: &mut dyn Write, session: &mut Session) -> io::Result<()> {
         let now = i64::try_from(unix_time()).unwrap_or_default();
         for number in 0..session.tables() {
             let Some((_, table)) = session.table(number) else {
@@ -34,6 +37,10 @@ impl Roll {
                 continue;
             }
             session.status(number, |status| title(out, now, &status, session))?;
+            if let Some(code) = &mut self.code {
+                code.write(out, session, (number, 0))?;
+                continue;
+            }
             if histogram.rows.is_empty() {
                 writeln!(out, "     ({})", session.why_empty())?;
             }

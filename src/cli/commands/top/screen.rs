@@ -3,11 +3,14 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
+use rperf_hist::Watched;
 use rperf_sys::KeyInput;
+use rperf_view::annotate::spaced;
 use rperf_view::report::Layout;
 use rperf_view::top::{Room, write_cut, write_first_rows};
 
 use super::LOST;
+use super::code::LiveCode;
 use super::keys::{Asked, Key, Menu};
 use super::session::{Session, Step};
 use crate::cli::context::Context;
@@ -21,6 +24,8 @@ const AROUND: usize = 5;
 const USUAL_SIZE: (usize, usize) = (25, 80);
 /// What perf shows for the least samples of a row where nothing is said; without effect there.
 const COUNT: u64 = 5;
+/// The share that an annotated instruction needs where nothing is said, in percent, as in perf.
+pub(super) const PERCENT: u8 = 5;
 
 /// What is shown, and what keys have made of it.
 pub(super) struct Screen<'a> {
@@ -30,6 +35,11 @@ pub(super) struct Screen<'a> {
     most: Option<usize>,
     /// Samples that a row needs, if that was said.
     least: Option<u64>,
+    /// The function that is shown in place of rows.
+    symbol: Option<String>,
+    /// The share that its instructions need, in percent.
+    percent: u8,
+    code: LiveCode,
     /// The number of the table that is shown.
     table: usize,
     keys: Option<KeyInput>,
@@ -43,15 +53,15 @@ enum Waits {
     Key,
     /// An answer to the menu: refreshes would wipe it away.
     Selection,
-    /// A number, of which these digits were typed.
-    Number(Asked, String),
+    /// A number or a name, of which this was typed.
+    Text(Asked, String),
 }
 
 impl<'a> Screen<'a> {
     /// Shows at most so many rows of so many samples; with `keys` from the terminal at stdin.
     pub(super) fn new(
         context: &'a Context,
-        layout: Layout,
+        (layout, code): (Layout, LiveCode),
         (most, least): (Option<usize>, Option<u64>),
         keys: bool,
     ) -> Self {
@@ -60,6 +70,9 @@ impl<'a> Screen<'a> {
             layout,
             most,
             least,
+            symbol: None,
+            percent: PERCENT,
+            code,
             table: 0,
             keys: keys.then(|| KeyInput::begin(&io::stdin()).ok()).flatten(),
             waits_for: Waits::Key,
@@ -104,7 +117,7 @@ impl<'a> Screen<'a> {
     }
 
     /// Shows the last interval.
-    fn draw(&self, session: &Session) -> io::Result<()> {
+    fn draw(&mut self, session: &mut Session) -> io::Result<()> {
         let out = &mut self.context.stdout();
         let (height, columns) = self.size();
         writeln!(out, "{CLEAR}")?;
@@ -126,7 +139,13 @@ impl<'a> Screen<'a> {
                 columns.saturating_sub(1),
             )),
         };
-        if let Some((_, table)) = session.table(self.table) {
+        if self.symbol.is_some() {
+            self.draw_code(
+                out,
+                session,
+                (height.saturating_sub(AROUND + lost), columns),
+            )?;
+        } else if let Some((_, table)) = session.table(self.table) {
             let histogram = table.histogram();
             if histogram.rows.is_empty() {
                 let text = format!("   {}", session.why_empty());
@@ -137,10 +156,25 @@ impl<'a> Screen<'a> {
         out.flush()
     }
 
+    /// Shows the function that was asked for, as far as it fits.
+    fn draw_code(
+        &mut self,
+        out: &mut dyn Write,
+        session: &mut Session,
+        (lines, columns): (usize, usize),
+    ) -> io::Result<()> {
+        let mut text = Vec::new();
+        self.code
+            .write(&mut text, session, (self.table, self.percent))?;
+        let text = String::from_utf8_lossy(&text);
+        let mut lines = text.lines().take(lines);
+        lines.try_for_each(|line| write_cut(out, &spaced(line), columns.saturating_sub(1)))
+    }
+
     /// Does what a key asks for; whether that was to end.
     fn press(&mut self, byte: u8, session: &mut Session) -> io::Result<bool> {
         match std::mem::replace(&mut self.waits_for, Waits::Key) {
-            Waits::Number(asked, digits) => self.type_number(byte, asked, digits, session)?,
+            Waits::Text(asked, typed) => self.type_text(byte, asked, typed, session)?,
             Waits::Key if Key::of(byte, session.tables()).is_none() => {
                 let menu = self.menu(session);
                 self.say(&menu)?;
@@ -160,12 +194,13 @@ impl<'a> Screen<'a> {
             Some(Key::Quit) => return Ok(true),
             Some(Key::Ask(asked)) => {
                 self.say(&format!("\n{}: ", asked.prompt()))?;
-                self.waits_for = Waits::Number(asked, String::new());
+                self.waits_for = Waits::Text(asked, String::new());
                 return Ok(false);
             }
             Some(Key::NextEvent) => self.table = (self.table + 1) % session.tables().max(1),
             Some(Key::HideKernel) => hidden.kernel = !hidden.kernel,
             Some(Key::HideUser) => hidden.user = !hidden.user,
+            Some(Key::StopCode) => self.show_code(None, session),
             Some(Key::Zero) => {
                 session.zero = !session.zero;
                 self.say(&format!(
@@ -179,36 +214,44 @@ impl<'a> Screen<'a> {
         Ok(false)
     }
 
-    /// A key of a number; ENTER ends it, ESC leaves all as it is.
-    fn type_number(
+    /// A key of a number or a name; ENTER ends it, ESC leaves all as it is.
+    fn type_text(
         &mut self,
         byte: u8,
         asked: Asked,
-        mut digits: String,
+        mut typed: String,
         session: &mut Session,
     ) -> io::Result<()> {
         const ESCAPE: u8 = 27;
         const ERASE: [u8; 2] = [8, 127];
+        let takes = |byte: u8| match asked {
+            Asked::Symbol => byte.is_ascii_graphic() || byte == b' ',
+            _ => byte.is_ascii_digit(),
+        };
         match byte {
             b'\r' | b'\n' => {
-                if let Ok(number) = digits.parse() {
-                    self.set(asked, number, session);
-                }
+                self.set(asked, &typed, session);
                 return self.draw(session);
             }
             ESCAPE => return self.draw(session),
-            digit if digit.is_ascii_digit() => {
-                digits.push(char::from(digit));
-                self.say(&char::from(digit).to_string())?;
+            byte if takes(byte) => {
+                typed.push(char::from(byte));
+                self.say(&char::from(byte).to_string())?;
             }
-            erase if ERASE.contains(&erase) && digits.pop().is_some() => self.say("\x08 \x08")?,
+            erase if ERASE.contains(&erase) && typed.pop().is_some() => self.say("\x08 \x08")?,
             _ => {}
         }
-        self.waits_for = Waits::Number(asked, digits);
+        self.waits_for = Waits::Text(asked, typed);
         Ok(())
     }
 
-    fn set(&mut self, asked: Asked, number: u64, session: &mut Session) {
+    fn set(&mut self, asked: Asked, typed: &str, session: &mut Session) {
+        if asked == Asked::Symbol {
+            return self.show_code((!typed.is_empty()).then_some(typed), session);
+        }
+        let Ok(number) = typed.parse::<u64>() else {
+            return;
+        };
         match asked {
             Asked::Delay => {
                 session.delay = Duration::from_secs(number.clamp(1, 1_000_000));
@@ -217,6 +260,17 @@ impl<'a> Screen<'a> {
             // 0: as many as there is room for.
             Asked::Entries => self.most = usize::try_from(number).ok().filter(|rows| *rows > 0),
             Asked::Count => self.least = Some(number),
+            Asked::Percent => self.percent = u8::try_from(number.min(100)).unwrap_or(self.percent),
+            Asked::Symbol => {}
+        }
+    }
+
+    /// Shows a function in place of rows, or rows again.
+    pub(super) fn show_code(&mut self, symbol: Option<&str>, session: &mut Session) {
+        session.live.watched_mut().clear();
+        self.symbol = symbol.map(str::to_owned);
+        if let Some(symbol) = symbol {
+            session.watch(Watched::named(symbol, None));
         }
     }
 
@@ -228,6 +282,8 @@ impl<'a> Screen<'a> {
             entries: self.entries(),
             event: name.as_deref().filter(|_| session.tables() > 1),
             count: self.least.unwrap_or(COUNT),
+            percent: self.percent,
+            symbol: self.symbol.as_deref(),
             hides_kernel: hidden.kernel,
             hides_user: hidden.user,
             zero: session.zero,

@@ -7,7 +7,7 @@ use clap::ArgMatches;
 use rperf_events::Sampling;
 use rperf_hist::{Fade, Fading, Live, LiveCounts};
 use rperf_perfdata::EventDesc;
-use rperf_replay::Growing;
+use rperf_replay::{EventIndex, Growing};
 use rperf_session::{Happened, Observation, Request, Watch};
 use rperf_sys::clock_time;
 use rperf_view::top::{EventRate, Rate, Status};
@@ -195,6 +195,13 @@ impl Session {
         Some((names.join(", "), self.live.table(number)?))
     }
 
+    /// The events of a table.
+    pub(super) fn events_of(&self, number: usize) -> Vec<EventIndex> {
+        let events = self.groups.get(number).into_iter().flatten();
+        let events = events.filter_map(|event| u32::try_from(*event).ok());
+        events.map(EventIndex).collect()
+    }
+
     fn event(&self, number: usize) -> Option<&EventDesc> {
         self.observation.events().get(number)
     }
@@ -223,7 +230,7 @@ impl Session {
     }
 
     /// How often a table's event is sampled, where there is only that one.
-    fn rate(&self, number: usize) -> Option<Rate> {
+    pub(super) fn rate(&self, number: usize) -> Option<Rate> {
         let [events] = &self.groups[..] else {
             return None;
         };

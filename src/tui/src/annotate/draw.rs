@@ -4,11 +4,10 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use rperf_disasm::{Arrow, CodeSite, Goes, Hit, Instruction};
-use rperf_view::annotate::{file_name, function_heading, hex};
+use rperf_view::annotate::{file_name, function_heading, hex, spaced};
 
 use super::rows::{Kind, row_of};
 use super::screen::{AnnotateScreen, Offsets};
-use super::source::spaced;
 use super::values::largest;
 use crate::page::{bar, rows};
 use crate::theme::{Heat, Theme};

@@ -242,6 +242,13 @@ impl AnnotateScreen {
     }
 }
 
+impl Drop for AnnotateScreen {
+    fn drop(&mut self) {
+        // Nobody may be left to hear it.
+        let _ = self.requests.send(Request::Left(self.shown.seen()));
+    }
+}
+
 impl Screen<News> for AnnotateScreen {
     fn draw(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let bottom = Line::from(self.bottom().to_owned());

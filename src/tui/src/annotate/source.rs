@@ -4,15 +4,13 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use rperf_disasm::{Hit, Instruction};
+use rperf_view::annotate::spaced;
 use rustc_hash::FxHashMap;
 
 use super::screen::{AnnotateScreen, Annotated};
 use crate::list::List;
 use crate::page::rows;
 use crate::theme::Theme;
-
-/// Columns from one stop of a tab to the next.
-const TAB: usize = 8;
 
 /// What fell on each line of each file, by event.
 pub(super) type LineHits = FxHashMap<(usize, u32), Vec<Hit>>;
@@ -92,22 +90,4 @@ impl AnnotateScreen {
         let site = self.shown.code.sites.get(instruction.site?)?;
         site.line
     }
-}
-
-/// A line of a file with blanks for its tabs.
-pub(super) fn spaced(text: &str) -> String {
-    let mut spaced = String::new();
-    let mut column = 0;
-    for letter in text.chars() {
-        let width = match letter {
-            '\t' => TAB - column % TAB,
-            _ => 1,
-        };
-        match letter {
-            '\t' => spaced.push_str(&" ".repeat(width)),
-            letter => spaced.push(letter),
-        }
-        column += width;
-    }
-    spaced
 }

@@ -67,6 +67,8 @@ pub enum Request {
     Hotter(Seen),
     /// The one that has next fewer.
     Colder(Seen),
+    /// Nothing: this function is not shown any more.
+    Left(Seen),
     /// The samples one by one: all, or those of a function.
     Samples(Option<Place>),
     /// Other recordings beside this one.

@@ -106,6 +106,13 @@ impl ReportScreen {
         self
     }
 
+    /// The same with something that is asked for at once.
+    #[must_use]
+    pub fn asking(mut self, request: Request) -> Self {
+        self.state.is_waiting = self.requests.send(request).is_ok();
+        self
+    }
+
     /// What goes on in place of advice, of what runs now.
     fn live_bottom(&self) -> Option<&str> {
         if !self.is_live {

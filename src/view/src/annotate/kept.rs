@@ -14,9 +14,13 @@ pub(super) fn lines<'a>(
     options: &AnnotateOptions,
 ) -> impl Iterator<Item = Option<&'a Line<'a>>> {
     let lines = &shown.listing.lines;
-    let is_kept = match options.hottest {
-        None => vec![true; lines.len()],
-        Some(count) => around(&hottest(lines, count, shown, options), lines.len()),
+    let is_kept = match (options.hottest, options.least) {
+        (None, None) => vec![true; lines.len()],
+        (count, least) => {
+            let least = least.map_or(0.0, f64::from);
+            let most = count.unwrap_or(usize::MAX);
+            around(&hottest(lines, (most, least), shown, options), lines.len())
+        }
     };
     let mut gap = false;
     lines.iter().zip(is_kept).flat_map(move |(line, is_kept)| {
@@ -30,10 +34,10 @@ pub(super) fn lines<'a>(
     })
 }
 
-/// The places of the hottest instructions; those without samples are never among them.
+/// The places of so many of the hottest instructions with at least so large a share; those without samples are never among them.
 fn hottest(
     lines: &[Line<'_>],
-    count: usize,
+    (count, least): (usize, f64),
     shown: &Annotation<'_>,
     options: &AnnotateOptions,
 ) -> Vec<usize> {
@@ -42,6 +46,7 @@ fn hottest(
         let share = largest(&shares(&line.hits, shown, options));
         (share.value(), place)
     });
+    let heats = heats.filter(|(share, _)| *share >= least);
     let mut heats: Vec<(f64, usize)> = heats.collect();
     heats.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     heats.into_iter().take(count).map(|(_, at)| at).collect()

@@ -57,6 +57,8 @@ pub struct AnnotateOptions {
     pub painted: bool,
     /// Show so many of the hottest instructions with what is around them, instead of all.
     pub hottest: Option<usize>,
+    /// Show instructions with at least this share, in percent, with what is around them, instead of all.
+    pub least: Option<u8>,
 }
 
 /// Lines of source files, from 1; `None` where the file is not at hand or has none of that number.
@@ -115,6 +117,28 @@ pub fn annotation(
         Layout::Full => page::write(out, shown, options),
         Layout::Brief => brief::write(out, shown, options),
     }
+}
+
+/// Columns from one stop of a tab to the next.
+const TAB: usize = 8;
+
+/// A line of a file with blanks for its tabs.
+#[must_use]
+pub fn spaced(text: &str) -> String {
+    let mut spaced = String::new();
+    let mut column = 0;
+    for letter in text.chars() {
+        let width = match letter {
+            '\t' => TAB - column % TAB,
+            _ => 1,
+        };
+        match letter {
+            '\t' => spaced.push_str(&" ".repeat(width)),
+            letter => spaced.push(letter),
+        }
+        column += width;
+    }
+    spaced
 }
 
 fn base(path: &str) -> &str {
