@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::CommId;
 
@@ -14,6 +14,8 @@ const UNNAMED: u32 = 1 << 31;
 pub(crate) struct Comms {
     ids: FxHashMap<Box<str>, u32>,
     names: Vec<Box<str>>,
+    /// Places of names that were forgotten.
+    free: Vec<u32>,
     unnamed: Unnamed,
 }
 
@@ -23,10 +25,41 @@ impl Comms {
         if let Some(id) = self.ids.get(name) {
             return CommId(*id);
         }
-        let id = u32::try_from(self.names.len()).unwrap_or(UNNAMED - 1);
+        let free = self.free.pop();
+        let place = free.and_then(|id| Some((id, self.names.get_mut(id as usize)?)));
+        let id = match place {
+            Some((id, place)) => {
+                *place = name.into();
+                id
+            }
+            None => {
+                let id = u32::try_from(self.names.len()).unwrap_or(UNNAMED - 1);
+                self.names.push(name.into());
+                id
+            }
+        };
         self.ids.insert(name.into(), id);
-        self.names.push(name.into());
         CommId(id)
+    }
+
+    /// How many names are known.
+    pub(crate) fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Forgets all names but these. Others may get their ids.
+    pub(crate) fn keep(&mut self, kept: &FxHashSet<CommId>) {
+        let (names, free) = (&mut self.names, &mut self.free);
+        self.ids.retain(|_, id| {
+            let is_kept = kept.contains(&CommId(*id));
+            if !is_kept {
+                if let Some(name) = names.get_mut(*id as usize) {
+                    *name = Box::default();
+                }
+                free.push(*id);
+            }
+            is_kept
+        });
     }
 
     /// The id of a thread that has no name. Thread ids have at most 22 bits on Linux; -1 and its like

@@ -9,14 +9,14 @@ use crate::{Machine, Mapping, MappingId, Order};
 impl World {
     /// How many things it remembers, by which memory grows.
     pub(crate) fn size(&self) -> usize {
-        self.mappings.len() + self.spaces.len() + self.threads.len()
+        self.mappings.len() + self.spaces.len() + self.threads.len() + self.comms.len()
     }
 }
 
 impl WorldBuilder {
-    /// Leaves out the threads of `ended`, each with the moment of its end, the processes that have none left, and of all
-    /// mappings what others hide. What remains is as if it had been there from the beginning. Ids of mappings change,
-    /// those of files and names stay.
+    /// Leaves out the threads of `ended`, each with the moment of its end, the processes that have none left, names that no
+    /// thread has, and of all mappings what others hide. What remains is as if it had been there from the beginning. Ids of
+    /// mappings change, those of files stay, and those of names that threads have.
     ///
     /// Does nothing where functions of runtimes are known, which only recordings tell of.
     pub fn forget(&mut self, ended: &[(Order, u32)]) {
@@ -30,6 +30,8 @@ impl WorldBuilder {
             }
         }
         world.threads.settle();
+        let names = world.threads.names().collect();
+        world.comms.keep(&names);
         let alive: FxHashSet<u32> = world.threads.processes().collect();
         let mut kept = Kept {
             world,
@@ -214,5 +216,41 @@ mod tests {
             sizes.push(builder.world().size());
         }
         assert!(sizes.iter().all(|size| *size <= 8), "{sizes:?}");
+    }
+
+    #[test]
+    fn ten_thousand_threads_come_and_go_with_their_names() {
+        const THREADS: u64 = 10_000;
+        let mut builder = WorldBuilder::live(Endian::NATIVE);
+        let tid = |thread: u64| 100 + u32::try_from(thread).expect("a small number");
+        for generation in 0..4 {
+            let begin = generation * 10 * THREADS;
+            for thread in 0..THREADS {
+                push(&mut builder, begin + 2 * thread + 1, &fork(7, tid(thread)));
+                let name = format!("job-{generation}-{thread}");
+                let comm = Comm {
+                    pid: tid(thread),
+                    tid: tid(thread),
+                    comm: name.as_bytes(),
+                };
+                push(&mut builder, begin + 2 * thread + 2, &Record::Comm(comm));
+            }
+            let now = at(begin + 3 * THREADS);
+            let name = |builder: &WorldBuilder, thread| {
+                let world = builder.world();
+                let (tid, text) = (tid(thread), format!("job-{generation}-{thread}"));
+                world.comm(world.comm_at(tid, tid, now)) == text
+            };
+            // The first half has ended when the World forgets, the other half before the next generation.
+            let ended = |threads: std::ops::Range<u64>| -> Vec<(Order, u32)> {
+                threads.map(|thread| (now, tid(thread))).collect()
+            };
+            builder.forget(&ended(0..THREADS / 2));
+            assert!(
+                !name(&builder, 0) && name(&builder, THREADS / 2) && name(&builder, THREADS - 1)
+            );
+            builder.forget(&ended(THREADS / 2..THREADS));
+            assert!(builder.world().size() < 100, "{}", builder.world().size());
+        }
     }
 }

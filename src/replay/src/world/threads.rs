@@ -104,6 +104,12 @@ impl Threads {
         self.lives.len()
     }
 
+    /// The names that threads have or had.
+    pub(crate) fn names(&self) -> impl Iterator<Item = CommId> + '_ {
+        let changes = self.lives.values().flat_map(|life| &life.changes);
+        changes.filter_map(|(_, change)| change.comm())
+    }
+
     /// The processes of all threads, one as often as it has threads.
     pub(crate) fn processes(&self) -> impl Iterator<Item = u32> + '_ {
         self.lives.values().filter_map(|life| life.pid)
