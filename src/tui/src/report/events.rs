@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use rperf_view::report::rough;
 
-use super::help::KEYS;
+use super::help::keys;
 use super::news::News;
 use super::screen::{Asked, ReportScreen};
 use crate::page::Page;
@@ -50,7 +50,7 @@ impl ReportScreen {
             KeyCode::Char('q') => Answer::Quit,
             KeyCode::Esc | KeyCode::Left => self.ask_to_exit(),
             KeyCode::Char('h' | '?') | KeyCode::F(1) => {
-                Answer::Push(Box::new(Help::new("Keys", KEYS)))
+                Answer::Push(Box::new(Help::new("Keys", &keys(self.is_live))))
             }
             _ => Answer::Same,
         }

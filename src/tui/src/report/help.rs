@@ -1,7 +1,7 @@
 //! The keys of a report.
 
 /// Keys and what they do.
-pub(super) const KEYS: &[(&str, &str)] = &[
+const KEYS: &[(&str, &str)] = &[
     ("h ? F1", "Show this window"),
     (
         "UP DOWN PGUP PGDN SPACE HOME END",
@@ -30,10 +30,23 @@ pub(super) const KEYS: &[(&str, &str)] = &[
     ("P", "Print all rows to perf.hist.N"),
     ("r", "List the samples"),
     ("s", "Switch to another recording"),
-    (
-        "z",
-        "Of what runs now: forget older samples at once, or not",
-    ),
-    ("f", "Of what runs now: stop the events, or start them"),
     ("^L", "Paint anew"),
 ];
+
+/// Those that `top` has besides.
+const LIVE: &[(&str, &str)] = &[
+    ("z", "Forget older samples at each refresh, or not"),
+    ("f", "Stop the events, or start them"),
+];
+
+/// Those of recordings, which what runs now has not.
+const RECORDED: &[&str] = &["i", "r", "s", "V"];
+
+/// The keys of a recording's report, or of what runs now.
+pub(super) fn keys(is_live: bool) -> Vec<(&'static str, &'static str)> {
+    if !is_live {
+        return KEYS.to_vec();
+    }
+    let keys = KEYS.iter().filter(|(key, _)| !RECORDED.contains(key));
+    keys.chain(LIVE).copied().collect()
+}

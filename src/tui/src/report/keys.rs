@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent, MouseEvent};
 
-use super::help::KEYS;
+use super::help::keys;
 use super::news::{News, Next, Request};
 use super::screen::{Asked, ReportScreen};
 use super::table::View;
@@ -22,7 +22,7 @@ impl ReportScreen {
         }
         match key.code {
             KeyCode::Char('h' | '?') | KeyCode::F(1) => {
-                Answer::Push(Box::new(Help::new("Keys", KEYS)))
+                Answer::Push(Box::new(Help::new("Keys", &keys(self.is_live))))
             }
             KeyCode::Char('q') => self.leave(),
             KeyCode::Esc => self.zoom_out(),
