@@ -84,6 +84,17 @@ impl<'c> Display<'c> {
         self.theme
     }
 
+    /// What ends this process by a signal that another thread was given, after the terminal is given back.
+    pub(crate) fn ender(&self) -> impl Fn(i32) + Send + Sync + use<> {
+        let restorer = self.terminal.as_ref().map(Terminal::restorer);
+        move |signal| {
+            if let Some(restorer) = &restorer {
+                restorer.restore();
+            }
+            die_by(signal);
+        }
+    }
+
     /// Runs a session that begins with `first` and hears of `messages`.
     ///
     /// # Errors

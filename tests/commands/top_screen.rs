@@ -1,6 +1,9 @@
 //! `top` on a terminal: the browser, the screen of text, their keys, and the terminal as it was afterwards.
 
+use std::path::PathBuf;
 use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use rperf_testkit::Scratch;
 
@@ -181,4 +184,20 @@ fn the_screen_of_text_shows_code() {
     pane.wait_for("Pcnt (>=7%)");
     pane.press(&["q"]);
     pane.ends_with(0);
+}
+
+#[test]
+fn a_terminal_that_is_gone_ends_it() {
+    let Some((pane, _target, _scratch)) = top("") else {
+        return;
+    };
+    pane.wait_for("samples/s");
+    let program = PathBuf::from("/proc").join(pane.program());
+    assert!(program.exists());
+    drop(pane);
+    let start = Instant::now();
+    while program.exists() {
+        assert!(start.elapsed() < Duration::from_secs(60), "it goes on");
+        sleep(Duration::from_millis(20));
+    }
 }

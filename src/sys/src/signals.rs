@@ -104,9 +104,13 @@ fn restore(mask: &libc::sigset_t) {
 /// Ends this process by `signal`, as if it had not been handled, so that the parent sees it.
 /// Returns only when the signal doesn't end processes.
 pub fn die_by(signal: i32) {
-    // SAFETY: restoring the default action and raising a signal touch no memory of this process.
+    let mut set = empty_set();
+    // SAFETY: `set` is an initialised signal set; the rest restores the default action, lets this thread take the signal and
+    // raises it, and touches no memory of this process.
     unsafe {
+        libc::sigaddset(&raw mut set, signal);
         libc::signal(signal, libc::SIG_DFL);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
         libc::raise(signal);
     }
 }

@@ -71,10 +71,11 @@ impl Browser<'_> {
                 event: 0,
             }));
         }
+        let die = display.ender();
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
             let engine = scope.spawn(|| {
-                let result = self.observe(set_up, (&news, asked), &is_over);
+                let result = self.observe(set_up, (&news, asked), (&is_over, &die));
                 // The session may have ended by itself.
                 let _ = news.send(News::Failed);
                 result
@@ -92,7 +93,7 @@ impl Browser<'_> {
         &self,
         set_up: impl FnOnce(&mut Session),
         (news, asked): (&Sender<News>, Receiver<Request>),
-        is_over: &AtomicBool,
+        (is_over, die): (&AtomicBool, &dyn Fn(i32)),
     ) -> Result<Option<i32>, CliError> {
         let observed = (self.observed, self.settings);
         let mut session = Session::begin(self.matches, self.context, observed, self.delay)?;
@@ -102,7 +103,11 @@ impl Browser<'_> {
         let mut left = self.intervals;
         while left != Some(0) && !is_over.load(Ordering::Acquire) {
             match session.step(None, Some(PATIENCE))? {
-                Step::Signal(signal) => return Ok(Some(signal)),
+                Step::Signal(signal) => {
+                    // The screen may be waiting for keys on a terminal that is gone.
+                    die(signal);
+                    return Ok(Some(signal));
+                }
                 Step::Idle | Step::Input => {}
                 Step::Refreshed => {
                     left = left.map(|left| left - 1);

@@ -99,6 +99,9 @@ impl Server<'_> {
         annotator: Option<&Annotator<'_, '_>>,
     ) -> Option<Request> {
         for request in asked {
+            if matches!(request, Request::Left(_)) {
+                continue;
+            }
             if annotator.is_none() && matches!(request, Request::Annotate(_)) {
                 return Some(request);
             }
