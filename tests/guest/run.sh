@@ -4,7 +4,7 @@
 #   NAME.RECORDER.data, NAME.RECORDER.said and .status of the recorder, NAME.RECORDER.READER and .READER.said of
 #   script, NAME.RECORDER.report.READER of report, NAME.RECORDER.insn.READER of script with the instructions (the kernel's
 #   are in /proc/kcore), NAME.RECORDER.attrs of perf evlist -v
-# For each line of `stat` both tools count ./load: NAME.TOOL.stat.
+# For each line of `stat` both tools count ./load: NAME.TOOL.stat; those of `stat_alone` only rperf can.
 # probe.sh, where it is there, does what there is to do with probes of the kernel.
 # Lines of `fixtures` are recorded by perf alone: NAME.data.
 PATH=/payload:$PATH
@@ -36,6 +36,18 @@ if [ -e stat ]; then
             timeout 60 $tool stat $words -- ./load >/dev/null 2>"/out/$name.$tool.stat" </dev/null
         done
     done <stat
+    while read -r name words; do
+        # shellcheck disable=SC2086 # a list of words
+        timeout 60 rperf stat $words -- ./load >/dev/null 2>"/out/$name.alone.stat" </dev/null
+    done <stat_alone
+    ./load 60000 &
+    load=$!
+    for tool in perf rperf; do
+        timeout 60 "$tool" stat --per-thread -p $load -e '{cycles,instructions}' -- sleep 0.2 \
+            >/dev/null 2>"/out/threads.$tool.stat" </dev/null
+    done
+    kill $load
+    wait
 fi
 
 if [ ! -e fixtures ]; then exit 0; fi
