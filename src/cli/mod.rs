@@ -25,6 +25,7 @@ mod input;
 mod jobs;
 mod kernel_copy;
 mod live;
+mod marks;
 mod options;
 mod output;
 mod pager;

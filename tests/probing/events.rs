@@ -2,6 +2,8 @@
 
 use std::process::id;
 
+use rperf_testkit::Run;
+
 use super::fired::{Group, can_probe};
 use super::programs::{probe, programs, rperf};
 
@@ -19,6 +21,25 @@ fn markers_go_into_the_group_of_their_provider() {
         "{line}"
     );
     assert!(line.ends_with(" arg3=\\9:u32\n"), "{line}");
+}
+
+#[test]
+fn markers_of_cached_programs_go_by_their_names() {
+    let (status, said) = told(&["-D", "sdt_demo:tick"]);
+    assert_eq!(status, 254, "{said}");
+    let error = "no program in the build-id cache has a marked place %tick\n";
+    assert!(said.starts_with(error), "{said}");
+    assert!(said.contains("buildid-cache --add PROGRAM"), "{said}");
+    let run = Run::new(rperf()).args(["buildid-cache", "--add", "marked"]);
+    let run = run.within(programs()).env("HOME", programs());
+    let added = run.finish().expect("rperf starts");
+    assert_eq!(added.status, 0, "{}", added.stderr);
+    let named = probe(rperf(), &["-x", "./marked", "-D", "%sdt_demo:tick"]);
+    assert!(!named.stdout.is_empty(), "{}", named.stderr);
+    for definition in ["sdt_demo:tick", "%sdt_demo:tick", "%tick", "%sdt_d*:t*"] {
+        let found = probe(rperf(), &["-D", definition]);
+        assert_eq!(found.stdout, named.stdout, "{definition}: {}", found.stderr);
+    }
 }
 
 /// What `rperf probe` prints to stderr with these words, and its status.

@@ -8,8 +8,8 @@ use rperf_testkit::{Run, may_trace};
 
 use super::programs::{probe, programs, rperf};
 
-/// A definition, and what its events record. `{leaf.n}` is what the program printed as `n` behind `leaf:`, `{leaf.n#x}` the same in
-/// hexadecimal; `*` is anything.
+/// A definition, and what its events record in a round, one after the other with `|` between. `{leaf.n}` is what the program printed
+/// as `n` behind `leaf:`, `{leaf.n#x}` the same in hexadecimal; `*` is anything.
 type Row = (&'static str, &'static str);
 
 /// In the C program, whether it is optimised or not.
@@ -56,6 +56,20 @@ const C: &[Row] = &[
     ("mix small:u8 c:s32", "small_u8={mix.small} c_s32={mix.c}"),
     ("other n", "n={more.round}"),
     ("other%return", ""),
+    ("mi*", "|"),
+    ("leaf+0 %di:s64", "arg1={leaf.n}"),
+    ("middle +16(%di):s64", "arg1={middle.val}"),
+];
+
+/// Also without debug information.
+const BARE: &[Row] = &[
+    ("leaf", ""),
+    ("leaf%return ret=$retval:s64", "ret={more.leaf}"),
+    (
+        "middle count=%si:s32 val=+16(%di):u64 name=+0(+8(%di)):string",
+        "count={middle.count} val={middle.val} name={middle.name}",
+    ),
+    ("mi*", "|"),
 ];
 
 /// Where nothing was optimised.
@@ -71,6 +85,17 @@ const PLAIN: &[Row] = &[
         "total={global.total} hidden={more.hidden}",
     ),
     ("middle $vars", "it=* count={middle.count} s=*"),
+    (
+        "twice v",
+        "v={middle.count}|v={more.round}|v={middle.count}",
+    ),
+    (
+        "twice:3 v",
+        "v={middle.count}|v={more.round}|v={middle.count}",
+    ),
+    ("other:2 n", "n={more.round}|n={more.round}|n={more.round}"),
+    ("probed.c:51 it->val", "val={middle.val}"),
+    ("middle;total*s* s", "s={more.leaf}"),
 ];
 
 const CPP: &[Row] = &[
@@ -86,6 +111,13 @@ const CPP: &[Row] = &[
     ("_ZN3geo3sumERKNS_5PointEPKc p.tag", "tag={area.tag}"),
     ("_ZN3geo3sumEi n", "n={number.n}"),
     ("_ZN3geo3sumEi%return ret=$retval:s64", "ret={number.ret}"),
+];
+
+/// What the optimiser leaves of it.
+const OPTIMISED_CPP: &[Row] = &[
+    ("area", ""),
+    ("area scale", "scale={area.scale}"),
+    ("area%return ret=$retval:s64", "ret={area.ret}"),
 ];
 
 const RUST: &[Row] = &[
@@ -188,16 +220,22 @@ fn check(program: &str, rows: &[&[Row]], name: &str) {
     let mut found: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
     for line in shown.stdout.lines() {
         let line = line.trim_start().strip_prefix(&prefix).unwrap_or_default();
-        let Some((index, rest)) = line.split_once(": (") else {
+        let Some((name, rest)) = line.split_once(": (") else {
             continue;
         };
         let values = rest.split_once(')').map_or("", |(_, values)| values.trim());
+        // Each place of a definition has an event, numbered from the second on.
+        let index = name.split('_').next().unwrap_or_default();
         let index = index.parse().expect("the number of a row");
         found.entry(index).or_default().push(values);
     }
     let rounds = facts(&recorded.stdout);
     for (index, (definition, template)) in rows.iter().enumerate() {
-        let expected: Vec<String> = rounds.iter().map(|facts| filled(template, facts)).collect();
+        let expected = rounds.iter().flat_map(|facts| {
+            let records = template.split('|');
+            records.map(|record| filled(record, facts))
+        });
+        let expected: Vec<String> = expected.collect();
         let found = found.get(&index).map_or(&[][..], Vec::as_slice);
         let is_same = expected.len() == found.len()
             && expected
@@ -225,9 +263,19 @@ pub(super) fn can_probe(test: &str) -> bool {
 #[test]
 fn values_of_c_are_those_that_the_program_prints() {
     if can_probe("values_of_c_are_those_that_the_program_prints") {
-        for program in ["optimised", "fixed", "split", "apart"] {
+        let alike = [
+            "optimised",
+            "fixed",
+            "packed",
+            "old",
+            "split",
+            "typed",
+            "apart",
+        ];
+        for program in alike {
             check(program, &[C], program);
         }
+        check("bare", &[BARE], "bare");
         check("plain", &[C, PLAIN], "plain");
     }
 }
@@ -247,6 +295,7 @@ fn marked_places_are_switched_on_and_give_their_own_values() {
 fn values_of_cpp_and_rust_are_those_that_the_program_prints() {
     if can_probe("values_of_cpp_and_rust_are_those_that_the_program_prints") {
         check("plain++", &[CPP], "cpp");
+        check("optimised++", &[OPTIMISED_CPP], "cpp2");
         check("plain-rs", &[RUST], "rust");
         check("optimised-rs", &[&RUST[1..3]], "rust2");
     }

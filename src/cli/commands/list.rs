@@ -2,7 +2,6 @@
 
 mod details;
 mod found;
-mod marks;
 
 use std::io::{self, Write};
 use std::path::Path;

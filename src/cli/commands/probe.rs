@@ -10,6 +10,7 @@ mod running;
 mod show;
 mod tables;
 mod target;
+mod targets;
 mod tracepoint;
 
 pub(super) use args::command;
@@ -148,16 +149,27 @@ struct Defined {
 
 /// Finds the places of a definition. The names of the events are those before they are made distinct.
 fn events(given: &Given, matches: &ArgMatches, context: &Context) -> Result<Defined, CliError> {
-    let Sought {
-        definition,
-        opened,
-        options,
-    } = Sought::open(given, matches, context)?;
-    let places = match &opened {
-        Opened::Kernel(kernel) => kernel.find(&definition, &options)?,
-        Opened::Program(binary) => in_program(binary, &definition, &options)
-            .map_err(|error| problem(&error, "add events"))?,
-    };
+    let text = &given.definition;
+    let definition = parse(text).map_err(|fault| faulty(fault, text))?;
+    let mut events = Vec::new();
+    let options = args::search_options(matches, context)?;
+    for target in targets::of(given, &definition, context)? {
+        let places = match Opened::open(&target, matches, context)? {
+            Opened::Kernel(kernel) => kernel.find(&definition, &options)?,
+            Opened::Program(binary) => in_program(&binary, &definition, &options)
+                .map_err(|error| problem(&error, "add events"))?,
+        };
+        events.extend(events_at(places, &definition, context));
+    }
+    Ok(Defined { definition, events })
+}
+
+/// Those at the places in one object.
+fn events_at(
+    places: Places,
+    definition: &Definition,
+    context: &Context,
+) -> Vec<(Event, Option<String>)> {
     let Places { found, targets } = places;
     for note in &found.notes {
         context.note(problem::note(note));
@@ -173,15 +185,14 @@ fn events(given: &Given, matches: &ArgMatches, context: &Context) -> Result<Defi
     let events = found.probes.iter().zip(targets).map(|(probe, target)| {
         let event = Event {
             group: group(probe, &target),
-            name: base_name(&definition, probe),
+            name: base_name(definition, probe),
             target,
             is_return: probe.is_return,
             fields: probe.fields.clone(),
         };
         (event, several.then(|| place(probe)))
     });
-    let events = events.collect();
-    Ok(Defined { definition, events })
+    events.collect()
 }
 
 /// The places in a program or library.

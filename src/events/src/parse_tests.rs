@@ -360,6 +360,10 @@ fn an_unknown_tracepoint_offers_the_nearest() {
         ("sched:sched_swich", ", did you mean `sched:sched_switch'?"),
         ("schd:sched_switch", ", did you mean `sched:sched_switch'?"),
         ("nosuch:whatever_else", ""),
+        (
+            "sdt_demo:tick",
+            ": 'probe sdt_demo:tick' makes it of a marked place",
+        ),
         ("sched:nosuch*", ": the pattern covers none"),
         ("sched:", ", `sched:*' means all of a system"),
     ] {

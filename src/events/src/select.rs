@@ -110,6 +110,9 @@ fn unknown(system: &str, event: &str, catalogue: &Catalogue<'_>) -> String {
     if is_pattern(&word) {
         return format!("unknown tracepoint `{word}': the pattern covers none");
     }
+    if system.starts_with("sdt_") {
+        return format!("unknown tracepoint `{word}': 'probe {word}' makes it of a marked place");
+    }
     let prefix = format!("{system}:");
     let beside = all.iter().filter(|full| full.starts_with(&prefix));
     let near = nearest(&word, beside.map(String::as_str))

@@ -10,8 +10,8 @@ use rperf_sys::{Counter, Observed};
 use rperf_view::list::Metrics;
 use rperf_wire::{Attr, AttrFlags};
 
-use super::marks::marks;
 use crate::cli::context::Context;
+use crate::cli::marks::{Mark, marks};
 use crate::cli::pmus::MachinePmus;
 use crate::cli::tracefs::MachineTracepoints;
 
@@ -54,7 +54,7 @@ impl Machine {
         let sources = Sources {
             catalogue,
             opens: &|attr| Access::to(attr) != Access::None,
-            marks: &|| self.cache.as_ref().map(marks).unwrap_or_default(),
+            marks: &|| self.cache.as_ref().map(marked).unwrap_or_default(),
         };
         let mut untraced = None;
         let mut rows = Vec::new();
@@ -217,4 +217,18 @@ impl Access {
             Err(_) => Self::None,
         }
     }
+}
+
+/// The USDT probes of the programs in the cache. Where several have one of the same name, each is told with its program.
+fn marked(cache: &Cache) -> Vec<String> {
+    let marks = marks(cache);
+    let shared = marks.chunk_by(|one, next| one.name == next.name);
+    let named = shared.flat_map(|same| {
+        same.iter()
+            .map(|Mark { name, id, program }| match same.len() {
+                1 => name.clone(),
+                _ => format!("{name}@{}({id:.12})", program.display()),
+            })
+    });
+    named.collect()
 }

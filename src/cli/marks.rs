@@ -1,15 +1,27 @@
 //! The USDT probes of programs in the build-id cache.
 
 use std::fs;
+use std::path::PathBuf;
 
 use rperf_session::{Cache, Cached};
 use rperf_symbol::{Files as _, build_id_of_elf};
 
-use crate::cli::files::DiskFiles;
+use super::files::DiskFiles;
 
-/// The USDT probes of the programs in the cache. Where several have one of the same name, each is told with its program.
-pub(super) fn marks(cache: &Cache) -> Vec<String> {
-    let mut marks: Vec<(String, String, String)> = Vec::new();
+/// A place that the authors of a program marked.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Mark {
+    /// `sdt_PROVIDER:NAME`.
+    pub(crate) name: String,
+    /// The program's build-id.
+    pub(crate) id: String,
+    /// Where it is installed.
+    pub(crate) program: PathBuf,
+}
+
+/// Those of all programs in the cache, by name; each program's once.
+pub(crate) fn marks(cache: &Cache) -> Vec<Mark> {
+    let mut marks = Vec::new();
     for cached in cache.objects().unwrap_or_default() {
         let text = fs::read_to_string(cached.folder.join("probes")).unwrap_or_default();
         let lines = text.lines().filter_map(|line| line.strip_prefix('%'));
@@ -17,21 +29,16 @@ pub(super) fn marks(cache: &Cache) -> Vec<String> {
         let names: Vec<&str> = names.collect();
         // Of a program that is gone, or another build by now, nothing can be probed.
         if !names.is_empty() && is_installed(&cached) {
-            let program = cached.name.display().to_string();
-            let named = names.into_iter().map(str::to_owned);
-            marks.extend(named.map(|name| (name, cached.id.clone(), program.clone())));
+            marks.extend(names.into_iter().map(|name| Mark {
+                name: name.to_owned(),
+                id: cached.id.clone(),
+                program: cached.name.clone(),
+            }));
         }
     }
     marks.sort_unstable();
     marks.dedup();
-    let shared = marks.chunk_by(|one, next| one.0 == next.0);
-    let named = shared.flat_map(|same| {
-        same.iter().map(|(name, id, program)| match same.len() {
-            1 => name.clone(),
-            _ => format!("{name}@{program}({id:.12})"),
-        })
-    });
-    named.collect()
+    marks
 }
 
 fn is_installed(cached: &Cached) -> bool {
