@@ -1,7 +1,5 @@
 //! Events added, listed and deleted, and what is said where that fails.
 
-use std::process::id;
-
 use rperf_testkit::Run;
 
 use super::fired::{Group, can_probe};
@@ -53,7 +51,7 @@ fn events_come_and_go() {
     if !can_probe("events_come_and_go") {
         return;
     }
-    let group = Group(format!("rperf{}_life", id()));
+    let group = Group::new("life");
     let name = &group.0;
     let all = format!("{name}:*");
     let path = programs().join("plain").display().to_string();
@@ -95,7 +93,7 @@ fn all_events_are_added_or_none() {
     if !can_probe("all_events_are_added_or_none") {
         return;
     }
-    let group = Group(format!("rperf{}_none", id()));
+    let group = Group::new("none");
     let name = &group.0;
     let good = format!("{name}:good=leaf");
     let twice = format!("{name}:bad=leaf a=%di a=%si");

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::id;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rperf_testkit::{Run, may_trace};
 
@@ -130,8 +131,20 @@ const RUST: &[Row] = &[
     ("inner::scale%return $retval", "arg1=*"),
 ];
 
-/// A group of events that is removed at the end.
-pub(super) struct Group(pub(super) String);
+/// A group of events that is removed at the end. The kernel lists events page by page, and passes over one where others go
+/// meanwhile: there is one group at a time.
+pub(super) struct Group(
+    pub(super) String,
+    #[expect(dead_code, reason = "it is held until the events are gone")] MutexGuard<'static, ()>,
+);
+
+impl Group {
+    pub(super) fn new(name: &str) -> Self {
+        static ALONE: Mutex<()> = Mutex::new(());
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        Self(format!("rperf{}_{name}", id()), alone)
+    }
+}
 
 impl Drop for Group {
     fn drop(&mut self) {
@@ -193,7 +206,7 @@ fn is_as(expected: &str, found: &str) -> bool {
 
 /// Records the events of these definitions in a program and compares them with its output.
 fn check(program: &str, rows: &[&[Row]], name: &str) {
-    let group = Group(format!("rperf{}_{name}", id()));
+    let group = Group::new(name);
     let target = format!("./{program}");
     let rows: Vec<Row> = rows.concat();
     let named = rows.iter().enumerate();
@@ -306,7 +319,7 @@ fn events_that_were_just_added_are_listed_and_counted() {
     if !can_probe("events_that_were_just_added_are_listed_and_counted") {
         return;
     }
-    let group = Group(format!("rperf{}_listed", id()));
+    let group = Group::new("listed");
     let added = ["middle=middle val=%di", "leaf=leaf"].map(|what| format!("{}:{what}", group.0));
     let words = ["-x", "./plain", "--add", &added[0], "--add", &added[1]];
     let outcome = probe(rperf(), &words);
