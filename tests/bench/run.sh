@@ -2,6 +2,7 @@
 # Records the files that docs/performance.md speaks of, measures perf and rperf in turns, and prints its tables.
 # usage: tests/bench/run.sh [FOLDER [PART...]]   (root; needs linux-perf, g++, rustc, python3; 12 GB if all parts run)
 # Parts: fp tp dwarf hard distinct zstd pipe tenfold text pictures exports record start; without any, all of them.
+# probe is one more, which needs VMLINUX, a kernel's image with debug information (linux-image-*-dbg).
 # pictures installs inferno, as tools to measure beside, into FOLDER/inferno.
 # Files that are in FOLDER already are kept, and so are perf's figures (FOLDER/perf.json: delete it to measure perf anew).
 # RPERF names a binary to measure instead of building one, ROUNDS how often; STOP and
@@ -120,6 +121,11 @@ measure() {
         load=$!
         for hertz in 99 997 9997; do recorded "\`record -ag -F $hertz sleep 5\`" "-a -g -F $hertz"; done
         kill "$load"
+        ;;
+    probe)
+        for words in "-D tcp_sendmsg" "-D tcp_sendmsg:5" "-D fs/read_write.c:467" "-V vfs_read" "-F 'tcp_*'" "-D kfree" "-D 'tcp_sen*'"; do
+            compare --row "\`probe $words\`" perf "perf probe -k $VMLINUX $words" rperf "$rperf probe -k $VMLINUX $words"
+        done
         ;;
     start)
         compare --row "\`--version\`" perf "perf --version" rperf "$rperf --version"
