@@ -19,16 +19,21 @@ use crate::differential::disassembly;
 use crate::differential::{compare_texts, difference, masked};
 use crate::tidy::root;
 
+/// The cases of which every sample counts.
+const EXACT: &str = "exact";
+
 /// One guest, booted once with all of its cases.
 struct Guest {
     machine: &'static str,
+    /// Where its cases stand, below tests/guest.
+    folder: &'static str,
     made: PathBuf,
     rperf: PathBuf,
 }
 
 impl Guest {
     /// Says why it is left out where it is.
-    fn find(test: &str, machine: &'static str) -> Option<Self> {
+    fn find(test: &str, machine: &'static str, folder: &'static str) -> Option<Self> {
         let (Some(guests), Some(target)) = (variable("RPERF_GUESTS"), variable("RPERF_STATIC"))
         else {
             skip(test, "RPERF_GUESTS and RPERF_STATIC are not set");
@@ -45,6 +50,7 @@ impl Guest {
         assert!(rperf.exists(), "{} is not built", rperf.display());
         Some(Self {
             machine,
+            folder,
             made,
             rperf,
         })
@@ -55,17 +61,17 @@ impl Guest {
         let payload = scratch.path().join("payload");
         fs::create_dir(&payload).expect("a folder in scratch");
         let source = root().join("tests/guest");
+        let cases = source.join(self.folder);
         let mut files: Vec<PathBuf> = ["cases", "prepare.sh"]
             .iter()
-            .map(|name| source.join(self.machine).join(name))
+            .map(|name| cases.join(name))
             .collect();
         files.extend([source.join("run.sh"), self.rperf.clone()]);
-        for name in ["stat", "stat_alone", "probe.sh", "definitions"] {
-            let file = source.join(self.machine).join(name);
+        let mut others = vec!["stat", "stat_alone", "probe.sh", "definitions"];
+        others.extend(bless().then_some("fixtures"));
+        for name in others {
+            let file = cases.join(name);
             files.extend(file.exists().then_some(file));
-        }
-        if bless() {
-            files.push(source.join(self.machine).join("fixtures"));
         }
         // Made only where its source was at hand.
         let counters = self.made.join("fakepmu.ko");
@@ -84,11 +90,16 @@ impl Guest {
             out.as_ref(),
         ];
         let mut boot = Command::new(source.join("boot.sh"));
-        if source.join(self.machine).join("stat").exists() {
+        boot.args(words);
+        if cases.join("stat").exists() {
             // Two sockets, so that sums over them differ from those over everything.
             boot.env("CPUS", "4,sockets=2,cores=2");
         }
-        let ran = run(boot.args(words));
+        if self.folder == EXACT {
+            // Time passes with instructions, which one processor alone can do.
+            boot.env("CPUS", "1").args(["-icount", "shift=1,sleep=off"]);
+        }
+        let ran = run(&mut boot);
         assert!(ran, "the guest failed; see the lines above");
         out
     }
@@ -228,7 +239,7 @@ fn names(cases: &str) -> impl Iterator<Item = &str> {
 
 /// Runs the guest of one machine and compares what it brought back.
 fn compare(test: &str, machine: &'static str) {
-    let Some(guest) = Guest::find(test, machine) else {
+    let Some(guest) = Guest::find(test, machine, machine) else {
         return;
     };
     let scratch = Scratch::new();
@@ -276,11 +287,31 @@ fn aarch64() {
     compare("guest::aarch64", "aarch64");
 }
 
+#[test]
+fn aarch64_to_the_last_sample() {
+    const NAME: &str = "guest::aarch64_to_the_last_sample";
+    const PERIOD: u64 = 50_000;
+    let Some(guest) = Guest::find(NAME, "aarch64", EXACT) else {
+        return;
+    };
+    let scratch = Scratch::new();
+    let out = guest.run(&scratch);
+    let counted = text(&out.join("counted"));
+    let mut rows = counted.lines().filter_map(|row| row.split(',').next());
+    let cycles: u64 = rows.find_map(|count| count.parse().ok()).expect(&counted);
+    for recorder in ["perf", "rperf"] {
+        assert_eq!(faults("aarch64", &out, "cycles", recorder), [""; 0]);
+        let samples = text(&out.join(format!("cycles.{recorder}.perf")));
+        let samples = samples.lines().count() as u64;
+        assert_eq!(samples, cycles / PERIOD, "{recorder}: of {cycles} cycles");
+    }
+}
+
 /// No guest, but of the static build that they get: the one object of arm64 at hand.
 #[test]
 fn instructions_of_arm64_read_as_in_objdump() {
     const NAME: &str = "guest::instructions_of_arm64_read_as_in_objdump";
-    let Some(guest) = Guest::find(NAME, "aarch64") else {
+    let Some(guest) = Guest::find(NAME, "aarch64", "aarch64") else {
         return;
     };
     let objdump = match cfg!(target_arch = "aarch64") {

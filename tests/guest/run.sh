@@ -8,6 +8,7 @@
 # probe.sh, where it is there, does what there is to do with probes of the kernel.
 # Lines of `fixtures` are recorded by perf alone: NAME.data.
 PATH=/payload:$PATH
+rounds=
 if [ -e fakepmu.ko ]; then insmod ./fakepmu.ko || exit 1; fi
 if [ -e prepare.sh ]; then . ./prepare.sh; fi
 
@@ -15,7 +16,7 @@ while read -r name words; do
     for recorder in perf rperf; do
         base=/out/$name.$recorder
         # shellcheck disable=SC2086 # a list of words
-        timeout 60 $recorder record -o "$base.data" $words -- ./load >"$base.said" 2>&1 </dev/null
+        timeout 60 $recorder record -o "$base.data" $words -- ./load $rounds >"$base.said" 2>&1 </dev/null
         echo $? >"$base.status"
         for reader in perf rperf; do
             timeout 60 $reader script -i "$base.data" >"$base.$reader" 2>"$base.$reader.said" </dev/null

@@ -1,4 +1,5 @@
-//! What a test guest records: some milliseconds of work in a few frames, with some files opened.
+//! What a test guest records: some milliseconds of work in a few frames, with some files opened; or, as `load rounds N`, work
+//! that takes the same instructions each time.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -14,7 +15,13 @@ fn middle(rounds: u64) -> u64 {
 }
 
 fn main() {
-    let milliseconds = std::env::args().nth(1).and_then(|word| word.parse().ok());
+    let words: Vec<String> = std::env::args().collect();
+    if words.get(1).map(String::as_str) == Some("rounds") {
+        let rounds: u64 = words[2].parse().expect("a number");
+        black_box((0..rounds).map(|_| middle(10_000)).sum::<u64>());
+        return;
+    }
+    let milliseconds = words.get(1).and_then(|word| word.parse().ok());
     let long = Duration::from_millis(milliseconds.unwrap_or(250));
     let start = Instant::now();
     let mut sum = 0;
