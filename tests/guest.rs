@@ -46,7 +46,7 @@ impl Guest {
             made.display()
         );
         let triple = format!("{machine}-unknown-linux-musl");
-        let rperf = target.join(triple).join("release/rperf");
+        let rperf = target.join(triple).join("checked/rperf");
         assert!(rperf.exists(), "{} is not built", rperf.display());
         Some(Self {
             machine,

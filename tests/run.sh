@@ -5,7 +5,8 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-say() { printf '\n==> %s\n' "$*" >&2; }
+started=$(date +%s)
+say() { printf '\n==> %s (after %d s)\n' "$*" $(($(date +%s) - started)) >&2; }
 missing() {
     if [ -n "${RPERF_CI:-}" ]; then echo "error: $*" >&2; exit 1; fi
     echo "skipped: $*" >&2
@@ -74,10 +75,10 @@ say "static builds"
 # Both at once: the end of each is on one core.
 triples=$(rustup target list --installed 2>/dev/null | grep -E '^(x86_64|aarch64)-unknown-linux-musl$' || true)
 # shellcheck disable=SC2046 # words
-[ -z "$triples" ] || cargo build --release --quiet $(printf ' --target %s' $triples)
+[ -z "$triples" ] || cargo build --profile checked --quiet $(printf ' --target %s' $triples)
 for machine in x86_64 aarch64; do
     triple=$machine-unknown-linux-musl
-    binary=$target/$triple/release/rperf
+    binary=$target/$triple/checked/rperf
     [ -x "$binary" ] || continue
     if readelf -d "$binary" | grep -q NEEDED; then
         echo "error: $binary is not static" >&2
@@ -94,13 +95,13 @@ done
 say "the static binary records and reports"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-static=$target/x86_64-unknown-linux-musl/release/rperf
+static=$target/x86_64-unknown-linux-musl/checked/rperf
 if [ -x "$static" ] && [ "$(uname -m)" = x86_64 ]; then
     "$static" record -g -e task-clock -o "$scratch/perf.data" -- sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'
     "$static" report -i "$scratch/perf.data" --stdio --no-children -g none -s comm >"$scratch/report"
     grep -q '  sh' "$scratch/report"
-    if command -v qemu-aarch64-static >/dev/null && [ -x "$target/aarch64-unknown-linux-musl/release/rperf" ]; then
-        qemu-aarch64-static "$target/aarch64-unknown-linux-musl/release/rperf" \
+    if command -v qemu-aarch64-static >/dev/null && [ -x "$target/aarch64-unknown-linux-musl/checked/rperf" ]; then
+        qemu-aarch64-static "$target/aarch64-unknown-linux-musl/checked/rperf" \
             report -i "$scratch/perf.data" --stdio --no-children -g none -s comm >"$scratch/report.arm64"
         cmp "$scratch/report" "$scratch/report.arm64"
     fi
