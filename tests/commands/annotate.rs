@@ -24,16 +24,22 @@ fn recorded(test: &str) -> Option<(Beside, String)> {
     recorded_with(test, &["-e", "cpu-clock:u"])
 }
 
-/// The same of other events.
-fn recorded_with(test: &str, events: &[&str]) -> Option<(Beside, String)> {
+/// The program, compiled with these options besides, beside the tools.
+fn compiled(test: &str, options: &[&str]) -> Option<(Beside, String)> {
     let beside = Beside::find(test)?;
     let program = beside.path().join("stacks");
     let mut compiler = Command::new("cc");
-    compiler.args(["-O1", "-g", "-pthread", "-o"]).arg(&program);
-    let built = compiler.arg(source()).status().expect("a C compiler");
-    assert!(built.success());
+    compiler.args(["-O1", "-g", "-pthread"]).args(options);
+    compiler.arg("-o").arg(&program).arg(source());
+    assert!(compiler.status().expect("a C compiler").success());
     let program = program.to_str().expect("a printable path");
-    let words = [events, &["-F", "2500", "--", program, "300"]].concat();
+    Some((beside, program.to_owned()))
+}
+
+/// The same of other events.
+fn recorded_with(test: &str, events: &[&str]) -> Option<(Beside, String)> {
+    let (beside, program) = compiled(test, &[])?;
+    let words = [events, &["-F", "2500", "--", &program, "300"]].concat();
     let file = beside.record(Tool::Rperf, "stacks", &words)?;
     Some((beside, file))
 }
@@ -90,6 +96,38 @@ fn instructions_and_shares_are_those_of_perf() {
         let (perf, ours) = (functions(&perf.stdout), functions(&ours.stdout));
         assert!(ours.iter().flatten().count() > 8, "{words:?}: {ours:?}");
         assert_eq!(ours, perf, "{words:?}");
+    }
+}
+
+#[test]
+fn events_stand_where_their_samples_fell() {
+    let test = "commands::annotate::events_stand_where_their_samples_fell";
+    let Some((beside, program)) = compiled(test, &["-no-pie"]) else {
+        return;
+    };
+    let listed = Command::new("nm").arg(&program).output();
+    let listed = String::from_utf8(listed.expect("nm starts").stdout).expect("text");
+    let mut symbols = listed.lines().filter_map(|line| line.split_once(' '));
+    let code = symbols.find(|(_, name)| name.ends_with(" burn_alloca"));
+    let (address, _) = code.expect("a function");
+    for event in [&format!("mem:0x{address}:x:u"), "page-faults:u"] {
+        let words = ["-e", event, "-c", "1", "--", &program, "3"];
+        let Some(file) = beside.record(Tool::Rperf, "events", &words) else {
+            return;
+        };
+        let line = [
+            "annotate",
+            "--stdio",
+            "--no-source",
+            "-d",
+            "stacks",
+            "-i",
+            &file,
+        ];
+        let [perf, ours] = BOTH.map(|tool| beside.outcome(tool, &line));
+        let (perf, ours) = (functions(&perf.stdout), functions(&ours.stdout));
+        assert!(!ours.is_empty(), "{event}");
+        assert_eq!(ours, perf, "{event}");
     }
 }
 
@@ -162,8 +200,18 @@ fn what_cannot_be_shown_is_said() {
         assert_eq!(refused.status, 129, "{refused:?}");
         assert!(refused.stderr.contains(said), "{refused:?}");
     }
-    fs::remove_file(beside.path().join("stacks")).expect("the program");
     fs::remove_dir_all(beside.path().join(".debug")).expect("the cache");
+    let program = beside.path().join("stacks");
+    let mut foreign = fs::read(&program).expect("the program");
+    // EM_RISCV in e_machine.
+    foreign[18..20].copy_from_slice(&243_u16.to_le_bytes());
+    fs::remove_file(&program).expect("the program");
+    fs::write(&program, foreign).expect("another");
+    let other = run(&["-s", "burn_deep"]);
+    assert_eq!((other.status, other.stdout.as_str()), (1, ""), "{other:?}");
+    let said = "of an architecture that is not read: x86 and arm64 are";
+    assert!(other.stderr.contains(said), "{other:?}");
+    fs::remove_file(program).expect("the program");
     let gone = run(&["-d", "stacks"]);
     assert_eq!((gone.status, gone.stdout.as_str()), (1, ""), "{gone:?}");
     let said = "no sample fell on a function that is known by name";
