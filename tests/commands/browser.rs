@@ -164,6 +164,10 @@ fn a_large_terminal_shows_menu_help_header_and_flames() {
     assert!(text.is_ok_and(|text| text.contains("% middle") && text.contains("] idle")));
     tmux.press(&["q", "a"]);
     tmux.wait_for("no samples in 'outer'");
+    tmux.press(&[
+        "q", "Enter", "Down", "Down", "Down", "Down", "Down", "Enter",
+    ]);
+    tmux.wait_for("ffffffff81000400 ffffffff81000500 g outer");
     tmux.press(&["C-c"]);
     tmux.ends_with(0);
 }

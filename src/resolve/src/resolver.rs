@@ -276,6 +276,13 @@ impl<'w> Resolver<'w> {
         self.object(symbol.dso)?.symbol(symbol.index)
     }
 
+    /// The symbols of an object, by rising start; none where nothing is known of it.
+    pub fn symbols(&self, dso: DsoId) -> impl Iterator<Item = (SymbolId, Symbol)> {
+        let tables = self.object(dso).into_iter();
+        let symbols = tables.flat_map(|object| object.table.iter());
+        symbols.map(move |(index, symbol)| (SymbolId { dso, index }, symbol))
+    }
+
     /// Whether a symbol is a function inlined into another, made by [`Resolver::expand`]. Its start and end are those of the
     /// function around it.
     #[must_use]

@@ -4,7 +4,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rperf_disasm::{Code, Function, Functions};
-use rperf_tui::{Annotated, News, Place, Request as Asked, Seen};
+use rperf_replay::DsoId;
+use rperf_resolve::SymbolId;
+use rperf_symbol::{Binding, Symbol};
+use rperf_tui::{Annotated, News, Place, Request as Asked, Seen, Shown, Text};
 
 use super::chosen::Chosen;
 use super::files::Files;
@@ -59,6 +62,7 @@ impl<'a, 'w> Annotator<'a, 'w> {
     pub(in crate::cli::commands) fn answer(&self, asked: &Asked) -> Option<Result<News, CliError>> {
         let answer = match asked {
             Asked::Annotate(place) => self.named(place),
+            Asked::Map(place) => self.map(place),
             Asked::Follow(seen, address) => self.beside(*seen, *address),
             Asked::Hotter(seen) => self.neighbour(*seen, -1),
             Asked::Colder(seen) => self.neighbour(*seen, 1),
@@ -69,6 +73,39 @@ impl<'a, 'w> Annotator<'a, 'w> {
     }
 
     fn named(&self, place: &Place) -> Result<News, CliError> {
+        let (table, function) = self.find(place)?;
+        self.shown(table, function)
+    }
+
+    /// The symbols of the object that a function is in: where each begins and ends, who sees it, its name.
+    fn map(&self, place: &Place) -> Result<News, CliError> {
+        let resolver = self.printer.resolver;
+        let named = (0..).zip(resolver.world().dsos());
+        let mut named = named.filter(|(_, dso)| place.dso.as_ref() == Some(&dso.name));
+        let dso = match named.next() {
+            Some((number, _)) => DsoId(number),
+            None => self.find(place)?.1.symbol.dso,
+        };
+        let line = |(id, symbol): (SymbolId, Symbol)| {
+            let binding = match symbol.binding {
+                Binding::Global => 'g',
+                Binding::Weak => 'w',
+                Binding::Local => 'l',
+                Binding::Other => 'u',
+            };
+            let (start, end) = (symbol.start, symbol.end);
+            format!(
+                "{start:16x} {end:16x} {binding} {}",
+                resolver.symbol_name(id)
+            )
+        };
+        let lines = resolver.symbols(dso).map(line).collect();
+        let title = &resolver.world().dso(dso).long_name;
+        Ok(News::Shown(Shown::new(Text::new(title, lines))))
+    }
+
+    /// The function that rows call so.
+    fn find(&self, place: &Place) -> Result<(&Chosen, &Function), CliError> {
         let resolver = self.printer.resolver;
         let table = self.table(place.event)?;
         let name = |function: &Function| resolver.symbol_name(function.symbol);
@@ -78,7 +115,7 @@ impl<'a, 'w> Annotator<'a, 'w> {
             name(function) == place.symbol && place.dso.as_ref().is_none_or(in_dso)
         };
         match table.functions.iter().find(is_it) {
-            Some(function) => self.shown(table, function),
+            Some(function) => Ok((table, function)),
             None => {
                 let names = table.functions.iter().map(name);
                 Err(missing::no_samples_in(

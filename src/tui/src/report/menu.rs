@@ -12,6 +12,7 @@ use crate::screen::Answer;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Action {
     Annotate(Place),
+    Map(Place),
     Zoom(Kind),
     /// The line of the cursor is unfolded, or folded.
     Toggle,
@@ -44,6 +45,10 @@ impl ReportScreen {
             choices.extend(view.fold_choice());
         }
         choices.push(("Flame view of this".to_owned(), Action::Flame));
+        if let Some(place) = &place {
+            let text = "Browse map details".to_owned();
+            choices.push((text, Action::Map(place.clone())));
+        }
         if let Some(place) = place {
             let text = format!("Run scripts for samples of symbol [{}]", place.symbol);
             choices.push((text, Action::Samples(Some(place))));
@@ -61,6 +66,7 @@ impl ReportScreen {
     pub(super) fn act(&mut self, action: Action) -> Answer<News> {
         match action {
             Action::Annotate(place) => self.request(Request::Annotate(place)),
+            Action::Map(place) => self.request(Request::Map(place)),
             Action::Zoom(kind) => self.zoom(kind),
             Action::Toggle => {
                 if let Some(view) = self.view() {

@@ -61,6 +61,8 @@ pub enum Request {
     Header,
     /// The instructions of a function.
     Annotate(Place),
+    /// The symbols of the object that a function is in.
+    Map(Place),
     /// The function at an address of the object that this one is in.
     Follow(Seen, u64),
     /// The function that has next more samples than this one.

@@ -102,7 +102,8 @@ impl Server<'_> {
             if matches!(request, Request::Left(_)) {
                 continue;
             }
-            if annotator.is_none() && matches!(request, Request::Annotate(_)) {
+            let is_of_functions = matches!(request, Request::Annotate(_) | Request::Map(_));
+            if annotator.is_none() && is_of_functions {
                 return Some(request);
             }
             if !self.reply(request, annotator) {
