@@ -1,6 +1,11 @@
 //! The browser of `report`, as a person uses it.
 
-use rperf_testkit::{Bytes, Scratch};
+use std::io::{Read as _, Write as _};
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use rperf_testkit::{Bytes, Scratch, skip};
 
 use super::handmade::{Attr, file, record};
 use super::tmux::Tmux;
@@ -228,7 +233,7 @@ fn the_terminal_comes_back_whatever_ends_the_program() {
         let program = tmux.program();
         // In the middle of painting.
         tmux.press(&["E", "PageDown", "C"]);
-        let killed = std::process::Command::new("kill")
+        let killed = Command::new("kill")
             .args([&format!("-{signal}"), &program])
             .status();
         assert!(killed.is_ok_and(|status| status.success()));
@@ -239,6 +244,51 @@ fn the_terminal_comes_back_whatever_ends_the_program() {
         };
         tmux.ends_with(status);
     }
+}
+
+/// It takes 64 bytes a millisecond: writes have to wait, and so have keys.
+#[test]
+fn a_slow_terminal_gets_all_of_it() {
+    let scratch = recording();
+    let program = env!("CARGO_BIN_EXE_rperf");
+    let line = format!("stty cols 80 rows 24; exec {program} report {OPTIONS}");
+    let mut terminal = Command::new("script");
+    terminal.args(["-qefc", &line, "/dev/null"]);
+    terminal
+        .current_dir(scratch.path())
+        .env("HOME", scratch.path());
+    terminal
+        .env("TERM", "xterm")
+        .env("PERF_CONFIG", "/dev/null");
+    terminal.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let Ok(mut terminal) = terminal.spawn() else {
+        return skip("a_slow_terminal_gets_all_of_it", "there is no script");
+    };
+    let mut keys = terminal.stdin.take().expect("a pipe");
+    let mut output = terminal.stdout.take().expect("a pipe");
+    let (mut seen, mut bytes) = (Vec::new(), [0; 64]);
+    // What is there before the keys are pressed: the last line; the shares of an unfolded graph.
+    let arrows = "\x1b[B\x1b[A".repeat(100) + "q";
+    let mut steps = [("Tip:", "E"), ("75.00%", &arrows)].into_iter().peekable();
+    while let Ok(count @ 1..) = output.read(&mut bytes) {
+        seen.extend_from_slice(&bytes[..count]);
+        let is_there = |text: &str| String::from_utf8_lossy(&seen).contains(text);
+        if let Some((_, pressed)) = steps.next_if(|(text, _)| is_there(text)) {
+            let pressed = keys.write_all(pressed.as_bytes());
+            pressed.expect("a terminal that reads");
+        }
+        sleep(Duration::from_millis(1));
+    }
+    let status = terminal.wait().expect("a child");
+    let seen = String::from_utf8_lossy(&seen);
+    assert!(status.success(), "{status}: {seen}");
+    let (_, behind) = seen
+        .rsplit_once("\x1b[?1049h")
+        .expect("a screen of its own");
+    assert!(
+        steps.next().is_none() && behind.contains("\x1b[?1049l"),
+        "{behind}"
+    );
 }
 
 #[test]
