@@ -178,6 +178,34 @@ fn an_interrupt_is_the_usual_end() {
     );
 }
 
+/// A ring of a page has room for sixty system calls of a program that makes nothing else.
+#[test]
+fn losses_are_counted_with_what_would_help() {
+    if !is_root() {
+        return rperf_testkit::skip("top::losses", "tracepoints need root");
+    }
+    let mut calls = Command::new("dd");
+    calls.args(["if=/dev/zero", "of=/dev/null", "bs=1"]);
+    let calls = calls.stdin(Stdio::null()).stderr(Stdio::null()).spawn();
+    let calls = Running(calls.expect("dd starts"));
+    let pid = calls.0.id().to_string();
+    let scratch = Scratch::new();
+    let words = "top -e raw_syscalls:sys_enter -c 1 -m 1 -d 0.5 --intervals 2 -p";
+    let words: Vec<&str> = words.split(' ').chain([pid.as_str()]).collect();
+    let mut seen = String::new();
+    for _ in 0..10 {
+        let outcome = rperf_in(&scratch, &words).finish().expect("rperf starts");
+        assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        seen = outcome.stdout;
+        let title = seen.lines().rfind(|line| is_title(line)).expect("a block");
+        if !title.contains("lost 0/0") {
+            assert!(seen.contains("-m 8M has larger rings"), "{seen}");
+            return;
+        }
+    }
+    panic!("nothing is lost in {seen}");
+}
+
 #[test]
 fn the_whole_system_has_a_block_for_each_event() {
     if !is_root() {
