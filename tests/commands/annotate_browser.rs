@@ -164,6 +164,18 @@ fn report_shows_code_and_takes_it_away() {
     tmux.wait_for("Overhead");
     tmux.press(&["q"]);
     tmux.ends_with(0);
+    let words = "report --no-children -M intel --asm-raw --no-source --percent-type global-hits";
+    let Some(tmux) = browser((80, 24), &scratch, words) else {
+        return;
+    };
+    tmux.wait_for("Tip:");
+    tmux.press(&["a"]);
+    tmux.wait_for("leaf  ./calc [Percent: global hits]");
+    let screen = tmux.screen();
+    assert!(
+        !screen.contains('%') && screen.contains("ff c9 "),
+        "{screen}"
+    );
 }
 
 #[test]

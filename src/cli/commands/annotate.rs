@@ -4,6 +4,7 @@ mod annotator;
 mod args;
 mod browse;
 mod chosen;
+pub(super) mod code;
 mod files;
 mod missing;
 mod objdump;
@@ -19,7 +20,6 @@ use rperf_disasm::Hits;
 use rperf_hist::Select;
 use rperf_replay::Replay;
 use rperf_resolve::Resolver;
-use rperf_view::annotate::AnnotateOptions;
 
 use super::report::Others;
 use crate::cli::choice;
@@ -91,12 +91,6 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     Ok(Exit::Ok)
 }
 
-/// How annotated code looks first where nothing is said, and whether shares of it are of all functions.
-pub(super) fn usual_looks() -> (AnnotateOptions, bool) {
-    let usual = Request::usual();
-    (usual.looks, usual.share.global)
-}
-
 /// A recording whose samples are to be counted by function.
 pub(super) struct Counting<'c, 'w> {
     /// The recording.
@@ -107,6 +101,8 @@ pub(super) struct Counting<'c, 'w> {
     pub(super) resolver: &'c Resolver<'w>,
     /// The samples that count; all, if nothing is said.
     pub(super) select: Option<&'c dyn Select>,
+    /// How code is to look.
+    pub(super) request: &'c Request,
     /// Threads to work with.
     pub(super) jobs: NonZeroUsize,
 }
@@ -125,11 +121,11 @@ impl Counting<'_, '_> {
         let data = self.replay.data();
         let hits = self.replay.fold(jobs, || Hits::new(resolver, select))?;
         let functions = hits.functions(jobs);
-        let request = Request::usual();
+        let request = self.request;
         let recording = data.described();
-        let tables = chosen::choose(&request, &functions, resolver, recording, self.input)?;
+        let tables = chosen::choose(request, &functions, resolver, recording, self.input)?;
         let printer = Printer {
-            request: &request,
+            request,
             functions: &functions,
             resolver,
             events: data.events(),

@@ -27,6 +27,7 @@ use rperf_view::report::{
 };
 use rperf_wire::{BranchSampleType, Record, RecordKind};
 
+use crate::cli::commands::annotate;
 use crate::cli::context::Context;
 use crate::cli::diagnosis::diagnose;
 use crate::cli::dump;
@@ -125,6 +126,8 @@ struct Job<'j> {
     context: &'j Context,
     settings: Settings,
     selection: Selection,
+    /// How the browser shows code.
+    code: annotate::Request,
 }
 
 impl<'j> Job<'j> {
@@ -134,6 +137,7 @@ impl<'j> Job<'j> {
             context,
             settings: Settings::new(matches, context)?,
             selection: Selection::new(matches)?,
+            code: annotate::Request::of_browser(matches)?,
         })
     }
 

@@ -2,6 +2,7 @@
 
 use clap::{Arg, Command};
 
+use super::code;
 use crate::cli::filter::args as choose;
 use crate::cli::input;
 use crate::cli::jobs;
@@ -46,26 +47,20 @@ fn looks() -> Vec<Arg> {
             .short('n')
             .help("show numbers of samples instead of shares"),
         switch("show-total-period").help("show numbers of events instead of shares"),
-        value("percent-type", "type").help(
-            "what shares are of: local-period (the default), local-hits, global-period, global-hits",
-        ),
+        code::percent_type(),
         value("percent-limit", "percent")
             .help("only functions with at least this share of the event"),
-        switch("source").help("show source lines between the instructions (the default)"),
-        switch("asm-raw").help("show the bytes of instructions"),
-        value("disassembler-style", "att|intel")
-            .short('M')
-            .help("how operands of x86 are written (default: att)"),
+        code::source(),
+        code::asm_raw(),
+        code::style(),
         switch("print-line")
             .short('l')
             .help("begin with the source lines that have most, and name those of instructions"),
         switch("full-paths")
             .short('P')
             .help("with -l, name source files with their whole path"),
-        value("prefix", "directory").help("look for source files with absolute paths below this one"),
-        value("prefix-strip", "n")
-            .value_parser(crate::cli::options::number)
-            .help("leave out this many directories of their paths first"),
+        code::prefix(),
+        code::prefix_strip(),
         value("hot", "n")
             .value_parser(crate::cli::options::number)
             .help("only so many of the hottest instructions of each function, and what is around them"),
@@ -78,7 +73,7 @@ fn looks() -> Vec<Arg> {
         value("output", "directory")
             .short('o')
             .help("write a file for each function into this directory instead"),
-        value("objdump", "path").help("let this program print the instructions"),
+        code::objdump(),
         names::modules(),
         switch("tui").help("browse on the terminal (the default there)"),
         not_yet("gtk", "use --stdio"),

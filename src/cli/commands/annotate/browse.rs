@@ -44,8 +44,7 @@ pub(super) fn run(
     let (requests, asked) = channel();
     let (news, told) = channel();
     let request = annotator.printer.request;
-    let options = (request.looks, request.share.global);
-    let screen = AnnotateScreen::new(first, options, requests, display.theme());
+    let screen = AnnotateScreen::new(first, request.looks(), requests, display.theme());
     thread::scope(|scope| {
         scope.spawn(|| serve(annotator, others, &news, asked));
         display.run(Box::new(screen), told)

@@ -24,6 +24,16 @@ pub(super) struct PercentType {
 }
 
 impl PercentType {
+    /// `--percent-type`, for commands that have it.
+    fn new(matches: &ArgMatches) -> Result<Self, CliError> {
+        let word = matches.try_get_one::<String>("percent-type").ok().flatten();
+        let word = word.map_or("local-period", String::as_str);
+        Self::named(word).ok_or_else(|| {
+            CliError::usage(format!("--percent-type: there is no type '{word}'"))
+                .hint("types: local-period, local-hits, global-period, global-hits")
+        })
+    }
+
     fn named(word: &str) -> Option<Self> {
         let (scope, what) = word.split_once('-')?;
         Some(Self {
@@ -75,11 +85,7 @@ impl Request {
         let text = |id: &str| matches.get_one::<String>(id).map(String::as_str);
         let is_set = |id| flag(matches, id) == Some(true);
         refuse(matches)?;
-        let share = text("percent-type").unwrap_or("local-period");
-        let share = PercentType::named(share).ok_or_else(|| {
-            CliError::usage(format!("--percent-type: there is no type '{share}'"))
-                .hint("types: local-period, local-hits, global-period, global-hits")
-        })?;
+        let share = PercentType::new(matches)?;
         let directory: Option<PathBuf> = text("output").map(Into::into);
         let painted = paints(context, "stdio-color", text("stdio-color"))?;
         Ok(Self {
@@ -134,24 +140,34 @@ impl Request {
         }
     }
 
-    /// The same with the options that `top` has for code.
+    /// The same with the options that `report` and `top` have for code.
     ///
     /// # Errors
     ///
     /// Status 129: words that are not known.
-    pub(in crate::cli::commands) fn live(matches: &ArgMatches) -> Result<Self, CliError> {
+    pub(in crate::cli::commands) fn of_browser(matches: &ArgMatches) -> Result<Self, CliError> {
         let usual = Self::usual();
         let style = matches.get_one::<String>("disassembler-style");
+        let objdump = matches.try_get_one::<String>("objdump").ok().flatten();
+        let share = PercentType::new(matches)?;
         Ok(Self {
+            share,
+            objdump: objdump.map(Into::into),
             syntax: style.map_or(Ok(Syntax::Att), |word| syntax(word))?,
             looks: AnnotateOptions {
                 raw: flag(matches, "asm-raw") == Some(true),
                 source: flag(matches, "source") != Some(false),
+                by_samples: share.hits,
                 ..usual.looks
             },
             prefix: Prefix::new(matches),
             ..usual
         })
+    }
+
+    /// How code looks first, and whether shares of it are of all functions.
+    pub(in crate::cli::commands) fn looks(&self) -> (AnnotateOptions, bool) {
+        (self.looks, self.share.global)
     }
 
     /// How code is listed; `told` is what an objdump printed of it.

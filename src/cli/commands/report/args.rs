@@ -2,6 +2,7 @@
 
 use clap::{Arg, Command};
 
+use crate::cli::commands::annotate::code;
 use crate::cli::filter::args as choose;
 use crate::cli::options::{counter, not_yet, number, optional, switch, value};
 use crate::cli::symbol_options::args as names;
@@ -43,7 +44,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         .args(input())
         .args(table())
         .args(selection())
-        .args(code())
+        .args(shown())
         .args(rest())
         .arg(symbol_filter())
 }
@@ -148,13 +149,13 @@ fn selection() -> Vec<Arg> {
 }
 
 /// Code, groups, branches.
-fn code() -> Vec<Arg> {
+fn shown() -> Vec<Arg> {
     vec![
-        not_yet("source", ""),
-        not_yet("asm-raw", ""),
-        not_yet("disassembler-style", "").short('M'),
-        not_yet("prefix", ""),
-        not_yet("prefix-strip", ""),
+        code::source(),
+        code::asm_raw(),
+        code::style(),
+        code::prefix(),
+        code::prefix_strip(),
         switch("show-total-period").help("show the number of events of each line"),
         switch("group").help("show the events of a group beside each other (the default), or all events where there is no group"),
         value("group-sort-idx", "number")
@@ -164,7 +165,7 @@ fn code() -> Vec<Arg> {
             "show the branches that samples came with (the default where there are any)",
         ),
         switch("branch-history").help("call graphs of the branches that led to each sample, told of at both ends"),
-        not_yet("objdump", ""),
+        code::objdump(),
         names::demangle(),
         names::demangle_kernel(),
         switch("mem-mode").help("show memory accesses by what they cost and where data was found"),
@@ -196,7 +197,7 @@ fn rest() -> Vec<Arg> {
         choose::time(),
         names::inline(),
         names::mark_cut(),
-        not_yet("percent-type", "it is of annotated code"),
+        code::percent_type(),
         switch("ns").help("print times to the nanosecond"),
         value("time-quantum", "time")
             .help("what the key time takes for one moment: 10ms, 1s (default: 100ms)"),

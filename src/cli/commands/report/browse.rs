@@ -18,7 +18,6 @@ use rperf_replay::Walked;
 use rperf_tui::{News, Next, Outcome, Report, ReportScreen, Request, Table};
 
 use super::{Counts, Job, Question, is_empty};
-use crate::cli::commands::annotate;
 use crate::cli::context::Context;
 use crate::cli::display::{Display, browses};
 use crate::cli::dump;
@@ -228,6 +227,6 @@ fn report(job: &Job<'_>, question: &Question<'_>, counts: Counts) -> Report {
     Report {
         tables: tables.collect(),
         tip: job.settings.tip(),
-        annotate: annotate::usual_looks(),
+        annotate: job.code.looks(),
     }
 }

@@ -2,6 +2,7 @@
 
 use clap::{Arg, Command};
 
+use crate::cli::commands::annotate::code;
 use crate::cli::debuginfod;
 use crate::cli::filter::args as choose;
 use crate::cli::live::workload;
@@ -83,9 +84,7 @@ fn observed() -> Vec<Arg> {
             .short('K')
             .help("leave out what runs in the kernel"),
         names::vmlinux(),
-        value("disassembler-style", "att|intel")
-            .short('M')
-            .help("how operands of x86 are written in annotated code (default: att)"),
+        code::style(),
         value("mmap-pages", "pages")
             .short('m')
             .help("size of each ring buffer: pages, a power of two, or 512K, 8M"),
@@ -127,7 +126,7 @@ fn shown() -> Vec<Arg> {
             .short('z')
             .help("forget the samples of the last interval at each refresh"),
         switch("all-cgroups").help("take the cgroup of each sample, for the key cgroup"),
-        switch("asm-raw").help("show the bytes of annotated instructions"),
+        code::asm_raw(),
         value("call-graph", "mode[,n]")
             .help("how to take call graphs: fp, by frame pointers, or dwarf, by copies of stacks")
             .long_help(CALL_GRAPH),
@@ -170,18 +169,15 @@ fn details() -> Vec<Arg> {
             .help("leave out lines below this share, and branches of call graphs"),
         value("percentage", "relative|absolute")
             .help("what shares are of where samples are chosen: of those, or of all (the default)"),
-        value("prefix", "directory")
-            .help("look for source files with absolute paths below this one"),
-        value("prefix-strip", "n")
-            .value_parser(number)
-            .help("leave out this many directories of their paths first"),
+        code::prefix(),
+        code::prefix_strip(),
         value("proc-map-timeout", "ms")
             .value_parser(number)
             .help("read the mappings of each process that runs before for no longer than this (default: 500)"),
         not_yet("raw-trace", "'record' and 'report --raw-trace' show what tracepoints tell"),
         not_yet("show-on-off-events", ""),
         switch("show-total-period").help("show the number of events of each line"),
-        switch("source").help("show source lines between annotated instructions (the default)"),
+        code::source(),
         switch("stdio").help("print text: a screen of it on a terminal, else blocks"),
         not_yet("stitch-lbr", ""),
         not_yet("switch-off", ""),

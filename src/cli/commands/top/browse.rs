@@ -17,7 +17,7 @@ use rperf_view::top::{Rate, Room, Status, first_rows};
 use super::code::{LiveCode, Shown};
 use super::session::{Session, Step};
 use super::settings::Settings;
-use crate::cli::commands::annotate::{self, save_function};
+use crate::cli::commands::annotate::save_function;
 use crate::cli::commands::report::save;
 use crate::cli::context::Context;
 use crate::cli::display::{Display, browses};
@@ -112,7 +112,7 @@ impl Browser<'_> {
                 Step::Refreshed => {
                     left = left.map(|left| left - 1);
                     let mut report = report(&session, &self.settings.layout, self.room);
-                    report.annotate.0 = code.looks();
+                    report.annotate = code.looks();
                     let report = Arc::new(report);
                     let partial = None;
                     // Nobody may be left to look at it.
@@ -212,8 +212,7 @@ fn report(session: &Session, layout: &Layout, room: Room) -> Report {
     });
     Report {
         tables: tables.collect(),
-        tip: "",
-        annotate: annotate::usual_looks(),
+        ..Report::default()
     }
 }
 

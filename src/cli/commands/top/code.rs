@@ -43,14 +43,14 @@ impl LiveCode {
     ///
     /// Status 129: words that are not known.
     pub(super) fn new(matches: &ArgMatches) -> Result<Self, CliError> {
-        let request = Request::live(matches)?;
+        let request = Request::of_browser(matches)?;
         let sources = Sources::new(request.prefix.clone());
         Ok(Self { request, sources })
     }
 
-    /// How code looks.
-    pub(super) fn looks(&self) -> AnnotateOptions {
-        self.request.looks
+    /// How code looks first, and whether shares of it are of all functions.
+    pub(super) fn looks(&self) -> (AnnotateOptions, bool) {
+        self.request.looks()
     }
 
     /// The functions that are watched, those that were asked for first in front; once for each table.

@@ -78,6 +78,7 @@ fn with_functions<R>(
         input,
         resolver: &symbols.resolver(job.context, replay.world(), data.features()),
         select: selected.as_ref().map(|selected| selected as &dyn Select),
+        request: &job.code,
         jobs,
     };
     counting.with(with)
