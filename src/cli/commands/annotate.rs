@@ -16,7 +16,7 @@ mod sources;
 use std::num::NonZeroUsize;
 
 use clap::ArgMatches;
-use rperf_disasm::Hits;
+use rperf_disasm::{Functions, Hits};
 use rperf_hist::Select;
 use rperf_replay::Replay;
 use rperf_resolve::Resolver;
@@ -35,6 +35,7 @@ use crate::cli::symbols::replay;
 
 pub(super) use self::annotator::{Annotator, save_function};
 pub(super) use self::args::command;
+use self::chosen::Chosen;
 pub(super) use self::missing::why_no_code;
 use self::print::Printer;
 pub(super) use self::request::Request;
@@ -54,21 +55,19 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     let replay = replay(&data, jobs, &progress)?;
     let resolver = symbols.resolver(context, replay.world(), data.features());
     let chosen = choice::Chosen::new(wanted.filter(data.described(), false)?);
-    let select = chosen.as_ref().map(|chosen| chosen as &dyn Select);
-    // One that is named may be anywhere.
-    let least = request.symbol.as_ref().map_or(request.limit, |_| 0.0);
-    let hits = replay.fold(jobs, || Hits::new(&resolver, select).from_share(least))?;
-    let functions = hits.functions(jobs);
-    drop(progress);
-    let tables = chosen::choose(&request, &functions, &resolver, data.described(), &input);
-    let tables = tables.inspect_err(|_| tell_of_symbols(context, &resolver, verbose))?;
-    let printer = Printer {
-        request: &request,
-        functions: &functions,
+    let counting = Counting {
+        replay: &replay,
+        input: &input,
         resolver: &resolver,
-        events: data.events(),
+        select: chosen.as_ref().map(|chosen| chosen as &dyn Select),
+        request: &request,
         jobs,
     };
+    let functions = counting.functions()?;
+    drop(progress);
+    let tables = counting.tables(&functions);
+    let tables = tables.inspect_err(|_| tell_of_symbols(context, &resolver, verbose))?;
+    let printer = counting.printer(&functions);
     if browses {
         let others = Others {
             matches,
@@ -76,16 +75,14 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
             path: &input.path,
         };
         browse::run(&Annotator::new(printer, &tables), &others, context)?;
-        tell_of_symbols(context, &resolver, verbose);
-        conclude(&input.path, &replay.diagnostics(), context)?;
-        return Ok(Exit::Ok);
+    } else {
+        context.paginate("annotate")?;
+        printer.print(&tables, context)?;
+        let shown = tables.iter().filter(|table| !table.functions.is_empty());
+        let shown = shown.flat_map(|table| &table.events);
+        let shown = shown.filter_map(|event| data.events().get(event.0 as usize));
+        skid::tell(shown, context);
     }
-    context.paginate("annotate")?;
-    printer.print(&tables, context)?;
-    let shown = tables.iter().filter(|table| !table.functions.is_empty());
-    let shown = shown.flat_map(|table| &table.events);
-    let shown = shown.filter_map(|event| data.events().get(event.0 as usize));
-    skid::tell(shown, context);
     tell_of_symbols(context, &resolver, verbose);
     conclude(&input.path, &replay.diagnostics(), context)?;
     Ok(Exit::Ok)
@@ -107,8 +104,8 @@ pub(super) struct Counting<'c, 'w> {
     pub(super) jobs: NonZeroUsize,
 }
 
-impl Counting<'_, '_> {
-    /// Counts as `annotate` does without options, and gives `with` what answers for the functions.
+impl<'c, 'w> Counting<'c, 'w> {
+    /// Counts, and gives `with` what answers for the functions.
     ///
     /// # Errors
     ///
@@ -117,20 +114,44 @@ impl Counting<'_, '_> {
         &self,
         with: impl FnOnce(&Annotator<'_, '_>) -> R,
     ) -> Result<R, CliError> {
-        let (resolver, select, jobs) = (self.resolver, self.select, self.jobs);
-        let data = self.replay.data();
-        let hits = self.replay.fold(jobs, || Hits::new(resolver, select))?;
-        let functions = hits.functions(jobs);
-        let request = self.request;
-        let recording = data.described();
-        let tables = chosen::choose(request, &functions, resolver, recording, self.input)?;
-        let printer = Printer {
-            request,
-            functions: &functions,
-            resolver,
-            events: data.events(),
-            jobs,
-        };
+        let functions = self.functions()?;
+        let tables = self.tables(&functions)?;
+        let printer = self.printer(&functions);
         Ok(with(&Annotator::new(printer, &tables)))
+    }
+
+    /// What fell on functions; those that can't have the share that is asked for may be left out.
+    fn functions(&self) -> Result<Functions, CliError> {
+        let (resolver, select) = (self.resolver, self.select);
+        // One that is named may be anywhere.
+        let name = self.request.symbol.as_ref();
+        let least = name.map_or(self.request.limit, |_| 0.0);
+        let hits = || Hits::new(resolver, select).from_share(least);
+        let hits = self.replay.fold(self.jobs, hits)?;
+        Ok(hits.functions(self.jobs))
+    }
+
+    fn tables(&self, functions: &Functions) -> Result<Vec<Chosen>, CliError> {
+        let recording = self.replay.data().described();
+        chosen::choose(
+            self.request,
+            functions,
+            self.resolver,
+            recording,
+            self.input,
+        )
+    }
+
+    fn printer<'f>(&self, functions: &'f Functions) -> Printer<'f, 'w>
+    where
+        'c: 'f,
+    {
+        Printer {
+            request: self.request,
+            functions,
+            resolver: self.resolver,
+            events: self.replay.data().events(),
+            jobs: self.jobs,
+        }
     }
 }

@@ -11,22 +11,24 @@ pub(crate) fn lend(histograms: &mut [Histogram], callchains: &[bool]) {
         let leader = histogram.events.first();
         leader.is_some_and(|event| callchains.get(*event) == Some(&true))
     };
-    let Some(reference) = histograms.iter().find(|histogram| has_chains(histogram)) else {
+    let Some(reference) = histograms.iter().position(has_chains) else {
         return;
     };
-    let rows = reference.rows.iter().rev();
-    let graphs: FxHashMap<Vec<String>, Row> =
-        rows.map(|row| (row.cells.clone(), row.clone())).collect();
+    let lenders = std::mem::take(&mut histograms[reference].rows);
+    // Of several rows of one name the first counts.
+    let rows = lenders.iter().rev();
+    let graphs: FxHashMap<&[String], &Row> = rows.map(|row| (&*row.cells, row)).collect();
     for histogram in histograms.iter_mut().filter(|other| !has_chains(other)) {
         histogram.lent_graphs = true;
         for row in &mut histogram.rows {
-            if let Some(lender) = graphs.get(&row.cells) {
+            if let Some(lender) = graphs.get(&*row.cells) {
                 let part = Part::of(row, lender);
                 row.graph = part.of_branches(&lender.graph);
                 row.chains = part.of_samples(lender.chains);
             }
         }
     }
+    histograms[reference].rows = lenders;
 }
 
 /// How much a row counts of what another does.

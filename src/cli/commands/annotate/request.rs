@@ -118,7 +118,7 @@ impl Request {
     }
 
     /// What is asked for where nothing is said: all functions, with their source.
-    pub(in crate::cli::commands) fn usual() -> Self {
+    fn usual() -> Self {
         Self {
             symbol: None,
             share: PercentType {
