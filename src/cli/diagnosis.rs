@@ -197,11 +197,7 @@ impl Fold for Seen<'_> {
             return;
         }
         self.samples += 1;
-        let at = Place {
-            machine: sample.machine(),
-            pid: sample.pid,
-            order: sample.order,
-        };
+        let at = Place::of(sample);
         let mode = sample.cpu_mode();
         let ip = sample.wire.ip.unwrap_or_default();
         self.leaf(&survey.resolver.locate(at, mode, ip), mode);

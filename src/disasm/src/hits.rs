@@ -139,11 +139,7 @@ impl Fold for Hits<'_, '_> {
         if choice != Choice::Counted {
             return;
         }
-        let place = Place {
-            machine: sample.machine(),
-            pid: sample.pid,
-            order: sample.order,
-        };
+        let place = Place::of(sample);
         let mode = sample.cpu_mode();
         let spot = Spot {
             event: sample.event,

@@ -147,11 +147,7 @@ impl Gathered<'_, '_> {
 
     fn stack(&mut self, sample: &Sample<'_>, known: &Known, epoch: Epoch) -> Option<u32> {
         let at = At {
-            place: Place {
-                machine: sample.machine(),
-                pid: sample.pid,
-                order: sample.order,
-            },
+            place: Place::of(sample),
             epoch,
             inlines: known.inlines,
         };

@@ -175,11 +175,7 @@ impl Fold for Blocks<'_, '_> {
         if !counts || !self.is_chosen(world, sample) {
             return;
         }
-        let at = Place {
-            machine: sample.machine(),
-            pid: sample.pid,
-            order: sample.order,
-        };
+        let at = Place::of(sample);
         let event = sample.event.0 as usize;
         if self.events.len() <= event {
             self.events.resize_with(event + 1, EventBlocks::default);

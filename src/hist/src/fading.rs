@@ -193,7 +193,8 @@ fn faded(value: &mut u64) {
     *value = u64::try_from(u128::from(*value) * 7 / 8).unwrap_or(*value);
 }
 
-fn fade_sum(sum: &mut Sum) {
+/// Lets a sum of older samples fade.
+pub(crate) fn fade_sum(sum: &mut Sum) {
     faded(&mut sum.period);
     faded(&mut sum.samples);
     faded(&mut sum.latency);

@@ -4,11 +4,8 @@ use rperf_replay::{EventIndex, Sample};
 use rperf_resolve::{Frame, Place, Resolver};
 use rustc_hash::FxHashMap;
 
-use crate::fading::Fade;
+use crate::fading::{Fade, fade_sum};
 use crate::histogram::Sum;
-
-/// What is left of older samples at each refresh, in eighths, as in perf.
-const LEFT: u64 = 7;
 
 /// A function whose samples are counted by address.
 #[derive(Debug, Clone)]
@@ -68,11 +65,7 @@ impl Watched {
         let Some(ip) = sample.wire.ip else {
             return;
         };
-        let place = Place {
-            machine: sample.machine(),
-            pid: sample.pid,
-            order: sample.order,
-        };
+        let place = Place::of(sample);
         let frame = resolver.locate(place, sample.cpu_mode(), ip);
         if !self.is_it(resolver, &frame) {
             return;
@@ -96,7 +89,7 @@ impl Watched {
             return true;
         }
         let dso = resolver.world().dso(symbol.dso);
-        let in_dso = |wanted: &String| *wanted == dso.short_name || *wanted == dso.long_name;
+        let in_dso = |wanted: &String| dso.is_called(wanted);
         resolver.symbol_name(symbol) == self.symbol && self.dso.as_ref().is_none_or(in_dso)
     }
 
@@ -105,13 +98,7 @@ impl Watched {
         match fade {
             Fade::Not => return,
             Fade::AtOnce => self.sums.clear(),
-            Fade::Slowly => {
-                for sum in self.sums.values_mut() {
-                    sum.period = sum.period / (LEFT + 1) * LEFT
-                        + sum.period % (LEFT + 1) * LEFT / (LEFT + 1);
-                    sum.samples = sum.samples * LEFT / (LEFT + 1);
-                }
-            }
+            Fade::Slowly => self.sums.values_mut().for_each(fade_sum),
         }
         self.sums.retain(|_, sum| sum.samples > 0 || sum.period > 0);
     }

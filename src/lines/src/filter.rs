@@ -1,9 +1,9 @@
 //! Which samples are shown.
 
-use rperf_replay::{Dso, Sample};
-use rperf_resolve::{Frame, Resolver};
+use rperf_replay::Sample;
+use rperf_resolve::{Frame, Place, Resolver};
 
-use crate::{Intervals, Lines};
+use crate::Intervals;
 
 /// What is asked of samples; `None` asks nothing.
 #[derive(Debug, Clone, Default)]
@@ -111,7 +111,7 @@ impl Filter {
             return true;
         }
         let ip = sample.wire.ip.unwrap_or_default();
-        let frame = resolver.locate(Lines::place(sample), sample.cpu_mode(), ip);
+        let frame = resolver.locate(Place::of(sample), sample.cpu_mode(), ip);
         self.accepts_frame(&frame, resolver)
     }
 
@@ -119,18 +119,15 @@ impl Filter {
     #[must_use]
     pub fn accepts_frame(&self, frame: &Frame, resolver: &Resolver<'_>) -> bool {
         let dso = frame.dso.map(|dso| resolver.world().dso(dso));
-        let named = |names: &Vec<String>| dso.is_some_and(|dso| is_called(dso, names));
+        let named = |names: &Vec<String>| {
+            dso.is_some_and(|dso| names.iter().any(|name| dso.is_called(name)))
+        };
         self.dsos.as_ref().is_none_or(named)
             && self
                 .symbols
                 .as_ref()
                 .is_none_or(|symbols| symbols.contain(resolver, frame))
     }
-}
-
-fn is_called(dso: &Dso, names: &[String]) -> bool {
-    let mut names = names.iter();
-    names.any(|name| *name == dso.short_name || *name == dso.long_name)
 }
 
 #[cfg(test)]

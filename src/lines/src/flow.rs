@@ -121,8 +121,8 @@ impl<'a, 'r, 'w> Flow<'a, 'r, 'w> {
         Self {
             lines,
             options,
-            disassembler: Disassembler::new(lines, Lines::place(sample)),
-            at: Lines::place(sample),
+            disassembler: Disassembler::new(lines, Place::of(sample)),
+            at: Place::of(sample),
             mode: CpuMode::User,
             symbol: (0, 0),
             total_cycles: 0,

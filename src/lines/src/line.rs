@@ -1,7 +1,7 @@
 //! One sample as plain data.
 
 use rperf_replay::{CommId, DsoKind, Sample};
-use rperf_resolve::{Frame, Place, Resolver, SourceLine};
+use rperf_resolve::{Frame, Resolver, SourceLine};
 use rperf_wire::Misc;
 
 /// What the start of a line shows. Fields that the sample lacks have the values that perf shows for them.
@@ -108,16 +108,6 @@ impl<'r, 'w> Lines<'r, 'w> {
 
     pub(crate) fn resolver(&self) -> &'r Resolver<'w> {
         self.resolver
-    }
-
-    /// Where and when `sample` was taken.
-    #[must_use]
-    pub fn place(sample: &Sample<'_>) -> Place {
-        Place {
-            machine: sample.machine(),
-            pid: sample.pid,
-            order: sample.order,
-        }
     }
 
     /// The start of the line of `sample`, whose thread is called `comm`.

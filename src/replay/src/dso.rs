@@ -84,6 +84,12 @@ impl Dso {
         }
     }
 
+    /// Whether somebody may call it `name`: as reports do, or by its path.
+    #[must_use]
+    pub fn is_called(&self, name: &str) -> bool {
+        name == self.short_name || name == self.long_name
+    }
+
     /// Whether it is the code that the kernel lends to processes.
     #[must_use]
     pub fn is_vdso(&self) -> bool {

@@ -1,6 +1,6 @@
 //! What is known of one address: plain data, made by the [`Resolver`](crate::Resolver).
 
-use rperf_replay::{DsoId, Machine, MappingId, Order};
+use rperf_replay::{DsoId, Machine, MappingId, Order, Sample};
 use rperf_symbol::SymbolIndex;
 use rperf_wire::CpuMode;
 
@@ -13,6 +13,18 @@ pub struct Place {
     pub pid: u32,
     /// The moment.
     pub order: Order,
+}
+
+impl Place {
+    /// Where and when a sample was taken.
+    #[must_use]
+    pub fn of(sample: &Sample<'_>) -> Self {
+        Self {
+            machine: sample.machine(),
+            pid: sample.pid,
+            order: sample.order,
+        }
+    }
 }
 
 /// A symbol of one object. Symbols of equal name in two objects are two symbols.

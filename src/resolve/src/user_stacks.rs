@@ -296,11 +296,7 @@ pub(crate) struct Space<'r, 'w> {
 
 impl<'r, 'w> Space<'r, 'w> {
     pub(crate) fn new(resolver: &'r Resolver<'w>, sample: &Sample<'_>) -> Self {
-        let at = Place {
-            machine: sample.machine(),
-            pid: sample.pid,
-            order: sample.order,
-        };
+        let at = Place::of(sample);
         let epoch = resolver.world().epoch(at.machine, at.pid, at.order).user;
         Self {
             resolver,

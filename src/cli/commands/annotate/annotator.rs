@@ -81,7 +81,10 @@ impl<'a, 'w> Annotator<'a, 'w> {
     fn map(&self, place: &Place) -> Result<News, CliError> {
         let resolver = self.printer.resolver;
         let named = (0..).zip(resolver.world().dsos());
-        let mut named = named.filter(|(_, dso)| place.dso.as_ref() == Some(&dso.name));
+        let mut named = named.filter(|(_, dso)| {
+            let name = place.dso.as_ref();
+            name.is_some_and(|name| dso.is_called(name))
+        });
         let dso = match named.next() {
             Some((number, _)) => DsoId(number),
             None => self.find(place)?.1.symbol.dso,
@@ -111,7 +114,7 @@ impl<'a, 'w> Annotator<'a, 'w> {
         let name = |function: &Function| resolver.symbol_name(function.symbol);
         let is_it = |function: &&Function| {
             let dso = resolver.world().dso(function.symbol.dso);
-            let in_dso = |wanted: &String| *wanted == dso.short_name || *wanted == dso.long_name;
+            let in_dso = |wanted: &String| dso.is_called(wanted);
             name(function) == place.symbol && place.dso.as_ref().is_none_or(in_dso)
         };
         match table.functions.iter().find(is_it) {

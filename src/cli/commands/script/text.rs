@@ -135,7 +135,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
             let ip = sample.wire.ip.unwrap_or_default();
             let frame = self
                 .resolver
-                .locate(Lines::place(sample), sample.cpu_mode(), ip);
+                .locate(Place::of(sample), sample.cpu_mode(), ip);
             let place = self.resolver.source_line(&frame);
             if let Some(text) = place.and_then(|place| self.sources.line(place)) {
                 block.put_source(&text, sample.tid);
@@ -374,7 +374,7 @@ impl Render for SampleText<'_, '_> {
         if self.plan.parts {
             block.begin_part(Some(sample.event.0 as usize));
         }
-        let at = Lines::place(sample);
+        let at = Place::of(sample);
         let moment = scratch.recent.moment(world, sample.who(), sample.order);
         let line = self.lines.line(sample, moment.comm_at);
         let who = Who {

@@ -168,11 +168,7 @@ impl Render for Text<'_, '_> {
     fn render(&self, world: &World, sample: &Sample<'_>, scratch: &mut Scratch, block: &mut Block) {
         let moment = scratch.recent.moment(world, sample.who(), sample.order);
         let who = Who {
-            at: Place {
-                machine: sample.machine(),
-                pid: sample.pid,
-                order: sample.order,
-            },
+            at: Place::of(sample),
             epoch: moment.epoch,
         };
         block.samples += 1;
