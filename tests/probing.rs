@@ -3,5 +3,6 @@
 mod beside_perf;
 mod events;
 mod fired;
+mod kept;
 mod programs;
 mod shown;

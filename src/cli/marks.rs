@@ -1,8 +1,8 @@
 //! The USDT probes of programs in the build-id cache.
 
-use std::fs;
 use std::path::PathBuf;
 
+use rperf_probe::cached_entries;
 use rperf_session::{Cache, Cached};
 use rperf_symbol::{Files as _, build_id_of_elf};
 
@@ -23,9 +23,9 @@ pub(crate) struct Mark {
 pub(crate) fn marks(cache: &Cache) -> Vec<Mark> {
     let mut marks = Vec::new();
     for cached in cache.objects().unwrap_or_default() {
-        let text = fs::read_to_string(cached.folder.join("probes")).unwrap_or_default();
-        let lines = text.lines().filter_map(|line| line.strip_prefix('%'));
-        let names = lines.filter_map(|line| Some(line.split_once('=')?.0));
+        let entries = cached_entries(&cached.probes().unwrap_or_default());
+        let marked = entries.iter().filter(|entry| entry.is_marker);
+        let names = marked.filter_map(|entry| Some(entry.text.split_once('=')?.0));
         let names: Vec<&str> = names.collect();
         // Of a program that is gone, or another build by now, nothing can be probed.
         if !names.is_empty() && is_installed(&cached) {
@@ -41,7 +41,8 @@ pub(crate) fn marks(cache: &Cache) -> Vec<Mark> {
     marks
 }
 
-fn is_installed(cached: &Cached) -> bool {
+/// Whether the file at the object's path is that build.
+pub(crate) fn is_installed(cached: &Cached) -> bool {
     let bytes = DiskFiles.read(&cached.name).ok();
     let found = bytes.and_then(|bytes| build_id_of_elf(&bytes));
     found.is_some_and(|found| found.to_string() == cached.id)

@@ -25,7 +25,7 @@ fn markers_go_into_the_group_of_their_provider() {
 fn markers_of_cached_programs_go_by_their_names() {
     let (status, said) = told(&["-D", "sdt_demo:tick"]);
     assert_eq!(status, 254, "{said}");
-    let error = "no program in the build-id cache has a marked place %tick\n";
+    let error = "no program in the build-id cache has a marked place or kept event %tick\n";
     assert!(said.starts_with(error), "{said}");
     assert!(said.contains("buildid-cache --add PROGRAM"), "{said}");
     let run = Run::new(rperf()).args(["buildid-cache", "--add", "marked"]);

@@ -13,7 +13,8 @@ use rperf_session::{Cache, Cached, DEBUG_FILES, NewObject, debug_file};
 use rperf_symbol::{Part, Wanted};
 
 use self::kernel::Kept;
-use self::present::{Namespace, Present};
+pub(super) use self::present::Namespace;
+use self::present::Present;
 use crate::cli::context::Context;
 use crate::cli::debuginfod;
 use crate::cli::error::{CliError, Exit};
@@ -43,7 +44,7 @@ const CHANGES: [(&str, Change); 4] = [
 ];
 
 /// What a cache that is switched off is called.
-const NO_CACHE: &str = "/dev/null";
+pub(super) const NO_CACHE: &str = "/dev/null";
 
 /// The options, in perf's order.
 pub(super) fn command() -> Command {

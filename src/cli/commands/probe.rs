@@ -3,6 +3,7 @@
 mod add;
 mod args;
 mod blacklist;
+mod cached;
 mod delete;
 mod list;
 mod problem;
@@ -25,6 +26,7 @@ use rperf_probe::{
 };
 
 use self::args::Given;
+use self::cached::Home;
 use self::problem::{faulty, problem};
 use self::running::Places;
 use self::target::{Binary, Opened};
@@ -70,8 +72,13 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
             !variables.is_empty() || functions.is_some(),
         ),
         ("bootconfig", "definition", !shown.is_empty()),
+        (
+            "cache",
+            "add, --del, --definition or --list",
+            line.is_none() && variables.is_empty() && functions.is_none(),
+        ),
     ] {
-        if matches.contains_id(name) && !is_there {
+        if matches.contains_id(name) && !is_there && (name != "cache" || on(matches, name)) {
             return Err(CliError::usage(format!("--{name} goes with --{with}")));
         }
     }
@@ -91,7 +98,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         return define(&shown, matches, context);
     }
     if !deleted.is_empty() {
-        delete::run(&deleted, context)?;
+        delete::run(&deleted, matches, context)?;
     }
     if !added.is_empty() {
         add::run(&added, matches, context)?;
@@ -143,6 +150,8 @@ impl Sought {
 /// What one definition leads to.
 struct Defined {
     definition: Definition,
+    /// What the cache would keep them with.
+    home: Option<Home>,
     /// The events, with the place of each where there are several.
     events: Vec<(Event, Option<String>)>,
 }
@@ -152,16 +161,64 @@ fn events(given: &Given, matches: &ArgMatches, context: &Context) -> Result<Defi
     let text = &given.definition;
     let definition = parse(text).map_err(|fault| faulty(fault, text))?;
     let mut events = Vec::new();
-    let options = args::search_options(matches, context)?;
+    let mut home = None;
     for target in targets::of(given, &definition, context)? {
-        let places = match Opened::open(&target, matches, context)? {
-            Opened::Kernel(kernel) => kernel.find(&definition, &options)?,
-            Opened::Program(binary) => in_program(&binary, &definition, &options)
-                .map_err(|error| problem(&error, "add events"))?,
-        };
-        events.extend(events_at(places, &definition, context));
+        let opened = Opened::open(&target, matches, context)?;
+        home = Home::of(&opened);
+        let cached = home.as_ref();
+        let recalled =
+            cached.and_then(|home| recalled(home, &opened, &definition, matches, context));
+        if let Some(recalled) = recalled {
+            events.extend(recalled.into_iter().map(|event| (event, None)));
+            continue;
+        }
+        let kept = cached.map(|home| home.named(&definition.point, context));
+        let kept = kept.unwrap_or_default();
+        match found(&opened, &definition, matches, context) {
+            Ok(places) => events.extend(events_at(places, &definition, context)),
+            // Such a name stands for either.
+            Err(_) if !kept.is_empty() => {}
+            Err(error) => return Err(error),
+        }
+        events.extend(cached::under_own_names(kept, &definition)?);
     }
-    Ok(Defined { definition, events })
+    Ok(Defined {
+        definition,
+        home,
+        events,
+    })
+}
+
+/// The places of a definition in one object.
+fn found(
+    opened: &Opened,
+    definition: &Definition,
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<Places, CliError> {
+    let options = args::search_options(matches, context)?;
+    match opened {
+        Opened::Kernel(kernel) => kernel.find(definition, &options),
+        Opened::Program(binary) => {
+            in_program(binary, definition, &options).map_err(|error| problem(&error, "add events"))
+        }
+    }
+}
+
+/// With `--cache`, what was kept under the same definition: also when debug information is gone by now. What bounds the search anew
+/// is no question to the cache.
+fn recalled(
+    home: &Home,
+    opened: &Opened,
+    definition: &Definition,
+    matches: &ArgMatches,
+    context: &Context,
+) -> Option<Vec<Event>> {
+    let is_bounded = matches.contains_id("max-probes") || matches.contains_id("inlines");
+    if !on(matches, "cache") || is_bounded {
+        return None;
+    }
+    home.recalled(definition, &opened.group(), context)
 }
 
 /// Those at the places in one object.
@@ -178,8 +235,7 @@ fn events_at(
     {
         (Some(group), ..) => group.clone(),
         (None, Some(provider), _) => group_of_provider(provider),
-        (None, None, Target::Program { object, .. }) => group_of(Path::new(object)),
-        (None, None, Target::Kernel { .. }) => KERNEL_GROUP.to_owned(),
+        (None, None, target) => usual_group(target),
     };
     let several = found.probes.len() > 1;
     let events = found.probes.iter().zip(targets).map(|(probe, target)| {
@@ -193,6 +249,14 @@ fn events_at(
         (event, several.then(|| place(probe)))
     });
     events.collect()
+}
+
+/// The group of events whose group nobody chose.
+fn usual_group(target: &Target) -> String {
+    match target {
+        Target::Program { object, .. } => group_of(Path::new(object)),
+        Target::Kernel { .. } => KERNEL_GROUP.to_owned(),
+    }
 }
 
 /// The places in a program or library.

@@ -145,15 +145,20 @@ fn clean(name: &str) -> String {
 /// The name of a probe's event before it is made distinct from others.
 #[must_use]
 pub fn base_name(definition: &Definition, probe: &Probe) -> String {
+    name_for(definition, &probe.name)
+}
+
+/// The same for the function at whose place it is, which counts where the definition names none.
+pub(crate) fn name_for(definition: &Definition, function: &str) -> String {
     if let Some(event) = &definition.event {
         return event.clone();
     }
     let (name, line) = match &definition.point {
         Point::Function { name, place, .. } if !is_pattern(name) => match place {
-            Place::Source(SourcePlace::Line(line)) => (name, Some(line)),
-            _ => (name, None),
+            Place::Source(SourcePlace::Line(line)) => (name.as_str(), Some(line)),
+            _ => (name.as_str(), None),
         },
-        _ => (&probe.name, None),
+        _ => (function, None),
     };
     // A path is left out, and so is what compilers and linkers add: f.constprop.0, f@@VERSION.
     let name = name.rsplit("::").next().unwrap_or(name);

@@ -6,6 +6,7 @@
 //! it runs on.
 
 mod btf;
+mod cached;
 mod definition;
 mod describe;
 mod dwarf;
@@ -22,6 +23,7 @@ mod shape;
 mod show;
 
 pub use btf::Btf;
+pub use cached::{CachedEntry, cached_entries, heading, keep_entry};
 pub use definition::{
     Argument, Definition, Fault, Member, Place, Point, SourcePlace, Value, parse,
 };

@@ -19,7 +19,7 @@ use std::path::Path;
 
 use rperf_sys::make_whole;
 
-pub use self::objects::{Cache, Cached, DEBUG_FILES, NewObject, debug_file};
+pub use self::objects::{Cache, Cached, DEBUG_FILES, KERNEL_OBJECT, NewObject, debug_file};
 
 /// One thing to keep.
 pub(crate) struct Entry<'a> {

@@ -48,7 +48,7 @@ mod tracing_data;
 mod triggers;
 mod waiting;
 
-pub use cache::{Cache, Cached, DEBUG_FILES, NewObject, debug_file};
+pub use cache::{Cache, Cached, DEBUG_FILES, KERNEL_OBJECT, NewObject, debug_file};
 pub use control::{Control, Listing};
 pub use counting::{
     CountEvent, CountRequest, CountWatch, Counted, Interval, Keep, Readings, Start, count,

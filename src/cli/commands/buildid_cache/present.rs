@@ -20,22 +20,27 @@ use crate::cli::live::explain::reason;
 const MAX_LINKS: usize = 40;
 
 /// A file as it is on disk.
-pub(super) struct Present {
+pub(in crate::cli::commands) struct Present {
     /// Its name in its namespace.
-    pub(super) path: PathBuf,
+    pub(in crate::cli::commands) path: PathBuf,
     /// Where it can be read here.
-    pub(super) file: PathBuf,
+    pub(in crate::cli::commands) file: PathBuf,
     pub(super) id: BuildId,
     /// The list of its USDT probes.
-    pub(super) probes: String,
+    pub(in crate::cli::commands) probes: String,
 }
 
 /// Where paths begin: here, or at `--target-ns`.
-pub(super) struct Namespace {
+pub(in crate::cli::commands) struct Namespace {
     root: Option<PathBuf>,
 }
 
 impl Namespace {
+    /// The paths of this process.
+    pub(in crate::cli::commands) fn own() -> Self {
+        Self { root: None }
+    }
+
     /// Reads the option.
     ///
     /// # Errors
@@ -43,7 +48,7 @@ impl Namespace {
     /// Processes that are not there, or whose files may not be seen.
     pub(super) fn new(matches: &ArgMatches) -> Result<Self, CliError> {
         let Some(pid) = matches.get_one::<u64>("target-ns") else {
-            return Ok(Self { root: None });
+            return Ok(Self::own());
         };
         let root = PathBuf::from(format!("/proc/{pid}/root"));
         match fs::read_dir(root.join("")) {
@@ -63,7 +68,8 @@ impl Namespace {
         }
     }
 
-    pub(super) fn read(&self, file: &Path) -> Result<Present, String> {
+    /// Reads a file with a build-id; says why it cannot be done.
+    pub(in crate::cli::commands) fn read(&self, file: &Path) -> Result<Present, String> {
         let path = self.path(file).map_err(|error| reason(&error))?;
         let file = match &self.root {
             None => path.clone(),

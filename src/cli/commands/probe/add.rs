@@ -6,14 +6,15 @@ use clap::ArgMatches;
 use rperf_probe::{Definition, Event, Target, distinct_name, parse};
 
 use super::args::Given;
+use super::cached::Addition;
 use super::tables::{KERNEL, PROGRAMS, Tables};
 use super::target::Subject;
-use super::{Defined, blacklist, events, on, tracepoint};
+use super::{Defined, blacklist, cached, events, on, tracepoint};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 
 /// The status of perf for EEXIST.
-const EXISTS: u8 = 239;
+pub(super) const EXISTS: u8 = 239;
 
 /// An event with what is said of it.
 struct New {
@@ -40,6 +41,11 @@ pub(super) fn run(
     for (event, _) in existing {
         names.entry(event.group).or_default().insert(event.name);
     }
+    let is_kept = on(matches, "cache");
+    let additions = match is_kept {
+        true => additions(&defined)?,
+        false => Vec::new(),
+    };
     let mut new = Vec::new();
     for defined in defined {
         name(defined, on(matches, "force"), &mut names, &mut new)?;
@@ -55,8 +61,26 @@ pub(super) fn run(
             false => instead(error, added, context),
         })?;
     }
-    tell(&new, is_dry, context);
+    if is_kept {
+        cached::keep(additions, context)?;
+    }
+    let done = match (is_dry, is_kept) {
+        (false, _) => "Added",
+        (true, false) => "Would add",
+        (true, true) => "Cached",
+    };
+    tell(&new, done, context);
     Ok(())
+}
+
+/// What the cache keeps of the events, by their names before these are made distinct.
+fn additions(defined: &[Defined]) -> Result<Vec<Addition>, CliError> {
+    let of = |defined: &Defined| {
+        let events = defined.events.iter().map(|(event, _)| event.clone());
+        let events: Vec<Event> = events.collect();
+        Addition::new(&defined.definition, defined.home.as_ref(), &events)
+    };
+    defined.iter().map(of).collect()
 }
 
 /// The same error of a kernel without probes of its own, with the tracepoints that may do as well.
@@ -77,7 +101,9 @@ fn name(
     names: &mut BTreeMap<String, BTreeSet<String>>,
     new: &mut Vec<New>,
 ) -> Result<(), CliError> {
-    let Defined { definition, events } = defined;
+    let Defined {
+        definition, events, ..
+    } = defined;
     for (index, (mut event, place)) in events.into_iter().enumerate() {
         let taken = names.entry(event.group.clone()).or_default();
         // One definition may stand for several places, which then share a name.
@@ -103,7 +129,7 @@ fn exists(name: &str) -> CliError {
         .detail("  Error: Failed to add events.")
 }
 
-fn told(definition: &Definition, place: Option<&str>, target: &Target) -> String {
+pub(super) fn told(definition: &Definition, place: Option<&str>, target: &Target) -> String {
     let at = place
         .map(|place| format!(" at {place}"))
         .unwrap_or_default();
@@ -152,27 +178,24 @@ fn create(tables: &Tables, new: &[New]) -> Result<(), CliError> {
 }
 
 /// The list that an event belongs to.
-fn list_of(event: &Event) -> &'static str {
+pub(super) fn list_of(event: &Event) -> &'static str {
     match event.target {
         Target::Program { .. } => PROGRAMS,
         Target::Kernel { .. } => KERNEL,
     }
 }
 
-fn tell(new: &[New], is_dry: bool, context: &Context) {
+fn tell(new: &[New], done: &str, context: &Context) {
     let Some(last) = new.last() else {
         return;
     };
     let several = if new.len() > 1 { "s" } else { "" };
-    match is_dry {
-        true => context.note(format_args!("Would add new event{several}:")),
-        false => context.note(format_args!("Added new event{several}:")),
-    }
+    context.note(format_args!("{done} new event{several}:"));
     for New { event, told } in new {
         let name = format!("{}:{}", event.group, event.name);
         context.note(format_args!("  {name:<20} {told}"));
     }
-    if !is_dry {
+    if done == "Added" {
         let Event { group, name, .. } = &last.event;
         let program = context.program;
         context.note(format_args!(

@@ -10,7 +10,7 @@ use crate::cli::context::Context;
 use crate::cli::debuginfod;
 use crate::cli::error::CliError;
 use crate::cli::jobs;
-use crate::cli::options::{counter, list, not_yet, number, optional, switch, value};
+use crate::cli::options::{counter, list, number, optional, switch, value};
 
 const ABOUT: &str = "\
 Makes events at functions and lines of the kernel, a program (-x) or library, with values of its variables, which record, stat and script \
@@ -18,7 +18,8 @@ then know by name. Nothing runs slower until an event is recorded.
 
 A definition is [[GROUP:]EVENT=]PLACE [[NAME=]ARGUMENT[:TYPE]]... \
 A PLACE is FUNCTION, FUNCTION+OFFSET, FUNCTION%return, FUNCTION:LINE (counted from the function's first), FUNCTION;PATTERN, \
-each with @FILE behind it where several files have such a function; FILE:LINE, FILE;PATTERN; 0xADDRESS; %sdt_PROVIDER:NAME, which the program's author marked. In names of functions \
+each with @FILE behind it where several files have such a function; FILE:LINE, FILE;PATTERN; 0xADDRESS; %sdt_PROVIDER:NAME, which the program's author marked, \
+or %[GROUP:]EVENT, which --cache kept. In names of functions \
 * and ? are wildcards.
 An ARGUMENT is a variable or parameter (size, it->name, a.b[2]), $params, $vars, $retval, a register (%di), \
 memory (@SYMBOL, +8(%di)), $stack0, $comm or \\NUMBER. TYPE is u8 to u64, s8 to s64, x8 to x64, string, an array of these.
@@ -108,7 +109,9 @@ fn bounds() -> Vec<Arg> {
             .help("where the places of the definitions behind it are"),
         switch("demangle").help("names of C++ and Rust in readable form (the default)"),
         switch("demangle-kernel").help("names of the kernel in readable form, too"),
-        not_yet("cache", ""),
+        switch("cache").help(
+            "keep events in the build-id cache, beside the object (with --dry-run, only there); list or delete those; later %[group:]event adds them",
+        ),
         value("symfs", "folder")
             .help("look for files with symbols and debug information below this folder"),
         value("target-ns", "pid")

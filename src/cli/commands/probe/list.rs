@@ -9,9 +9,10 @@ use rperf_events::matches_pattern;
 use rperf_probe::{Existing, ExistingPlace, KernelSymbols, describe};
 use rperf_symbol::{Files as _, SearchPaths};
 
-use super::delete::whole;
+use super::delete::{is_in, whole};
 use super::tables::Tables;
-use super::target::Binary;
+use super::target::{Binary, named};
+use super::{cached, on};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit};
 use crate::cli::files::DiskFiles;
@@ -23,7 +24,12 @@ pub(super) fn run(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<Exit, CliError> {
-    let existing = Tables::find(context).existing()?;
+    let within = named(matches, context)?;
+    if on(matches, "cache") {
+        return cached::list(pattern, &within, context);
+    }
+    let mut existing = Tables::find(context).existing()?;
+    existing.retain(|(event, _)| is_in(event, &within));
     let whole = whole(pattern);
     let mut paths = SearchPaths::new(context.buildid_dir());
     paths.demangle = flag(matches, "demangle") != Some(false);

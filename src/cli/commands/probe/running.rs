@@ -9,8 +9,8 @@ use rperf_probe::{
     place_in_kernel,
 };
 use rperf_symbol::{
-    Endianness, FileBytes, Files as _, ObjectKind, ObjectRequest, SearchPaths, build_id_of_notes,
-    load,
+    BuildId, Endianness, FileBytes, Files as _, ObjectKind, ObjectRequest, SearchPaths,
+    build_id_of_notes, load,
 };
 use rperf_sys::{Proc, kernel_notes, uname};
 
@@ -103,6 +103,14 @@ impl Running {
         })
     }
 
+    /// The build-id of the image that the user named, else of the running kernel.
+    pub(super) fn build_id(&self) -> Option<BuildId> {
+        match &self.named {
+            Some(image) => image.build_id(),
+            None => running_id(),
+        }
+    }
+
     /// The image that the user named: nothing else counts then.
     pub(super) fn named(&self) -> Option<&Binary> {
         self.named.as_deref()
@@ -112,12 +120,7 @@ impl Running {
     pub(super) fn image(&self) -> Option<Binary> {
         let path = match &self.module {
             None => {
-                let notes = kernel_notes(Path::new(SYSFS)).unwrap_or_default();
-                let endian = match cfg!(target_endian = "big") {
-                    true => Endianness::Big,
-                    false => Endianness::Little,
-                };
-                let id = build_id_of_notes(&notes, endian)?;
+                let id = running_id()?;
                 let name = Path::new("[kernel.kallsyms]");
                 let request = ObjectRequest::new(name, ObjectKind::Kernel);
                 let loaded = load(&DiskFiles, &self.paths, &request.with_build_id(Some(&id)));
@@ -193,6 +196,16 @@ impl Running {
     }
 }
 
+/// The build-id of the running kernel.
+pub(super) fn running_id() -> Option<BuildId> {
+    let notes = kernel_notes(Path::new(SYSFS)).ok()?;
+    let endian = match cfg!(target_endian = "big") {
+        true => Endianness::Big,
+        false => Endianness::Little,
+    };
+    build_id_of_notes(&notes, endian)
+}
+
 fn needs_image(error: &Error, definition: &Definition) -> bool {
     match error {
         Error::NoKernelImage | Error::NoSignature { .. } | Error::NoVariable { .. } => true,
@@ -203,7 +216,7 @@ fn needs_image(error: &Error, definition: &Definition) -> bool {
 }
 
 /// `snd_hda` out of `snd-hda`, `/lib/modules/…/snd-hda.ko.xz` or `snd_hda.ko.debug`.
-fn module_name(given: &str) -> String {
+pub(super) fn module_name(given: &str) -> String {
     let file = given.rsplit('/').next().unwrap_or(given);
     let name = file.split(".ko").next().unwrap_or(file);
     name.replace('-', "_")

@@ -14,6 +14,9 @@ const NOT_PERMITTED: u8 = 243;
 /// What the kernel keeps of its last refusals.
 const ERRORS: &str = "error_log";
 
+/// How often a list is read that keeps changing.
+const MAX_READINGS: usize = 32;
+
 /// The probe events of programs and of the kernel.
 pub(super) const PROGRAMS: &str = "uprobe_events";
 pub(super) const KERNEL: &str = "kprobe_events";
@@ -31,7 +34,7 @@ impl Tables {
         let mut lines = Vec::new();
         let mut failures = Vec::new();
         for list in [KERNEL, PROGRAMS] {
-            match self.0.read(list) {
+            match self.settled(list) {
                 Ok(text) => {
                     let text = String::from_utf8_lossy(&text).into_owned();
                     lines.extend(text.lines().map(|line| (line.to_owned(), list)));
@@ -53,15 +56,34 @@ impl Tables {
             .collect())
     }
 
+    /// A list as two readings after each other agree on it. The kernel hands it out in parts by counting its lines: where some are
+    /// taken away in between, others are skipped.
+    fn settled(&self, list: &str) -> io::Result<Vec<u8>> {
+        let mut text = self.0.read(list)?;
+        for _ in 0..MAX_READINGS {
+            let again = self.0.read(list)?;
+            if again == text {
+                break;
+            }
+            text = again;
+        }
+        Ok(text)
+    }
+
     /// Hands the kernel one line.
     pub(super) fn write(&self, list: &str, line: &str) -> Result<(), CliError> {
-        let result = self.0.append(list, line);
-        result.map_err(|error| match error.raw_os_error() {
-            Some(libc::EACCES | libc::EPERM | libc::ENOENT) if !self.has(list) => {
-                self.refused(&error, list)
-            }
-            _ => self.explained(&error, line),
-        })
+        self.try_write(list, line)
+            .map_err(|error| match error.raw_os_error() {
+                Some(libc::EACCES | libc::EPERM | libc::ENOENT) if !self.has(list) => {
+                    self.refused(&error, list)
+                }
+                _ => self.explained(&error, line),
+            })
+    }
+
+    /// The same without words for the error.
+    pub(super) fn try_write(&self, list: &str, line: &str) -> io::Result<()> {
+        self.0.append(list, line)
     }
 
     /// Whether the kernel has this list.

@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::ArgMatches;
-use rperf_probe::{Error, Object, Sources};
+use rperf_probe::{Error, KERNEL_GROUP, Object, Sources, group_of};
 use rperf_symbol::{
-    DebugInfo, FileBytes, Files as _, Loaded, ObjectKind, ObjectRequest, SearchPaths, Servers, load,
+    BuildId, DebugInfo, FileBytes, Files as _, Loaded, ObjectKind, ObjectRequest, SearchPaths,
+    Servers, build_id_of_elf, load,
 };
 
+use super::args::target;
 use super::running::Running;
 use crate::cli::context::Context;
 use crate::cli::debuginfod;
@@ -61,6 +63,14 @@ impl Opened {
             }
             Subject::Kernel => kernel(None),
             Subject::Module(module) => kernel(Some(module)),
+        }
+    }
+
+    /// The group of its events, where nobody chose one.
+    pub(super) fn group(&self) -> String {
+        match self {
+            Self::Program(binary) => group_of(binary.path()),
+            Self::Kernel(_) => KERNEL_GROUP.to_owned(),
         }
     }
 }
@@ -138,6 +148,11 @@ impl Binary {
         })
     }
 
+    /// Its build-id, if the linker gave it one.
+    pub(super) fn build_id(&self) -> Option<BuildId> {
+        build_id_of_elf(&self.bytes)
+    }
+
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -155,6 +170,14 @@ impl Binary {
     }
 }
 
+/// The last that `-x` or `-m` names, a program by its path; the kernel where they name nothing.
+pub(super) fn named(matches: &ArgMatches, context: &Context) -> Result<Subject, CliError> {
+    match target(matches) {
+        Subject::Program(path) => resolve(&path, matches, context).map(Subject::Program),
+        other => Ok(other),
+    }
+}
+
 /// The absolute path of a file, links followed; of a name alone what is in the folder, on the path of programs or among the libraries.
 fn resolve(target: &Path, matches: &ArgMatches, context: &Context) -> Result<PathBuf, CliError> {
     if let Some(pid) = matches.get_one::<u64>("target-ns") {
@@ -165,6 +188,10 @@ fn resolve(target: &Path, matches: &ArgMatches, context: &Context) -> Result<Pat
             false => Err(absent(target, "No such file or directory")),
         };
     }
+    located(target, context)
+}
+
+fn located(target: &Path, context: &Context) -> Result<PathBuf, CliError> {
     let here = fs::canonicalize(target);
     if let Ok(path) = here {
         return match path.is_file() {

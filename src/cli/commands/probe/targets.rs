@@ -6,12 +6,13 @@ use rperf_session::Cache;
 
 use super::NOT_FOUND;
 use super::args::Given;
+use super::cached;
 use super::target::Subject;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::marks::marks;
 
-/// What `-x` or `-m` says. Marked places without either are those of the programs in the build-id cache.
+/// What `-x` or `-m` says. Marked places and kept events without either are those of the objects in the build-id cache.
 pub(super) fn of(
     given: &Given,
     definition: &Definition,
@@ -36,15 +37,25 @@ pub(super) fn of(
             programs.push(mark.program);
         }
     }
-    if programs.is_empty() {
+    let (defined, in_kernel) = cached::homes(&definition.point, context);
+    for program in defined {
+        if !programs.contains(&program) {
+            programs.push(program);
+        }
+    }
+    if programs.is_empty() && !in_kernel {
         let place = &definition.point;
-        let error = format!("no program in the build-id cache has a marked place {place}");
+        let error =
+            format!("no program in the build-id cache has a marked place or kept event {place}");
         return Err(CliError::message(NOT_FOUND, error)
             .detail("  Error: Failed to add events.")
             .hint(format!(
-                "'{program} buildid-cache --add PROGRAM' puts one there, '{program} probe -x PROGRAM {place}' needs no cache",
+                "'{program} buildid-cache --add PROGRAM' puts marked places there, '{program} probe -x PROGRAM {place}' needs no cache; '{program} probe --cache --list' shows what there is",
                 program = context.program
             )));
     }
-    Ok(programs.into_iter().map(Subject::Program).collect())
+    let programs = programs.into_iter().map(Subject::Program);
+    Ok(programs
+        .chain(in_kernel.then_some(Subject::Kernel))
+        .collect())
 }

@@ -8,10 +8,16 @@ use std::path::{Component, Path, PathBuf};
 
 use rperf_sys::make_whole;
 
+use super::{Entry, store};
+
+/// The kernel's name.
+pub const KERNEL_OBJECT: &str = "[kernel.kallsyms]";
 /// Folder of the links by build-id.
 const LINKS: &str = ".build-id";
 /// Names of the files that an object's folder may hold with its content: of a file, of the kernel, of the vdso.
 const CONTENTS: [&str; 3] = ["elf", "kallsyms", "vdso"];
+/// The list of an object's probe events.
+const PROBES: &str = "probes";
 
 /// Where files with nothing but debugging information are installed, by build-id.
 pub const DEBUG_FILES: &str = "/usr/lib/debug/.build-id";
@@ -31,6 +37,28 @@ pub struct Cached {
     pub name: PathBuf,
     /// Its folder in the cache.
     pub folder: PathBuf,
+}
+
+impl Cached {
+    /// The list of its probe events, as perf writes it; empty where there is none.
+    ///
+    /// # Errors
+    /// What reading reports; `InvalidData` for what is no text.
+    pub fn probes(&self) -> io::Result<String> {
+        match fs::read_to_string(self.folder.join(PROBES)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+            read => read,
+        }
+    }
+
+    /// Puts `list` in the place of that list, whole or not at all.
+    ///
+    /// # Errors
+    /// What writing reports.
+    pub fn set_probes(&self, list: &str) -> io::Result<()> {
+        let path = self.folder.join(PROBES);
+        make_whole(&path, |temporary| fs::write(temporary, list))
+    }
 }
 
 /// A file to be added.
@@ -112,7 +140,7 @@ impl Cache {
         if let Some(debug) = object.debug {
             place(debug, &folder.join("debug"))?;
         }
-        let probes = folder.join("probes");
+        let probes = folder.join(PROBES);
         if let Some(list) = object.probes
             && !probes.exists()
         {
@@ -126,6 +154,23 @@ impl Cache {
             symlink(Path::new("../..").join(below), &link)?;
         }
         Ok(())
+    }
+
+    /// Adds the running kernel: its symbols as `/proc/kallsyms` has them, unless its id is there.
+    ///
+    /// # Errors
+    /// What reading the symbols and writing them report.
+    pub fn add_kernel(
+        &self,
+        build_id: &[u8],
+        symbols: impl FnOnce() -> io::Result<Vec<u8>>,
+    ) -> io::Result<()> {
+        let entry = Entry {
+            object: KERNEL_OBJECT,
+            file: "kallsyms",
+            build_id,
+        };
+        store(&self.root, &entry, symbols)
     }
 
     /// Takes an object out, with its link and the folders that become empty.
@@ -283,6 +328,26 @@ mod tests {
         assert_eq!(fs::read(kept).unwrap(), b"lines");
         for id in ["ab34", "a", ""] {
             assert_eq!(debug_file(&root.join("debug"), id), None);
+        }
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn lists_of_events_are_replaced_whole() {
+        let (root, cache, file) = scratch("lists");
+        cache.add(&object(&file, "ab12")).unwrap();
+        cache
+            .add_kernel(&[0xcd, 0x34], || Ok(b"0 T f\n".to_vec()))
+            .unwrap();
+        for (id, name) in [("ab12", file.as_path()), ("cd34", Path::new(KERNEL_OBJECT))] {
+            let cached = cache.object(id).unwrap();
+            assert_eq!(cached.name, name);
+            assert_eq!(cached.probes().unwrap(), "");
+            for list in ["#f\np:g/f f+0\n", "#g\n"] {
+                cached.set_probes(list).unwrap();
+                assert_eq!(cached.probes().unwrap(), list);
+            }
+            assert_eq!(entries(&cached.folder).unwrap().len(), 2);
         }
         fs::remove_dir_all(root).unwrap();
     }

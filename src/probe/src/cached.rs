@@ -1,0 +1,347 @@
+//! What a build-id cache keeps of an object's events: its file `probes`.
+//!
+//! ```text
+//! %sdt_demo:tick=tick                                 a place that the program's author marked
+//! p:sdt_demo/tick /opt/demo:0x1146 arg1=%bx:s32       the line that creates its event, one for each place
+//! #leaf n                                             what a user asked for
+//! p:probe_demo/leaf /opt/demo:0x1139 n=%di:s64
+//! ```
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use rperf_events::matches_pattern;
+
+use crate::definition::{Argument, Definition, Place, Point, SourcePlace, Value};
+use crate::event::{Event, Target, name_for};
+use crate::field::Field;
+
+/// The marks of headings.
+const MARKER: char = '%';
+const ASKED: char = '#';
+
+/// One definition with its events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CachedEntry {
+    /// Whether the program's author marked the places.
+    pub is_marker: bool,
+    /// The definition: `leaf n`, `g:e=leaf n`, `sdt_demo:tick=tick`.
+    pub text: String,
+    /// The lines that create its events, as they stand there.
+    pub lines: Vec<String>,
+}
+
+impl CachedEntry {
+    /// What a user asked for, with what was found: `group` is that of events whose group the definition leaves open.
+    #[must_use]
+    pub fn new(definition: &Definition, group: &str, events: &[Event]) -> Self {
+        let lines = events.iter().map(|event| numbered(event).to_string());
+        // Sorted, and each once, as perf has them.
+        let lines: BTreeSet<String> = lines.collect();
+        Self {
+            is_marker: false,
+            text: heading(definition, group),
+            lines: lines.into_iter().collect(),
+        }
+    }
+
+    /// Its events; lines that are none are left out.
+    pub fn events(&self) -> impl Iterator<Item = Event> {
+        self.lines.iter().filter_map(|line| Event::parse(line))
+    }
+
+    /// Whether the definition's text is covered by `pattern`, or the name (`GROUP:EVENT`) of one of its events.
+    #[must_use]
+    pub fn is_covered(&self, pattern: &str) -> bool {
+        let whole = match pattern.contains(':') {
+            true => pattern.to_owned(),
+            false => format!("*:{pattern}"),
+        };
+        let named = |event: Event| matches_pattern(&whole, &event.full_name());
+        matches_pattern(pattern, &self.text) || self.events().any(named)
+    }
+
+    /// `GROUP:EVENT` where the definition names its event.
+    fn name(&self) -> Option<&str> {
+        let (name, _) = self.text.split_once('=')?;
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
+        (name.contains(':') && name.chars().all(is_name)).then_some(name)
+    }
+
+    fn replaces(&self, older: &Self) -> bool {
+        let is_same = self.name().is_some() && self.name() == older.name();
+        !older.is_marker && (is_same || self.text == older.text)
+    }
+}
+
+impl fmt::Display for CachedEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mark = if self.is_marker { MARKER } else { ASKED };
+        writeln!(f, "{mark}{}", self.text)?;
+        for line in &self.lines {
+            writeln!(f, "{line}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads a cache's `probes`; lines before the first heading, and empty ones, are left out.
+#[must_use]
+pub fn cached_entries(text: &str) -> Vec<CachedEntry> {
+    let mut found: Vec<CachedEntry> = Vec::new();
+    for line in text.lines().filter(|line| !line.is_empty()) {
+        if let Some(heading) = line.strip_prefix([MARKER, ASKED]) {
+            found.push(CachedEntry {
+                is_marker: line.starts_with(MARKER),
+                text: heading.to_owned(),
+                lines: Vec::new(),
+            });
+        } else if let Some(last) = found.last_mut() {
+            last.lines.push(line.to_owned());
+        }
+    }
+    found
+}
+
+/// Puts `new` behind the others, in place of those of its name or text.
+pub fn keep_entry(entries: &mut Vec<CachedEntry>, new: CachedEntry) {
+    entries.retain(|older| !new.replaces(older));
+    entries.push(new);
+}
+
+/// A definition as caches have it: `group:event=` stands before it where it names its event, and where a line of a function does;
+/// values that are members have names.
+#[must_use]
+pub fn heading(definition: &Definition, group: &str) -> String {
+    let group = definition.group.as_deref().unwrap_or(group);
+    let is_line = matches!(
+        &definition.point,
+        Point::Function {
+            place: Place::Source(SourcePlace::Line(_)),
+            ..
+        }
+    );
+    let name = match &definition.event {
+        Some(event) => Some(event.clone()),
+        None => is_line.then(|| name_for(definition, "")),
+    };
+    let named = name.map(|name| format!("{group}:{name}="));
+    let file = match definition.point {
+        Point::File { .. } => "@",
+        _ => "",
+    };
+    let mut text = format!("{}{file}{}", named.unwrap_or_default(), definition.point);
+    for argument in &definition.arguments {
+        text.push(' ');
+        text.push_str(&with_name(argument));
+    }
+    text
+}
+
+fn with_name(argument: &Argument) -> String {
+    let is_member =
+        matches!(&argument.value, Value::Variable { members, .. } if !members.is_empty());
+    match argument.field_name() {
+        Some(name) if is_member && argument.name.is_none() => format!("{name}={}", argument.text),
+        _ => argument.text.clone(),
+    }
+}
+
+/// Values without a name under that which the kernel gives them, since perf takes what stands there for the name.
+fn numbered(event: &Event) -> Event {
+    let fields = event.fields.iter().zip(1..).map(|(field, number)| Field {
+        name: field.name.clone().or_else(|| Some(format!("arg{number}"))),
+        ..field.clone()
+    });
+    Event {
+        fields: fields.collect(),
+        ..event.clone()
+    }
+}
+
+impl Event {
+    /// Reads a line that creates an event, as [`Event`] is displayed; what is fetched is taken as it stands.
+    #[must_use]
+    pub fn parse(line: &str) -> Option<Self> {
+        let mut words = line.split_ascii_whitespace();
+        let (kind, name) = words.next()?.split_once(':')?;
+        let is_return = match kind {
+            "p" => false,
+            "r" => true,
+            _ => return None,
+        };
+        let (group, name) = name.split_once('/')?;
+        let target = target(words.next()?)?;
+        let fields = words.map(|word| {
+            let (name, base) = match word.split_once('=') {
+                Some((name, base)) => (Some(name.to_owned()), base),
+                None => (None, word),
+            };
+            Field {
+                name,
+                base: base.to_owned(),
+                reads: Vec::new(),
+                kind: None,
+            }
+        });
+        Some(Self {
+            group: group.to_owned(),
+            name: name.to_owned(),
+            target,
+            is_return,
+            fields: fields.collect(),
+        })
+    }
+
+    /// `group:name`.
+    #[must_use]
+    pub fn full_name(&self) -> String {
+        format!("{}:{}", self.group, self.name)
+    }
+}
+
+fn target(word: &str) -> Option<Target> {
+    let number = |text: &str| match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    };
+    if word.starts_with('/') {
+        let (object, place) = word.rsplit_once(':')?;
+        let (offset, semaphore) = match place.strip_suffix(')') {
+            Some(both) => {
+                let (offset, semaphore) = both.split_once('(')?;
+                (offset, Some(number(semaphore)?))
+            }
+            None => (place, None),
+        };
+        return Some(Target::Program {
+            object: object.to_owned(),
+            file_offset: number(offset)?,
+            semaphore,
+        });
+    }
+    let (module, place) = match word.split_once(':') {
+        Some((module, place)) => (Some(module.to_owned()), place),
+        None => (None, word),
+    };
+    let (symbol, offset) = match place.rsplit_once('+') {
+        Some((symbol, offset)) => (symbol, number(offset)?),
+        None => (place, 0),
+    };
+    Some(Target::Kernel {
+        module,
+        symbol: symbol.to_owned(),
+        offset,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::definition::parse;
+
+    const TEXT: &str = "\
+%sdt_demo:tick=tick
+p:sdt_demo/tick /opt/demo:0x1146(0x3018) arg1=%bx:s32
+#g:e=leaf n
+p:g/e /opt/demo:0x1139 n=%di:s64
+#m*%return
+r:probe_demo/main__return /opt/demo:0x118d
+r:probe_demo/middle__return /opt/demo:0x1168 %ax
+#vfs_read
+p:probe/vfs_read vfs_read+0 arg1=+0(%di):string
+#start
+p:probe/start veth:start+4
+";
+
+    #[test]
+    fn texts_are_read_and_written() {
+        let entries = cached_entries(TEXT);
+        let written: String = entries.iter().map(CachedEntry::to_string).collect();
+        assert_eq!(written, TEXT);
+        let markers: Vec<bool> = entries.iter().map(|entry| entry.is_marker).collect();
+        assert_eq!(markers, [true, false, false, false, false]);
+        for entry in &entries {
+            let events: Vec<String> = entry.events().map(|event| event.to_string()).collect();
+            assert_eq!(events, entry.lines);
+        }
+        assert_eq!(cached_entries("p:a/b /c:0x1\n\n"), []);
+    }
+
+    #[test]
+    fn patterns_cover_texts_and_names() {
+        let entries = cached_entries(TEXT);
+        let covered = |pattern: &str| -> Vec<&str> {
+            let covered = entries.iter().filter(|entry| entry.is_covered(pattern));
+            covered.map(|entry| entry.text.as_str()).collect()
+        };
+        assert_eq!(covered("g:*"), ["g:e=leaf n"]);
+        assert_eq!(covered("e"), ["g:e=leaf n"]);
+        assert_eq!(covered("*leaf*"), ["g:e=leaf n"]);
+        assert_eq!(covered("mid*"), ["m*%return"]);
+        assert_eq!(covered("probe:*"), ["vfs_read", "start"]);
+        assert_eq!(covered("*:*").len(), 5);
+        assert_eq!(covered("nosuch"), [""; 0]);
+    }
+
+    #[test]
+    fn headings_are_those_of_perf() {
+        for (definition, expected) in [
+            ("leaf", "leaf"),
+            ("leaf%return $retval", "leaf%return $retval"),
+            ("leaf@calc.c+4", "leaf+4@calc.c"),
+            ("leaf:1", "probe_calc:leaf_L1=leaf:1"),
+            ("calc.c:5 n", "@calc.c:5 n"),
+            ("e=leaf n:u8", "probe_calc:e=leaf n:u8"),
+            ("g:e=middle $vars", "g:e=middle $vars"),
+            (
+                "middle it->name:string it->val a=count",
+                "middle name=it->name:string val=it->val a=count",
+            ),
+            ("middle it->name[1]", "middle name=it->name[1]"),
+            ("leaf;s*", "leaf;s*"),
+            ("0x1139", "0x1139"),
+        ] {
+            let parsed = parse(definition).unwrap();
+            assert_eq!(heading(&parsed, "probe_calc"), expected, "{definition}");
+        }
+    }
+
+    #[test]
+    fn an_entry_takes_the_place_of_its_like() {
+        let mut entries = cached_entries(TEXT);
+        let event = Event::parse("p:g/e /opt/demo:0x1168 %di n=%si").unwrap();
+        let definition = parse("g:e=middle %di n=%si").unwrap();
+        keep_entry(&mut entries, CachedEntry::new(&definition, "g", &[event]));
+        let definition = parse("m*%return").unwrap();
+        keep_entry(&mut entries, CachedEntry::new(&definition, "g", &[]));
+        let texts: Vec<&str> = entries.iter().map(|entry| entry.text.as_str()).collect();
+        assert_eq!(
+            texts,
+            [
+                "sdt_demo:tick=tick",
+                "vfs_read",
+                "start",
+                "g:e=middle %di n=%si",
+                "m*%return"
+            ]
+        );
+        assert_eq!(entries[3].lines, ["p:g/e /opt/demo:0x1168 arg1=%di n=%si"]);
+        // A marked place is no user's event.
+        let same = parse("sdt_demo:tick=leaf");
+        assert!(same.is_ok());
+        let event = CachedEntry::new(&same.unwrap(), "g", &[]);
+        assert!(!event.replaces(&entries[0]));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_does_harm(text in "([%#]?[a-z:/=+() 0-9]{0,20}\n?){0,6}") {
+            for entry in cached_entries(&text) {
+                let _whatever = (entry.events().count(), entry.is_covered("a*:b*"), entry.name());
+            }
+        }
+    }
+}
