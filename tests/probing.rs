@@ -4,5 +4,6 @@ mod beside_perf;
 mod events;
 mod fired;
 mod kept;
+mod own;
 mod programs;
 mod shown;

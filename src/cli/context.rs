@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
 
+use super::commands::probe::OwnProbes;
 use super::config::Config;
 use super::error::CliError;
 use super::options::count;
@@ -61,6 +62,8 @@ pub(crate) struct Context {
     pub(crate) output: Output,
     /// The pager, once one runs.
     pub(crate) pager: Pager,
+    /// Probe events that end with the run.
+    pub(crate) probes: OwnProbes,
 }
 
 impl Context {

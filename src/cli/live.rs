@@ -4,6 +4,7 @@ pub(crate) mod cgroups;
 pub(crate) mod control;
 pub(crate) mod events;
 pub(crate) mod explain;
+pub(crate) mod probes;
 mod refusal;
 pub(crate) mod said;
 pub(crate) mod target;

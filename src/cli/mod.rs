@@ -52,6 +52,7 @@ use clap::Command;
 
 use self::argv::{Misuse, Request};
 use self::commands::Entry;
+use self::commands::probe::OwnProbes;
 use self::config::Config;
 use self::context::{Context, Program};
 use self::error::{CliError, Exit};
@@ -83,6 +84,7 @@ pub(crate) fn main() -> ExitCode {
         config,
         output: Output::new(),
         pager: Pager::default(),
+        probes: OwnProbes::default(),
     };
     for finding in context.config.findings() {
         context.note(finding);
@@ -93,6 +95,7 @@ pub(crate) fn main() -> ExitCode {
         ));
     }
     let result = run(&context, task);
+    context.probes.remove(&context);
     finish(&context, result)
 }
 

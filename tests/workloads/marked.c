@@ -20,12 +20,14 @@ static void tick(int number, long *place)
 			 ".asciz \"-4@%0 8@(%1) 4@$9\"\n"
 			 "994: .balign 4\n"
 			 ".popsection\n"
+			 ".ifndef _.stapsdt.base\n"
 			 ".pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n"
 			 ".weak _.stapsdt.base\n"
 			 ".hidden _.stapsdt.base\n"
 			 "_.stapsdt.base: .space 1\n"
 			 ".size _.stapsdt.base,1\n"
 			 ".popsection\n"
+			 ".endif\n"
 			 :
 			 : "r"(number), "r"(place)
 			 : "memory");

@@ -12,7 +12,7 @@ mod heatmap;
 mod help;
 mod kallsyms;
 mod list;
-mod probe;
+pub(super) mod probe;
 mod record;
 mod report;
 mod script;

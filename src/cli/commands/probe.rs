@@ -6,6 +6,7 @@ mod blacklist;
 mod cached;
 mod delete;
 mod list;
+mod own;
 mod problem;
 mod running;
 mod show;
@@ -15,7 +16,9 @@ mod targets;
 mod tracepoint;
 
 pub(super) use args::command;
+pub(in crate::cli) use own::OwnProbes;
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::Path;
 
@@ -29,6 +32,7 @@ use self::args::Given;
 use self::cached::Home;
 use self::problem::{faulty, problem};
 use self::running::Places;
+use self::tables::Tables;
 use self::target::{Binary, Opened};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit};
@@ -283,6 +287,15 @@ fn place(probe: &Probe) -> String {
         0 => format!("{}{inlined}", probe.symbol),
         offset => format!("{}+{offset}{inlined}", probe.symbol),
     }
+}
+
+/// The names of the probe events that exist (`GROUP:EVENT`); none where their lists cannot be read.
+pub(in crate::cli) fn names(context: &Context) -> BTreeSet<String> {
+    let existing = Tables::find(context).existing().unwrap_or_default();
+    existing
+        .iter()
+        .map(|(event, _)| event.full_name())
+        .collect()
 }
 
 /// Whether a switch is on.

@@ -16,6 +16,7 @@ mod summary;
 mod threads;
 mod timing;
 mod told;
+mod unhit;
 mod unwinding;
 
 use std::path::Path;
@@ -56,6 +57,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     let recorded = recorded
         .map_err(|error| explain::explain(context, &events::names(&request.events), error))?;
     summary::print(context, &request, &recorded);
+    unhit::print(context, &recorded);
     if let (Some(unwinding), CallGraph::Dwarf { stack_size }) = (unwinding, request.call_graph) {
         unwinding.tell(context, stack_size.bytes());
     }

@@ -7,6 +7,7 @@ use rperf_events::tracepoint::Format;
 use rperf_events::{Catalogue, EventSpec, Filter, Group, ParseError, Side, parse};
 use rperf_sys::Tracefs;
 
+use super::probes;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
@@ -30,13 +31,11 @@ pub(crate) fn events(
     pmus: &MachinePmus,
     machine: &MachineTracepoints,
 ) -> Result<Option<Vec<EventSpec>>, CliError> {
-    let given = matches.get_many::<String>("event");
-    let indices = matches.indices_of("event").into_iter().flatten();
     let catalogue = pmus.catalogue(machine);
     let mut lists = Vec::new();
     let mut errors = Vec::new();
-    for (index, text) in indices.zip(given.into_iter().flatten()) {
-        match parse(text, &catalogue) {
+    for (index, text) in probes::texts(matches, context, &machine.0)? {
+        match parse(&text, &catalogue) {
             Ok(events) => lists.push(List { index, events }),
             Err(error) => errors.push(error),
         }

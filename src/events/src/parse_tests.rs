@@ -362,7 +362,7 @@ fn an_unknown_tracepoint_offers_the_nearest() {
         ("nosuch:whatever_else", ""),
         (
             "sdt_demo:tick",
-            ": 'probe sdt_demo:tick' makes it of a marked place",
+            ": 'buildid-cache --add PROGRAM' tells of the marked places in a program",
         ),
         ("sched:nosuch*", ": the pattern covers none"),
         ("sched:", ", `sched:*' means all of a system"),

@@ -111,7 +111,9 @@ fn unknown(system: &str, event: &str, catalogue: &Catalogue<'_>) -> String {
         return format!("unknown tracepoint `{word}': the pattern covers none");
     }
     if system.starts_with("sdt_") {
-        return format!("unknown tracepoint `{word}': 'probe {word}' makes it of a marked place");
+        return format!(
+            "unknown tracepoint `{word}': 'buildid-cache --add PROGRAM' tells of the marked places in a program"
+        );
     }
     let prefix = format!("{system}:");
     let beside = all.iter().filter(|full| full.starts_with(&prefix));

@@ -16,7 +16,7 @@ use crate::cache::{Cache, DEBUG_FILES, Entry, NewObject, debug_file, hexadecimal
 use crate::drain::{Sink, write_error};
 use crate::header::features;
 use crate::hits::Hits;
-use crate::losses::{lost_samples, throttled};
+use crate::losses::{lost_samples, throttled, unhit};
 use crate::medium::Medium;
 use crate::opened::Opened;
 use crate::synthesize::Records;
@@ -42,6 +42,7 @@ pub(crate) fn close(
     mut sink: Sink,
     mut records: Records,
 ) -> Result<Summary, Error> {
+    let unhit = unhit(&closing.opened.events);
     let lost_samples = lost_samples(&closing.opened.events, &mut records);
     let written = match closing.reader_gone {
         true => Ok(()),
@@ -51,6 +52,7 @@ pub(crate) fn close(
     written?;
     Ok(Summary {
         lost_samples,
+        unhit,
         ..summary
     })
 }
@@ -141,7 +143,7 @@ impl Closing<'_> {
             entries.push(kernel);
             files = modules;
             let kallsyms = Entry {
-                object: "[kernel.kallsyms]",
+                object: crate::cache::KERNEL_OBJECT,
                 file: "kallsyms",
                 build_id: &id,
             };

@@ -89,6 +89,34 @@ pub(crate) fn lost_samples(events: &[OpenEvent], to: &mut Records) -> Vec<Missed
     all
 }
 
+/// The tracepoints (`SYSTEM:EVENT`) that never happened where they were observed; of members of a group that are read with it
+/// nothing is known.
+pub(crate) fn unhit(events: &[OpenEvent]) -> Vec<String> {
+    let alone = |event: &&OpenEvent| {
+        let format = event.event.attr.read_format;
+        event.event.leader.is_none() || !format.contains(ReadFormat::GROUP)
+    };
+    let never = |event: &&OpenEvent| {
+        let format = event.event.attr.read_format;
+        let mut counters = event.counters.iter();
+        counters.all(|placed| {
+            placed
+                .counter
+                .read(format)
+                .is_ok_and(|reading| reading.value == 0)
+        })
+    };
+    let silent = events
+        .iter()
+        .filter(alone)
+        .filter(|event| !event.counters.is_empty());
+    let silent = silent.filter_map(|event| Some((event, event.event.spec.tracepoint.as_ref()?)));
+    let silent = silent.filter(|(event, _)| never(event));
+    silent
+        .map(|(_, name)| format!("{}:{}", name.system, name.name))
+        .collect()
+}
+
 /// Whom the ids of THROTTLE records mean; those of counters that are gone mean nobody.
 pub(crate) fn throttled(events: &[OpenEvent], by_id: &HashMap<u64, u64>) -> Vec<Missed> {
     let mut all = Vec::new();

@@ -23,6 +23,8 @@ pub struct Summary {
     pub lost_by_cpu: Vec<(u32, u64)>,
     /// Samples that the kernel could not put into a ring, by event and CPU.
     pub lost_samples: Vec<Missed>,
+    /// Tracepoints (`SYSTEM:EVENT`) of which nothing was counted at all.
+    pub unhit: Vec<String>,
     /// How often the kernel held events back that came faster than it allows (`perf_event_max_sample_rate`,
     /// `perf_cpu_time_max_percent`).
     pub throttled: Vec<Missed>,

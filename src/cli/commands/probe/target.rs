@@ -191,6 +191,11 @@ fn resolve(target: &Path, matches: &ArgMatches, context: &Context) -> Result<Pat
     located(target, context)
 }
 
+/// Whether [`resolve`] finds such a file.
+pub(super) fn is_file(target: &Path, context: &Context) -> bool {
+    located(target, context).is_ok()
+}
+
 fn located(target: &Path, context: &Context) -> Result<PathBuf, CliError> {
     let here = fs::canonicalize(target);
     if let Ok(path) = here {

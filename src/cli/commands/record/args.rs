@@ -6,7 +6,7 @@ use clap::{Arg, ArgMatches, Command};
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::live::{control, workload};
+use crate::cli::live::{control, probes, workload};
 use crate::cli::options::{
     attached, counter, flag, list, not_yet, number, number_list, short_switch, switch, value,
 };
@@ -82,6 +82,7 @@ fn events_and_targets() -> Vec<Arg> {
         list("filter", "filter")
             .help("take samples of the tracepoints of the last -e only where this holds")
             .long_help(FILTER),
+        probes::option(),
         switch("exclude-perf")
             .help("leave the recorder itself out of the tracepoints of the last -e"),
         value("pid", "pid")

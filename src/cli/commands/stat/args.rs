@@ -2,7 +2,7 @@
 
 use clap::{Arg, Command};
 
-use crate::cli::live::{control, workload};
+use crate::cli::live::{control, probes, workload};
 use crate::cli::options::{attached, counter, list, not_yet, number, number_list, switch, value};
 
 const ABOUT: &str = "\
@@ -52,6 +52,7 @@ fn what() -> Vec<Arg> {
             .long_help(EVENT),
         list("filter", "filter")
             .help("count the tracepoints of the last -e only where this holds"),
+        probes::option(),
         switch("no-inherit")
             .short('i')
             .help("leave out the children of what is counted"),

@@ -76,7 +76,7 @@ pub(super) fn shown(
     if flag(matches, "null") == Some(true) {
         return Ok(Default::default());
     }
-    let asked = ["event", "filter"]
+    let asked = ["event", "filter", "probe"]
         .into_iter()
         .any(|id| matches.contains_id(id))
         || metrics::are_asked(matches);

@@ -5,7 +5,7 @@ use clap::{Arg, Command};
 use crate::cli::commands::annotate::code;
 use crate::cli::debuginfod;
 use crate::cli::filter::args as choose;
-use crate::cli::live::workload;
+use crate::cli::live::{probes, workload};
 use crate::cli::options::{
     counter, list, not_yet, number, number_list, short_switch, switch, value,
 };
@@ -63,6 +63,7 @@ fn observed() -> Vec<Arg> {
         list("event", "event")
             .short('e')
             .help("events to sample, separated by commas, as 'record -e' takes them"),
+        probes::option(),
         value("count-filter", "n")
             .short('f')
             .value_parser(number)

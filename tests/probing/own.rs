@@ -1,0 +1,282 @@
+//! Events of one run: `--probe`, and marked places that nobody added.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use rperf_testkit::{Outcome, Run, Scratch, real_perf};
+
+use super::fired::{Group, can_probe};
+use super::programs::{probe, programs, rperf};
+
+/// The longest that something of another process is waited for.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What rperf makes of these words in the folder of the programs, with a home of its own.
+fn told(home: &Path, words: &[&str]) -> Outcome {
+    let run = Run::new(rperf()).args(words);
+    let run = run.within(programs()).env("HOME", home);
+    run.finish().expect("the binary starts")
+}
+
+/// The events of the group that exist.
+fn existing(group: &str) -> String {
+    let outcome = probe(rperf(), &["-l", &format!("{group}:*")]);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    outcome.stdout
+}
+
+/// The fields of all samples in `file`, without what differs from run to run.
+fn fields(tool: &Path, file: &str) -> Vec<String> {
+    let run = Run::new(tool).args(["script", "-F", "event,trace", "-i", file]);
+    let outcome = run.within(programs()).finish().expect("the tool starts");
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let fields = outcome.stdout.lines().map(|line| {
+        let (event, values) = line.split_once('(').expect("an address");
+        let (_, values) = values.split_once(')').expect("its end");
+        format!("{}{values}", event.trim())
+    });
+    fields.collect()
+}
+
+#[test]
+fn probes_of_a_recording_end_with_it() {
+    let test = "probes_of_a_recording_end_with_it";
+    if !can_probe(test) {
+        return;
+    }
+    let group = Group::new("own");
+    let (name, home) = (&group.0, Scratch::new());
+    let file = home.path().join("perf.data").display().to_string();
+    let values = format!("./plain:{name}:one=leaf n");
+    let two = format!("./plain:{name}:two=other");
+    let never = format!("./plain:{name}:never=mix%return");
+    let words = [
+        "record", "-o", &file, "--probe", &values, "--filter", "n != 10", "--probe", &two,
+    ];
+    let outcome = told(home.path(), &[&words[..], &["./plain", "3"]].concat());
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("Added new event for this run:\n"),
+        "{}",
+        outcome.stderr
+    );
+    assert!(!outcome.stderr.contains("never hit"), "{}", outcome.stderr);
+    assert_eq!(existing(name), "");
+    let one = |n: u32| format!("{name}:one: n={n}");
+    let two = format!("{name}:two:");
+    let expected = [two.clone(), one(11), two.clone(), one(12), two];
+    assert_eq!(fields(rperf(), &file), expected);
+    if let Some(perf) = real_perf() {
+        assert_eq!(fields(&perf, &file), expected);
+    }
+    // The program ends before it comes there.
+    let outcome = told(
+        home.path(),
+        &["record", "-o", &file, "--probe", &never, "./plain", "0"],
+    );
+    let said = format!("{name}:never was never hit");
+    assert!(outcome.stderr.contains(&said), "{}", outcome.stderr);
+    assert_eq!(existing(name), "");
+}
+
+#[test]
+fn probes_of_a_recording_end_with_its_errors() {
+    let test = "probes_of_a_recording_end_with_its_errors";
+    if !can_probe(test) {
+        return;
+    }
+    let group = Group::new("fail");
+    let (name, home) = (&group.0, Scratch::new());
+    let file = home.path().join("perf.data").display().to_string();
+    let good = format!("./plain:{name}:good=leaf");
+    let bad = format!("./plain:{name}:bad=leaf a=%di a=%si");
+    for (words, part) in [
+        (
+            &["--probe", &good, "-e", "nosuch:event", "true"] as &[&str],
+            "unknown tracepoint",
+        ),
+        (
+            &["--probe", &good, "--probe", &bad, "true"],
+            "the kernel refused the event",
+        ),
+        (
+            &["--probe", &good, "--probe", "./plain:nosuch", "true"],
+            "'nosuch' not found",
+        ),
+        (
+            &["--probe", &good, "--filter", "n == 1", "true"],
+            "failed to set filter",
+        ),
+        (&["--probe", &good, "./nosuch"], "Failed to collect"),
+        (
+            &["--probe", "./nosuch:leaf", "true"],
+            "Failed to get the absolute path of ./nosuch",
+        ),
+    ] {
+        let outcome = told(home.path(), &[&["record", "-o", &file], words].concat());
+        assert_ne!(outcome.status, 0, "{words:?}");
+        assert!(
+            outcome.stderr.contains(part),
+            "{words:?}: {}",
+            outcome.stderr
+        );
+        assert_eq!(existing(name), "", "{words:?}");
+    }
+}
+
+#[test]
+fn probes_of_a_recording_end_with_signals() {
+    let test = "probes_of_a_recording_end_with_signals";
+    if !can_probe(test) {
+        return;
+    }
+    let group = Group::new("stop");
+    let (name, home) = (&group.0, Scratch::new());
+    for (signal, command) in [("-INT", "record"), ("-TERM", "record"), ("-INT", "stat")] {
+        let definition = format!("./plain:{name}:one=leaf");
+        let mut child = Command::new(rperf())
+            .args([command, "-o"])
+            .arg(home.path().join("output"))
+            .args(["--probe", &definition, "-a"])
+            .current_dir(programs())
+            .env("HOME", home.path())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the binary starts");
+        let appears = || existing(name).contains("one");
+        assert!(within(appears), "{command} makes its event");
+        let sent = Command::new("kill")
+            .args([signal, &child.id().to_string()])
+            .status();
+        assert!(sent.expect("kill starts").success());
+        child.wait().expect("it ends");
+        assert_eq!(existing(name), "", "{command} {signal}");
+    }
+}
+
+/// Whether it comes true.
+fn within(condition: impl Fn() -> bool) -> bool {
+    let step = Duration::from_millis(50);
+    let tries = PATIENCE.as_millis() / step.as_millis();
+    (0..tries).any(|_| {
+        sleep(step);
+        condition()
+    })
+}
+
+#[test]
+fn what_exists_is_not_touched() {
+    let test = "what_exists_is_not_touched";
+    if !can_probe(test) {
+        return;
+    }
+    let group = Group::new("keep");
+    let (name, home) = (&group.0, Scratch::new());
+    let definition = format!("{name}:one=leaf");
+    let added = probe(rperf(), &["-x", "./plain", "--add", &definition]);
+    assert_eq!(added.status, 0, "{}", added.stderr);
+    let before = existing(name);
+    let again = format!("./plain:{definition} n");
+    let counted = told(
+        home.path(),
+        &["stat", "-x,", "--probe", &again, "./plain", "3"],
+    );
+    assert!(
+        counted.stderr.contains(&format!("3,,{name}:one_1,")),
+        "{}",
+        counted.stderr
+    );
+    assert_eq!(existing(name), before);
+}
+
+#[test]
+fn marked_places_are_recorded_by_name() {
+    let test = "marked_places_are_recorded_by_name";
+    if !can_probe(test) {
+        return;
+    }
+    let home = Scratch::new();
+    // A provider of its own: other tests add the event of the usual name meanwhile.
+    let provider = format!("own{}", std::process::id());
+    marked(home.path(), &provider);
+    let run = |words: &[&str]| {
+        let run = Run::new(rperf()).args(words).within(home.path());
+        run.env("HOME", home.path())
+            .finish()
+            .expect("the binary starts")
+    };
+    let event = format!("sdt_{provider}:tick");
+    let unknown = run(&["record", "-o", "perf.data", "-e", &event, "./marked"]);
+    assert_eq!(unknown.status, 129, "{}", unknown.stderr);
+    assert!(
+        unknown.stderr.contains("'buildid-cache --add PROGRAM'"),
+        "{}",
+        unknown.stderr
+    );
+    assert_eq!(run(&["buildid-cache", "--add", "marked"]).status, 0);
+    let recorded = run(&["record", "-o", "perf.data", "-e", &event, "./marked"]);
+    assert_eq!(recorded.status, 0, "{}", recorded.stderr);
+    // The program knows that somebody listens.
+    assert_eq!(recorded.stdout.lines().count(), 3, "{}", recorded.stdout);
+    let file = home.path().join("perf.data").display().to_string();
+    let rounds =
+        (0..3).map(|round| format!("{event}: arg1={} arg2={} arg3=9", round - 1, 40 + round));
+    let expected: Vec<String> = rounds.flat_map(|line| [line.clone(), line]).collect();
+    assert_eq!(fields(rperf(), &file), expected);
+    let all = format!("sdt_{provider}:*");
+    let counted = run(&[
+        "stat",
+        "-x,",
+        "-e",
+        &format!("{{{all}:u,page-faults}}"),
+        "./marked",
+    ]);
+    assert!(
+        counted.stderr.contains(&format!("6,,{event}:u,")),
+        "{}",
+        counted.stderr
+    );
+    let kept = format!("{provider}:kept=main");
+    let kept = run(&["probe", "--cache", "-n", "-x", "./marked", "--add", &kept]);
+    assert_eq!(kept.status, 0, "{}", kept.stderr);
+    let counted = run(&[
+        "stat",
+        "-x,",
+        "-e",
+        &format!("%{provider}:kept"),
+        "./marked",
+    ]);
+    assert!(
+        counted.stderr.contains(&format!("1,,{provider}:kept,")),
+        "{}",
+        counted.stderr
+    );
+    for group in [&provider, &format!("sdt_{provider}")] {
+        assert_eq!(existing(group), "");
+    }
+}
+
+/// Compiles a program whose author marked a place with this name for himself, which the compiler takes twice.
+fn marked(folder: &Path, provider: &str) {
+    let source = crate::tidy::root().join("tests/workloads/marked.c");
+    let source = fs::read_to_string(source).expect("it is there");
+    let source = source
+        .replace("demo", provider)
+        .replace(
+            "static void tick",
+            "static inline __attribute__((always_inline)) void tick",
+        )
+        .replace(
+            "tick(i - 1, &value);",
+            "tick(i - 1, &value); tick(i - 1, &value);",
+        );
+    fs::write(folder.join("marked.c"), source).expect("it is written");
+    let compiled = Command::new("cc")
+        .args(["-O2", "-o", "marked", "marked.c"])
+        .current_dir(folder)
+        .status();
+    assert!(compiled.expect("a compiler starts").success());
+}
