@@ -4,6 +4,7 @@ mod beside_perf;
 mod events;
 mod fired;
 mod kept;
+mod options;
 mod own;
 mod programs;
 mod shown;

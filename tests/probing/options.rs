@@ -1,0 +1,212 @@
+//! What bounds a search, where files are looked for, and who may add events.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Command, id};
+
+use rperf_testkit::{Run, Scratch, may_trace, real_perf, skip};
+
+use super::programs::{probe, programs, rperf};
+
+/// The text that creates the events, and the status.
+fn defined(words: &[&str]) -> (i32, String) {
+    let outcome = probe(rperf(), words);
+    (outcome.status, outcome.stdout)
+}
+
+#[test]
+fn searches_are_bounded_as_by_perf() {
+    let perf = real_perf();
+    for (words, lines) in [
+        (
+            &["-x", "./optimised", "--max-probes", "1", "-D", "m*"] as &[&str],
+            0,
+        ),
+        (&["-x", "./optimised", "--max-probes", "3", "-D", "m*"], 3),
+        (&["-x", "./optimised", "--max-probes=1", "-D", "leaf"], 1),
+        (&["-x", "./optimised", "--no-inlines", "-D", "twice"], 0),
+        (&["-x", "./optimised", "--no-inlines", "-D", "leaf"], 1),
+    ] {
+        let (status, text) = defined(words);
+        assert_eq!(text.lines().count(), lines, "{words:?}: {text}");
+        assert_eq!(status == 0, lines > 0, "{words:?}");
+        if let Some(perf) = &perf {
+            assert_eq!(probe(perf, words).stdout, text, "{words:?}");
+        }
+    }
+    let inlined = defined(&["-x", "./optimised", "-D", "twice"]).1;
+    assert!(inlined.lines().count() > 1, "{inlined}");
+    let refused = probe(
+        rperf(),
+        &["-x", "./optimised", "--max-probes", "1", "-D", "m*"],
+    );
+    let error = "Too many( > 1) probe point found.\n  Error: Failed to add events.\nhint: --max-probes N allows more\n";
+    assert_eq!(refused.stderr, error);
+}
+
+#[test]
+fn sources_are_found_below_another_folder() {
+    let folder = Scratch::new();
+    let source = crate::tidy::root().join("tests/workloads/probed.c");
+    let place = |below: &str| folder.path().join(below);
+    fs::create_dir(place("before")).expect("it is made");
+    fs::create_dir(place("after")).expect("it is made");
+    fs::copy(source, place("before/gone.c")).expect("it is copied");
+    let compiled = Command::new("cc")
+        .args(["-O0", "-g", "-o", "../program", "gone.c"])
+        .current_dir(place("before"))
+        .status();
+    assert!(compiled.expect("a compiler starts").success());
+    let program = place("program").display().to_string();
+    let after = place("after").display().to_string();
+    let listed = |words: &[&str]| probe(rperf(), &[&["-x", &program], words].concat());
+    let expected = listed(&["-L", "leaf"]).stdout;
+    assert!(
+        expected.contains("      0  __attribute__((noinline)) long leaf"),
+        "{expected}"
+    );
+    fs::rename(place("before/gone.c"), place("after/gone.c")).expect("it is moved");
+    let missed = listed(&["-L", "leaf"]);
+    assert_eq!(missed.status, 254, "{}", missed.stdout);
+    assert!(
+        missed
+            .stderr
+            .starts_with("Failed to find source file path of "),
+        "{}",
+        missed.stderr
+    );
+    assert!(
+        missed.stderr.contains("hint: --source DIR"),
+        "{}",
+        missed.stderr
+    );
+    assert_eq!(listed(&["-s", &after, "-L", "leaf"]).stdout, expected);
+    // With its whole path below that folder, too, as perf looks for it.
+    let whole = format!("{after}{}", place("before").display());
+    fs::create_dir_all(&whole).expect("they are made");
+    fs::rename(place("after/gone.c"), format!("{whole}/gone.c")).expect("it is moved");
+    assert_eq!(listed(&["-s", &after, "-L", "leaf"]).stdout, expected);
+    let pattern = ["-D", "leaf;return*"];
+    assert_ne!(listed(&pattern).status, 0);
+    let found = listed(&[&["-s", &after], &pattern[..]].concat()).stdout;
+    assert!(found.starts_with("p:probe_program/leaf "), "{found}");
+}
+
+#[test]
+fn debug_information_is_found_below_another_root() {
+    let folder = Scratch::new();
+    let program = folder.path().join("program");
+    let root = folder.path().join("root");
+    let whole = root.join(program.strip_prefix("/").expect("it is whole"));
+    fs::create_dir_all(whole.parent().expect("it is in a folder")).expect("they are made");
+    fs::copy(programs().join("optimised"), &whole).expect("it is copied");
+    let stripped = Command::new("strip")
+        .arg("-o")
+        .arg(&program)
+        .arg(&whole)
+        .status();
+    assert!(stripped.expect("binutils start").success());
+    let (program, root) = (program.display().to_string(), root.display().to_string());
+    let words = ["-x", &program, "-D", "middle it->name:string"];
+    assert_eq!(defined(&words).0, 254);
+    let (status, text) = defined(&[&["--symfs", &root], &words[..]].concat());
+    assert_eq!(status, 0);
+    assert!(
+        text.starts_with(&format!("p:probe_program/middle {program}:0x")),
+        "{text}"
+    );
+    let elsewhere = defined(&["-x", "./optimised", "-D", "middle it->name:string"]).1;
+    let behind = |text: &str| text.split_once(":0x").map(|(_, place)| place.to_owned());
+    assert_eq!(behind(&text), behind(&elsewhere));
+}
+
+#[test]
+fn paths_are_those_of_a_process() {
+    let path = programs().join("optimised").display().to_string();
+    let pid = id().to_string();
+    let words = ["--target-ns", &pid, "-x", &path, "-D", "leaf n"];
+    let (status, text) = defined(&words);
+    assert_eq!(status, 0);
+    let here = defined(&["-x", &path, "-D", "leaf n"]).1;
+    assert_eq!(text.replace(&format!("/proc/{pid}/root"), ""), here);
+    let gone = probe(
+        rperf(),
+        &["--target-ns", "4194305", "-x", &path, "-D", "leaf"],
+    );
+    assert_eq!(gone.status, 129, "{}", gone.stdout);
+    assert!(
+        gone.stderr.contains("No such file or directory"),
+        "{}",
+        gone.stderr
+    );
+}
+
+#[test]
+fn quiet_says_errors_only() {
+    let words = ["-q", "-x", "./plain", "-D", "leaf n"];
+    let outcome = probe(rperf(), &words);
+    assert_eq!((outcome.status, outcome.stderr.as_str()), (0, ""));
+    assert!(!probe(rperf(), &words[1..]).stderr.is_empty());
+    let outcome = probe(rperf(), &["-q", "-x", "./plain", "-D", "nosuch"]);
+    assert!(
+        outcome.stderr.contains("'nosuch' not found"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[test]
+fn others_than_root_are_told_so() {
+    let test = "others_than_root_are_told_so";
+    let setpriv = Path::new("/usr/bin/setpriv");
+    if !may_trace(test) {
+        return;
+    }
+    if !setpriv.exists() {
+        return skip(test, "there is no setpriv");
+    }
+    let may_all =
+        fs::metadata("/sys/kernel/tracing").is_ok_and(|all| all.permissions().mode() & 0o2 != 0);
+    if may_all {
+        return skip(test, "everyone may write tracefs");
+    }
+    let scratch = Scratch::new();
+    let open = fs::Permissions::from_mode(0o777);
+    fs::set_permissions(scratch.path(), open).expect("own directory");
+    let binary = scratch.path().join("rperf");
+    fs::copy(rperf(), &binary).expect("readable");
+    fs::copy(programs().join("plain"), scratch.path().join("plain")).expect("readable");
+    for words in [
+        &["probe", "-x", "./plain", "leaf"] as &[&str],
+        &["probe", "-l"],
+        &["probe", "-d", "nosuch"],
+        &["record", "--probe", "./plain:leaf", "true"],
+        &["stat", "--probe", "./plain:leaf", "true"],
+    ] {
+        let run = Run::new(setpriv).args([
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+            "--inh-caps=-all",
+            "--bounding-set=-all",
+        ]);
+        let run = run.args([&binary]).args(words).within(scratch.path());
+        let outcome = run
+            .env("HOME", scratch.path())
+            .finish()
+            .expect("setpriv starts");
+        assert_eq!(outcome.status, 243, "{words:?}: {}", outcome.stderr);
+        let lines = [
+            "No permission to write tracefs.\n",
+            "Please run this command again with sudo.\n",
+        ];
+        for line in lines {
+            assert!(
+                outcome.stderr.contains(line),
+                "{words:?}: {}",
+                outcome.stderr
+            );
+        }
+    }
+}
