@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use rperf_testkit::{Outcome, Run, Scratch, real_perf};
+use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
 
 use super::fired::{Group, can_probe};
 use super::programs::{probe, programs, rperf};
@@ -190,6 +190,71 @@ fn what_exists_is_not_touched() {
         counted.stderr
     );
     assert_eq!(existing(name), before);
+}
+
+#[test]
+fn without_tracefs_places_are_observed_all_the_same() {
+    let test = "without_tracefs_places_are_observed_all_the_same";
+    if !can_probe(test) {
+        return;
+    }
+    if !Path::new("/sys/bus/event_source/devices/uprobe/type").exists() {
+        return skip(test, "the kernel has no uprobe PMU");
+    }
+    let home = Scratch::new();
+    let file = home.path().join("perf.data").display().to_string();
+    let empty = home.path().join("empty");
+    fs::create_dir(&empty).expect("it is made");
+    let empty = empty.display().to_string();
+    let without = |words: &[&str]| {
+        let words = [&["--debugfs-dir", &empty], words].concat();
+        told(home.path(), &words)
+    };
+    let probes = [
+        "--probe",
+        "./plain:leaf",
+        "--probe",
+        "./plain:own:back=other%return",
+    ];
+    let recorded = without(&[&["record", "-o", &file], &probes[..], &["./plain", "3"]].concat());
+    assert_eq!(recorded.status, 0, "{}", recorded.stderr);
+    assert!(
+        recorded.stderr.contains("as tracefs is not mounted:"),
+        "{}",
+        recorded.stderr
+    );
+    let shown = told(home.path(), &["script", "-F", "event,ip,sym", "-i", &file]);
+    let shown: Vec<Vec<&str>> = shown
+        .stdout
+        .lines()
+        .map(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            // Without the address.
+            [&words[..1], &words[2..]].concat()
+        })
+        .collect();
+    let round = [["probe_plain:leaf:", "leaf"], ["own:back:", "main"]];
+    assert_eq!(shown, [round, round, round].concat());
+    let counted = without(&[&["stat", "-x,"], &probes[..], &["./plain", "3"]].concat());
+    for name in ["probe_plain:leaf", "own:back"] {
+        assert!(
+            counted.stderr.contains(&format!("3,,{name},")),
+            "{}",
+            counted.stderr
+        );
+    }
+    let refused = without(&[
+        "record",
+        "-o",
+        &file,
+        "--probe",
+        "./plain:leaf n",
+        "./plain",
+    ]);
+    assert_eq!(refused.status, 254, "{}", refused.stderr);
+    for part in ["tracefs is not mounted at ", "if no values are asked for"] {
+        assert!(refused.stderr.contains(part), "{}", refused.stderr);
+    }
 }
 
 #[test]

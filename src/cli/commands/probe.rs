@@ -1,6 +1,7 @@
 //! `rperf probe`: events at places of programs that nobody marked.
 
 mod add;
+mod apart;
 mod args;
 mod blacklist;
 mod cached;
@@ -16,7 +17,7 @@ mod targets;
 mod tracepoint;
 
 pub(super) use args::command;
-pub(in crate::cli) use own::OwnProbes;
+pub(in crate::cli) use own::{OwnProbes, Wanted};
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -203,10 +204,30 @@ fn found(
     let options = args::search_options(matches, context)?;
     match opened {
         Opened::Kernel(kernel) => kernel.find(definition, &options),
-        Opened::Program(binary) => {
-            in_program(binary, definition, &options).map_err(|error| problem(&error, "add events"))
-        }
+        Opened::Program(binary) => in_program(binary, definition, &options).map_err(|error| {
+            let told = problem(&error, "add events");
+            match inlined(binary, definition, &options) {
+                Some(places) => told.hint(format!(
+                    "it is inlined at {places}, which is probed without --no-inlines"
+                )),
+                None => told,
+            }
+        }),
     }
+}
+
+/// Where the copies are that `--no-inlines` leaves out.
+fn inlined(binary: &Binary, definition: &Definition, options: &Options) -> Option<String> {
+    if options.inlines {
+        return None;
+    }
+    let options = Options {
+        inlines: true,
+        ..options.clone()
+    };
+    let places = in_program(binary, definition, &options).ok()?;
+    let places: Vec<String> = places.found.probes.iter().map(place).collect();
+    Some(places.join(", "))
 }
 
 /// With `--cache`, what was kept under the same definition: also when debug information is gone by now. What bounds the search anew

@@ -8,6 +8,7 @@ use rperf_events::{Catalogue, EventSpec, Filter, Group, ParseError, Side, parse}
 use rperf_sys::Tracefs;
 
 use super::probes;
+use crate::cli::commands::probe::Wanted;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
@@ -34,8 +35,12 @@ pub(crate) fn events(
     let catalogue = pmus.catalogue(machine);
     let mut lists = Vec::new();
     let mut errors = Vec::new();
-    for (index, text) in probes::texts(matches, context, &machine.0)? {
-        match parse(&text, &catalogue) {
+    for (index, wanted) in probes::wanted(matches, context, &machine.0)? {
+        let parsed = match wanted {
+            Wanted::Text(text) => parse(&text, &catalogue),
+            Wanted::Events(events) => Ok(events),
+        };
+        match parsed {
             Ok(events) => lists.push(List { index, events }),
             Err(error) => errors.push(error),
         }

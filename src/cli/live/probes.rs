@@ -4,6 +4,7 @@ use clap::{Arg, ArgMatches};
 use rperf_events::{is_pattern, matches_pattern};
 use rperf_sys::Tracefs;
 
+use crate::cli::commands::probe::Wanted;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::list;
@@ -18,28 +19,27 @@ pub(crate) fn option() -> Arg {
     )
 }
 
-/// The lists of `-e` and `--probe`, each with its place among the words, in their order. What they name for the first time is made.
-pub(crate) fn texts(
+/// What `-e` and `--probe` ask for, each with its place among the words, in their order. What they name for the first time is made.
+pub(crate) fn wanted(
     matches: &ArgMatches,
     context: &Context,
     tracefs: &Tracefs,
-) -> Result<Vec<(usize, String)>, CliError> {
+) -> Result<Vec<(usize, Wanted)>, CliError> {
     let given = |id: &str| {
         let values = matches.get_many::<String>(id).into_iter().flatten();
         let places = matches.indices_of(id).into_iter().flatten();
         let all: Vec<(usize, &String)> = places.zip(values).collect();
         all
     };
-    let mut texts = Vec::new();
+    let mut all = Vec::new();
     for (index, text) in given("event") {
-        texts.push((index, with_marks(text, tracefs, context)?));
+        all.push((index, Wanted::Text(with_marks(text, tracefs, context)?)));
     }
     for (index, definition) in given("probe") {
-        let names = context.probes.define(definition, context)?;
-        texts.push((index, names.join(",")));
+        all.push((index, context.probes.define(definition, context)?));
     }
-    texts.sort_by_key(|(index, _)| *index);
-    Ok(texts)
+    all.sort_by_key(|(index, _)| *index);
+    Ok(all)
 }
 
 /// The same list with the names of the events that are made for it. Words of which neither the kernel nor the cache knows stay:

@@ -31,6 +31,7 @@ mod spec;
 mod terms;
 mod tool;
 pub mod tracepoint;
+mod uprobe;
 pub mod vendor;
 
 pub use branch_filter::{UnknownBranches, branch_filter, branch_names};
@@ -51,3 +52,4 @@ pub use record_attr::{
 };
 pub use spec::{EventSpec, TracepointName, default_event, fallback_to_cpu_clock, user_only};
 pub use tool::Tool;
+pub use uprobe::Uprobe;

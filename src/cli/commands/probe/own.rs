@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::Duration;
 
+use rperf_events::EventSpec;
 use rperf_probe::{Event, distinct_name, parse};
 use rperf_sys::Signals;
 
@@ -14,7 +15,7 @@ use super::add::{list_of, told};
 use super::args::Given;
 use super::tables::Tables;
 use super::target::{Subject, is_file};
-use super::{Defined, args, events, targets};
+use super::{Defined, apart, args, events, targets};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::live::explain::reason;
@@ -30,6 +31,15 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub(crate) struct OwnProbes {
     made: Mutex<Vec<Made>>,
     signals: Mutex<Option<Signals>>,
+}
+
+/// What an option asks for, as the parser of events takes it.
+#[derive(Debug)]
+pub(crate) enum Wanted {
+    /// Names.
+    Text(String),
+    /// Events that have no names for the kernel.
+    Events(Vec<EventSpec>),
 }
 
 /// One event of the run.
@@ -48,12 +58,13 @@ impl OwnProbes {
     /// # Errors
     /// Those of `probe --add`. What was made before the error stays until [`Self::remove`].
     pub(crate) fn make(&self, words: &[&str], context: &Context) -> Result<Vec<String>, CliError> {
-        let parser = args::command().no_binary_name(true);
-        let matches = parser.try_get_matches_from(words)?;
+        self.add_all(defined(words, context)?, context)
+    }
+
+    fn add_all(&self, all: Vec<Defined>, context: &Context) -> Result<Vec<String>, CliError> {
         let (mut names, mut lines) = (Vec::new(), Vec::new());
-        for given in args::definitions(&matches, "add")? {
-            let defined = events(&given, &matches, context)?;
-            self.hold()?;
+        self.hold()?;
+        for defined in all {
             self.add(defined, (&mut names, &mut lines), context)?;
         }
         let several = if lines.len() > 1 { "s" } else { "" };
@@ -64,16 +75,21 @@ impl OwnProbes {
         Ok(names)
     }
 
-    /// Makes the events of `[PROGRAM:]DEFINITION`, the kernel's where no program stands before it.
+    /// Makes the events of `[PROGRAM:]DEFINITION`, the kernel's where no program stands before it. Where tracefs is not mounted, places
+    /// of programs are observed without.
     ///
     /// # Errors
     /// As of [`Self::make`].
-    pub(crate) fn define(&self, text: &str, context: &Context) -> Result<Vec<String>, CliError> {
-        match split(text, |name| is_file(Path::new(name), context)) {
-            (Some(program), definition) => {
-                self.make(&["-x", program, "--add", definition], context)
-            }
-            (None, definition) => self.make(&["--add", definition], context),
+    pub(crate) fn define(&self, text: &str, context: &Context) -> Result<Wanted, CliError> {
+        let defined = match split(text, |name| is_file(Path::new(name), context)) {
+            (Some(program), definition) => defined(&["-x", program, "--add", definition], context)?,
+            (None, definition) => defined(&["--add", definition], context)?,
+        };
+        let tables = Tables::find(context);
+        match tables.existing() {
+            Err(error) if tables.are_forbidden() => Err(error),
+            Ok(_) => Ok(Wanted::Text(self.add_all(defined, context)?.join(","))),
+            Err(error) => apart::specs(defined, error, context).map(Wanted::Events),
         }
     }
 
@@ -183,6 +199,15 @@ impl Made {
             removal: format!("-:{}/{}", event.group, event.name),
         }
     }
+}
+
+/// The events of definitions, given as words of the `probe` command.
+fn defined(words: &[&str], context: &Context) -> Result<Vec<Defined>, CliError> {
+    let parser = args::command().no_binary_name(true);
+    let matches = parser.try_get_matches_from(words)?;
+    let given = args::definitions(&matches, "add")?;
+    let defined = given.iter().map(|given| events(given, &matches, context));
+    defined.collect()
 }
 
 /// Also after a panic: what was made is to be removed.

@@ -86,6 +86,12 @@ impl Tables {
         self.0.append(list, line)
     }
 
+    /// Whether there are lists, but not for this user. Who may not write them may not open the kernel's uprobe PMU either.
+    pub(super) fn are_forbidden(&self) -> bool {
+        let denied = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+        self.0.read(PROGRAMS).is_err_and(denied)
+    }
+
     /// Whether the kernel has this list.
     pub(super) fn has(&self, list: &str) -> bool {
         self.0.read(list).is_ok()
