@@ -72,3 +72,62 @@ fn functions_are_listed_without_data() {
         refused.stderr
     );
 }
+
+#[test]
+fn what_is_listed_at_a_place_can_be_added_there() {
+    let mut added = 0;
+    for program in ["./plain", "./optimised"] {
+        for place in [
+            "leaf",
+            "leaf:5",
+            "leaf%return",
+            "middle",
+            "middle:4",
+            "mix",
+            "main",
+            "main:7",
+            "twice",
+            "other",
+        ] {
+            for externs in [&[] as &[&str], &["--externs"]] {
+                let words = [&["-x", program], externs, &["-V", place]].concat();
+                let listed = probe(rperf(), &words).stdout;
+                let rows = listed.lines().filter_map(|line| line.strip_prefix("\t\t"));
+                let names = rows.filter_map(|row| Some(row.split_once('\t')?.1));
+                for name in names {
+                    let definition = format!("{place} {name}");
+                    let outcome = probe(rperf(), &["-x", program, "-D", &definition]);
+                    assert_eq!(
+                        outcome.status, 0,
+                        "{program} {definition}: {}",
+                        outcome.stderr
+                    );
+                    added += 1;
+                }
+            }
+        }
+    }
+    assert!(added > 50, "{added}");
+    let outcome = probe(rperf(), &["-x", "./optimised", "-V", "mix"]);
+    if cfg!(target_arch = "x86_64") {
+        assert!(!outcome.stdout.contains("double"), "{}", outcome.stdout);
+        let said = "d is left out at mix+0: it is in %xmm0";
+        assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn copies_of_inlined_functions_are_told_with_those_that_they_are_in() {
+    let told = |words: &[&str]| probe(rperf(), &[&["-x", "./optimised"], words].concat()).stderr;
+    let added = told(&["-n", "--add", "twice"]);
+    let within = |function: &str| {
+        let place = format!("(on twice at {function}");
+        added
+            .lines()
+            .any(|line| line.contains(&place) && line.contains(" (inlined) in "))
+    };
+    assert!(within("middle+") && within("other"), "{added}");
+    let refused = told(&["--no-inlines", "-D", "twice"]);
+    assert!(refused.contains("hint: it is inlined at "), "{refused}");
+    assert!(refused.contains("middle+"), "{refused}");
+}

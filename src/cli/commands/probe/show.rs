@@ -134,7 +134,12 @@ fn list_at(
     };
     let mut out = context.stdout();
     writeln!(out, "Available variables at {}", definition.point)?;
-    for Listed { place, variables } in listed {
+    for Listed {
+        place,
+        variables,
+        beyond,
+    } in listed
+    {
         let function = &place.function;
         writeln!(out, "\t@<{function}+{}>", place.offset)?;
         if variables.is_empty() {
@@ -142,6 +147,12 @@ fn list_at(
         }
         for variable in &variables {
             writeln!(out, "\t\t{}", shown(variable, function, wanted.ranges))?;
+        }
+        for (name, reason) in beyond {
+            let offset = place.offset;
+            context.note(format_args!(
+                "{name} is left out at {function}+{offset}: {reason}"
+            ));
         }
     }
     out.flush()?;

@@ -242,6 +242,7 @@ impl Kernel<'_> {
                     offset: 0,
                 },
                 variables,
+                beyond: Vec::new(),
             })
         });
         listed.collect()

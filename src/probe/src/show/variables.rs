@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use crate::definition::{Definition, Point};
-use crate::dwarf::{Die, Located, World, behind_entry, locate, stretches};
+use crate::dwarf::{Base, Die, Located, Place as Value, World, behind_entry, locate, stretches};
 use crate::error::Error;
 use crate::filter::NameFilter;
 use crate::object::Object;
+use crate::register;
 use crate::search::{Options, Spot, globals, visible};
 
 /// Which variables are listed, and how.
@@ -28,6 +29,8 @@ pub struct Listed {
     pub place: Place,
     /// Its variables.
     pub variables: Vec<Variable>,
+    /// Names of those that are there but cannot be recorded, each with the reason.
+    pub beyond: Vec<(String, String)>,
 }
 
 /// A place in a function.
@@ -106,7 +109,7 @@ fn at<'w, 'u>(
         frames: &object.frames,
         address: spot.address,
     };
-    let mut found = BTreeSet::new();
+    let (mut found, mut beyond) = (BTreeSet::new(), Vec::new());
     let mut add = |die: &Die<'w, 'u>, is_external: bool| {
         let Some(name) = die.name() else {
             return;
@@ -115,7 +118,11 @@ fn at<'w, 'u>(
             .filter
             .as_ref()
             .is_none_or(|filter| filter.matches(&name));
-        let is_here = is_external || locate(die, located).is_ok();
+        let place = locate(die, located).ok().filter(|_| !is_external);
+        let unreadable = place
+            .as_ref()
+            .and_then(|place| unreadable_at(object, place));
+        let is_here = is_external || (place.is_some() && unreadable.is_none());
         let ranges = match wanted.ranges {
             true => relative(die, spot, entry, is_external),
             false => Vec::new(),
@@ -127,6 +134,8 @@ fn at<'w, 'u>(
                 is_external,
                 ranges,
             });
+        } else if is_wanted && let Some(reason) = unreadable {
+            beyond.push((name, reason));
         }
     };
     for die in visible(&spot.scope, spot.address) {
@@ -143,6 +152,18 @@ fn at<'w, 'u>(
             offset: spot.address.wrapping_sub(entry),
         },
         variables: found.into_iter().collect(),
+        beyond,
+    }
+}
+
+/// Why probes cannot record what is at a place.
+fn unreadable_at(object: &Object<'_>, place: &Value) -> Option<String> {
+    let architecture = object.architecture();
+    match place.base {
+        Base::Register(register) if register::name(architecture, register).is_none() => {
+            Some(register::unreadable(architecture, register))
+        }
+        _ => None,
     }
 }
 
