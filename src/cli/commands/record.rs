@@ -56,7 +56,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     let recorded = rperf_session::record(&request, control.as_mut(), &Elf, &mut said);
     let recorded = recorded
         .map_err(|error| explain::explain(context, &events::names(&request.events), error))?;
-    summary::print(context, &request, &recorded);
+    let is_verbose = context.verbosity(matches) > 0;
+    summary::print(context, &request, &recorded, is_verbose);
     unhit::print(context, &recorded);
     if let (Some(unwinding), CallGraph::Dwarf { stack_size }) = (unwinding, request.call_graph) {
         unwinding.tell(context, stack_size.bytes());

@@ -4,7 +4,7 @@
 use std::io;
 
 use clap::ArgMatches;
-use rperf_session::{Happened, Listing, Watch};
+use rperf_session::{Happened, Listing, Sampled, Watch};
 use rperf_view::evlist::frequency;
 use rperf_wire::{Attr, AttrText, attr_fields};
 
@@ -137,6 +137,9 @@ impl Watch for Said<'_> {
                 context.program,
                 bytes >> 10
             )),
+            Happened::Growing { bytes, samples, rate, copies } => {
+                context.note(growing(bytes, samples, &lower(bytes, rate, copies)));
+            }
             Happened::Dumped { path } => context.note(format_args!(
                 "[ {} record: Dump {} ]",
                 context.program,
@@ -148,6 +151,41 @@ impl Watch for Said<'_> {
             other => self.detail(other),
         }
     }
+}
+
+/// Bytes a minute that a recording may take without a word.
+const LITTLE: u64 = 1 << 30;
+
+/// What makes a recording grow less that grows by so many bytes a minute.
+fn lower(bytes: u64, rate: Sampled, copies: bool) -> String {
+    let (little, bytes) = (u128::from(LITTLE), u128::from(bytes));
+    let rate = match rate {
+        Sampled::Frequency(rate) => {
+            format!("-F {}", (u128::from(rate) * little / bytes.max(1)).max(1))
+        }
+        Sampled::Period(period) => {
+            format!("-c {}", u128::from(period.max(1)) * bytes.div_ceil(little))
+        }
+    };
+    match copies {
+        true => format!("{rate}, or --unwind live, which writes callchains in place of stacks"),
+        false => rate,
+    }
+}
+
+/// The line about a recording that will be large.
+fn growing(bytes: u64, samples: u64, lower: &str) -> String {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "one decimal of a gigabyte is shown"
+    )]
+    let gigabytes = bytes as f64 / f64::from(1 << 30);
+    let megabytes = (bytes / 60) >> 20;
+    let samples = match samples {
+        0 => String::new(),
+        samples => format!(" and {samples} samples"),
+    };
+    format!("hint: {megabytes} MB{samples} a second make {gigabytes:.1} GB a minute: try {lower}")
 }
 
 /// One line of the list of events, as `evlist` has it.
@@ -165,5 +203,22 @@ fn listed(name: &str, attr: &Attr, listing: Listing) -> String {
             format!("{name}: {text}")
         }
         _ => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_tried_takes_a_gigabyte_a_minute() {
+        let three = 3 << 30;
+        assert_eq!(lower(three, Sampled::Frequency(4000), false), "-F 1333");
+        assert_eq!(lower(three + 1, Sampled::Period(10), false), "-c 40");
+        assert_eq!(lower(three, Sampled::Period(0), false), "-c 3");
+        assert!(lower(three, Sampled::Frequency(1), true).starts_with("-F 1, or --unwind live"));
+        let line = "hint: 51 MB and 70 samples a second make 3.0 GB a minute: try -F 9";
+        assert_eq!(growing(three, 70, "-F 9"), line);
+        assert!(growing(three, 0, "x").starts_with("hint: 51 MB a second make"));
     }
 }

@@ -14,6 +14,7 @@ use crate::layout::Near;
 use crate::medium::Medium;
 use crate::mismarked::mended;
 use crate::open::{OpenEvent, Placed};
+use crate::pace::Pace;
 use crate::rewriting::Beside;
 use crate::rings::Ring;
 use crate::rotate::Turns;
@@ -343,7 +344,11 @@ pub(crate) fn run(
     };
     let mut triggers = watched(waits.triggers.events);
     let mut woken = 0;
+    let mut pace = Pace::new(waits.bytes(sink, turns), waits.news.is_some());
     loop {
+        if waits.is_full((sink, turns), watch) {
+            return Ok((Stopped::SizeReached, woken));
+        }
         let mut waiting = Waiting::default();
         waiting.add([waits.signals.as_fd()]);
         let reader = waiting.add(sink.medium.reader());
@@ -352,6 +357,7 @@ pub(crate) fn run(
         let happened = waiting.counters(&triggers);
         let rings_of = waiting.counters(&counters);
         let timeout = sooner(waits.schedule.timeout(), turns.timeout());
+        let timeout = sooner(timeout, pace.timeout());
         let states = waiting.wait(sooner(timeout, rings.timeout()))?;
         woken += 1;
         waits.schedule.keep(events, watch)?;
@@ -359,11 +365,10 @@ pub(crate) fn run(
             return Ok((Stopped::ReaderGone, woken));
         }
         rings.pass(sink).map_err(write_error)?;
-        let bytes = turns.before + sink.bytes() + waits.news.map_or(0, News::bytes);
-        if waits.max_size.is_some_and(|enough| bytes >= enough) {
-            watch.tell(Happened::SizeReached { bytes });
+        if waits.is_full((sink, turns), watch) {
             return Ok((Stopped::SizeReached, woken));
         }
+        pace.keep((waits.bytes(sink, turns), sink.samples()), events, watch);
         if let Some(stopped) = waits.stopped(turns)? {
             return Ok((stopped, woken));
         }
@@ -409,6 +414,21 @@ fn steered(events: &[OpenEvent]) -> Vec<Steered<'_>> {
 }
 
 impl Waits<'_> {
+    /// Bytes of the recording so far.
+    fn bytes(&self, sink: &Sink, turns: &Turns<'_>) -> u64 {
+        turns.before + sink.bytes() + self.news.map_or(0, News::bytes)
+    }
+
+    /// Whether the output has the size at which the recording was to end; says so.
+    fn is_full(&self, (sink, turns): (&Sink, &Turns<'_>), watch: &mut dyn Watch) -> bool {
+        let bytes = self.bytes(sink, turns);
+        let full = self.max_size.is_some_and(|enough| bytes >= enough);
+        if full {
+            watch.tell(Happened::SizeReached { bytes });
+        }
+        full
+    }
+
     /// Carries out the orders that came; whether to end was one of them.
     fn obey(
         &mut self,

@@ -32,6 +32,7 @@ mod observing;
 mod open;
 mod opened;
 mod output;
+mod pace;
 mod recording;
 mod request;
 mod rewriting;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use rperf_wire::{
-    AttrFlags, Encoder, LostSamples, Misc, ReadFormat, Record, SampleId, SampleIdLayout,
+    Attr, AttrFlags, Encoder, LostSamples, Misc, ReadFormat, Record, SampleId, SampleIdLayout,
 };
 
 use crate::open::{OpenEvent, Placed};
@@ -31,6 +31,16 @@ pub enum Sampled {
     Period(u64),
 }
 
+impl Sampled {
+    /// As an attr says.
+    pub(crate) fn of(attr: &Attr) -> Self {
+        match attr.flags.contains(AttrFlags::FREQ) {
+            true => Self::Frequency(attr.sample_period),
+            false => Self::Period(attr.sample_period),
+        }
+    }
+}
+
 impl Missed {
     /// Adds up what was missed of an event on a CPU, by several counters or in several files.
     pub(crate) fn merge(into: &mut Vec<Self>, more: impl IntoIterator<Item = Self>) {
@@ -49,10 +59,7 @@ impl Missed {
             event: event.event.spec.name.clone(),
             cpu: u32::try_from(placed.cpu).ok(),
             count,
-            rate: match attr.flags.contains(AttrFlags::FREQ) {
-                true => Sampled::Frequency(attr.sample_period),
-                false => Sampled::Period(attr.sample_period),
-            },
+            rate: Sampled::of(attr),
         }
     }
 }

@@ -6,10 +6,13 @@ use std::os::fd::{AsFd, AsRawFd};
 use rperf_events::{
     EventSpec, Group, RecordEvent, RecordOptions, fallback_to_cpu_clock, record_events, user_only,
 };
-use rperf_sys::{Cgroup, Counter, Observed, PERF_FLAG_FD_CLOEXEC, PERF_FLAG_PID_CGROUP, Sysctl};
+use rperf_sys::{
+    Cgroup, Counter, Observed, PERF_FLAG_FD_CLOEXEC, PERF_FLAG_PID_CGROUP, Sysctl, page_size,
+};
 use rperf_wire::{Attr, AttrFlags, EventType, ReadFormat};
 
 use crate::blame::{a_place, refused_part};
+use crate::rings::default_pages;
 use crate::tasks::Places;
 use crate::{Error, Happened, NotOpened, Request, Watch};
 
@@ -71,7 +74,12 @@ pub(crate) struct Opener<'a> {
     pub(crate) cgroups: &'a [Option<Cgroup>],
     /// What older kernels lack, found out with the first event and kept for the others.
     pub(crate) left_out: (bool, AttrFlags),
+    /// Bytes in a ring at which its reader is woken, where the half that the kernel waits for would be too much.
+    wakes_at: Option<u32>,
 }
+
+/// Parts of the bytes that are enough (`--max-size`), as which all rings together come in.
+const PARTS: u64 = 8;
 
 impl<'a> Opener<'a> {
     /// One for a recording.
@@ -81,6 +89,7 @@ impl<'a> Opener<'a> {
         (sysctl, cgroups): (&'a Sysctl, &'a [Option<Cgroup>]),
     ) -> Self {
         Self {
+            wakes_at: wakes_at(request, places, sysctl),
             places,
             options: RecordOptions {
                 target: request.target.kind(),
@@ -156,6 +165,14 @@ impl Opener<'_> {
     fn adapted(&self, mut event: RecordEvent) -> RecordEvent {
         if event.spec.own.max_stack.is_none() {
             event.attr.sample_max_stack = self.max_stack;
+        }
+        let in_flight = event.attr.flags.contains(AttrFlags::WRITE_BACKWARD);
+        if let Some(bytes) = self
+            .wakes_at
+            .filter(|_| event.attr.wakeup == 0 && !in_flight)
+        {
+            event.attr.flags |= AttrFlags::WATERMARK;
+            event.attr.wakeup = bytes;
         }
         self.leave_out(&mut event.attr);
         event
@@ -327,6 +344,18 @@ impl OpenEvent {
         let found = guessed.or_else(|| self.counters.iter().find(same));
         found.map(|placed| &placed.counter)
     }
+}
+
+/// Bytes at which rings wake their reader so that a recording ends near the size at which it is to end.
+fn wakes_at(request: &Request, places: &Places, sysctl: &Sysctl) -> Option<u32> {
+    let rings = match places.cpus[..] {
+        [-1] => places.tasks.len(),
+        _ => places.cpus.len(),
+    };
+    let part = request.max_size? / PARTS / (rings as u64).max(1);
+    let pages = request.ring_pages.unwrap_or_else(|| default_pages(sysctl));
+    let half = (pages * page_size() / 2) as u64;
+    (part < half).then(|| u32::try_from(part.max(1)).ok())?
 }
 
 fn ring_of_task(tasks: &mut Vec<i32>, tid: i32) -> usize {

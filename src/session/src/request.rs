@@ -11,7 +11,7 @@ use rperf_events::{CallGraph, DEFAULT_FREQUENCY, Details, EventSpec, Sampling};
 use rperf_sys::{CpuList, Observed, Program, Tracefs};
 use rperf_wire::Attr;
 
-use crate::{Listing, Rewriting};
+use crate::{Listing, Rewriting, Sampled};
 
 /// Whom to observe.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -335,6 +335,17 @@ pub enum Happened<'a> {
     SizeReached {
         /// Bytes so far.
         bytes: u64,
+    },
+    /// The output grows fast.
+    Growing {
+        /// Bytes in a minute, if it goes on so.
+        bytes: u64,
+        /// Samples in a second; 0 where threads of their own write them.
+        samples: u64,
+        /// How often the first event is sampled.
+        rate: Sampled,
+        /// Whether its samples hold copies of stacks.
+        copies: bool,
     },
     /// A file of several, or with the time in its name, is complete.
     Dumped {

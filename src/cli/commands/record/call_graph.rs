@@ -48,6 +48,10 @@ impl Chains {
             None => (words, None),
         };
         match mode {
+            "fp" if rest == Some("defer") => Err(CliError::usage(
+                "--call-graph fp,defer is not supported yet: it takes user stacks when tasks return to user space, as Linux 6.19 and later can",
+            )
+            .hint("use --call-graph fp, or dwarf")),
             "fp" => Ok(Self {
                 mode: CallGraph::FramePointers,
                 max_stack: rest.map_or(Ok(0), parse_depth)?,
@@ -146,6 +150,7 @@ mod tests {
                 "callchain: Incorrect stack dump size (max 65528): -8",
             ),
             ("fp,x", "'x' is no number of frames"),
+            ("fp,defer", "--call-graph fp,defer is not supported yet: "),
         ] {
             let text = Chains::parse(words).map_err(|error| error.text());
             assert!(text.is_err_and(|text| text.starts_with(message)), "{words}");

@@ -5,11 +5,19 @@ use std::path::PathBuf;
 use rperf_session::{Request, Summary};
 
 use super::losses;
+use super::ring_size::human;
 use crate::cli::context::Context;
 
-/// Says how much was recorded, and first what was lost and how to lose less.
-pub(super) fn print(context: &Context, request: &Request, recorded: &Summary) {
+/// Says how much was recorded, and first what was lost and how to lose less; with more words where they are wanted.
+pub(super) fn print(context: &Context, request: &Request, recorded: &Summary, is_verbose: bool) {
     let program = context.program;
+    if is_verbose {
+        context.note(format_args!(
+            "rings of {} were looked at {} times: when one was half full, or as full as options say, at a signal, an order or a time",
+            human(usize::try_from(recorded.ring_bytes).unwrap_or(usize::MAX)),
+            recorded.woken
+        ));
+    }
     context.note(format_args!(
         "[ {program} record: Woken up {} times to write data ]",
         recorded.woken
