@@ -286,7 +286,8 @@ pub(super) fn start(scratch: &Scratch, words: &[&str]) -> Running {
     running
 }
 
-fn signal(running: &Running, name: &str) {
+/// Sends one to the recorder.
+pub(super) fn signal(running: &Running, name: &str) {
     let pid = running.0.id().to_string();
     let sent = Command::new("kill")
         .args([name, &pid])

@@ -153,6 +153,16 @@ fn rings_that_are_written_over_keep_the_last_samples() {
     }
 }
 
+/// Times count from the start of each file: there are as many as fit, and one more.
+#[test]
+fn a_time_begins_the_next_file() {
+    let scratch = Scratch::new();
+    let outcome = record(&scratch, &["--switch-output=1s"], &["sleep", "2.5"]);
+    let files = files(&scratch);
+    assert!(files.len() > 1, "{}", outcome.stderr);
+    assert_eq!(outcome.stderr.matches(" Dump ").count(), files.len());
+}
+
 #[test]
 fn the_oldest_files_go() {
     let scratch = Scratch::new();

@@ -1,0 +1,291 @@
+//! Every option of `rperf record` that leaves its mark in the file, alone and beside others: the perf of Linux reads what
+//! comes of it without a word, and finds as many samples as rperf and the recorder do.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
+
+use crate::differential::{difference, settled};
+use crate::kernel::{Running, is_root};
+
+/// Options of `record` beside an event's. `PID` is a process that runs already.
+const ALONE: &[&str] = &[
+    "-e cpu-clock",
+    "-e cpu-clock:u -c 200000",
+    "-e sched:sched_switch -e syscalls:sys_enter_write --filter count>0 --exclude-perf",
+    "-e {cpu-clock,page-faults}:S --running-time",
+    "-e cpu-clock,page-faults --group",
+    "-g",
+    "--call-graph fp,4",
+    "--call-graph dwarf,2048",
+    "--call-graph dwarf --unwind live",
+    "-g --kernel-callchains",
+    "-g --user-callchains",
+    "-d -e page-faults",
+    "-W -e page-faults",
+    "-d --phys-data -e page-faults",
+    "-d --data-page-size --code-page-size -e page-faults",
+    "--transaction",
+    "-T -P --sample-cpu --sample-identifier",
+    "--no-timestamp --no-period",
+    "-I",
+    "--intr-regs=ax,ip --user-regs=ax,ip,sp",
+    "-n",
+    "-s",
+    "-R",
+    "-i",
+    "-D 1",
+    "-D 1-5,10-60",
+    "--max-size 1K",
+    "--no-buffering",
+    "-k mono",
+    "--buildid-mmap",
+    "-B --no-bpf-event",
+    "--buildid-all --timestamp-boundary",
+    "--namespaces --all-cgroups --switch-events",
+    "--latency",
+    "--off-cpu",
+    "--off-cpu --off-cpu-thresh 5",
+    "--all-user",
+    "--all-kernel",
+    "--synth no",
+    "--synth task",
+    "--proc-map-timeout 0",
+    "--per-thread",
+    "-m 1 --mmap-flush 1K",
+    "--affinity cpu --aio",
+    "-r 1",
+    "--tail-synthesize",
+    "--timestamp-filename",
+    "--switch-output=1M --switch-max-files 2",
+    "--switch-output-event sched:sched_process_exec",
+    "-p PID",
+    "-t PID",
+    "-a -e cpu-clock:k",
+    "-C 0 -e cpu-clock:k",
+];
+
+/// What perf has not, or does otherwise: its attrs are not compared.
+const OURS: &[&str] = &["--unwind", "--off-cpu", "--latency", "--max-size"];
+
+/// Where and how records are written: each goes with each of [`KINDS`].
+const MODES: &[&str] = &[
+    "-z",
+    "--threads",
+    "--overwrite",
+    "-o -",
+    "-z -o -",
+    "-z --threads",
+];
+
+/// What records hold.
+const KINDS: &[&str] = &[
+    "-e cpu-clock",
+    "-g",
+    "--call-graph dwarf,1024",
+    "-a -e cpu-clock:k",
+    "-e {cpu-clock,page-faults}:S",
+];
+
+/// A recording and how it is read.
+struct Variant<'v> {
+    words: Vec<&'v str>,
+    perf: &'v str,
+    scratch: Scratch,
+}
+
+impl Variant<'_> {
+    fn has(&self, word: &str) -> bool {
+        self.words.contains(&word)
+    }
+
+    fn run(&self, program: &str, words: &[&str], stdin: &[u8]) -> Outcome {
+        let run = Run::new(program).args(words).within(self.scratch.path());
+        let run = run.env("HOME", self.scratch.path()).stdin(stdin);
+        run.finish().expect("it starts")
+    }
+
+    /// What it said and what it wrote into a pipe; else why it failed.
+    fn record(&self) -> Result<(String, Vec<u8>), String> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rperf"));
+        command.args(["record", "-N", "-o", "perf.data"]);
+        command.args(&self.words).arg("--");
+        let ends_with_it = ["-p", "-t", "-a", "-C"].iter().any(|word| self.has(word));
+        match ends_with_it {
+            true => command.args(["sleep", "0.05"]),
+            false => command.args([
+                "sh",
+                "-c",
+                "i=0; while [ $i -lt 8000 ]; do i=$((i+1)); done; ls / >&2",
+            ]),
+        };
+        let folder = self.scratch.path();
+        command.current_dir(folder).env("HOME", folder);
+        command.env("PERF_CONFIG", "/dev/null").stdin(Stdio::null());
+        let done = command.output().expect("rperf starts");
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        match done.status.success() {
+            true => Ok((said, done.stdout)),
+            false => Err(format!("{:?}: {said}", self.words)),
+        }
+    }
+
+    /// What is different in the attrs of perf's own recording with the same options.
+    fn attrs(&self, line: &str) -> Option<String> {
+        let is_ours = self.words.iter().any(|word| OURS.contains(word));
+        // Each mode has its attrs above already.
+        if is_ours || !ALONE.contains(&line) {
+            return None;
+        }
+        let words = ["record", "-N", "-o", "theirs"];
+        let words = [&words, &self.words[..], &["--", "true"]].concat();
+        let recorded = self.run(self.perf, &words, &[]);
+        if recorded.status != 0 {
+            return Some(format!("perf {words:?}: {}", recorded.stderr));
+        }
+        let list = |begin: &str| {
+            let file = self.files(begin).pop().expect("a file");
+            self.run(self.perf, &["evlist", "-v", "-i", &file], &[])
+                .stdout
+        };
+        difference(&list("theirs"), &list("perf.data"))
+    }
+
+    /// The files that were written, or `-`.
+    fn files(&self, begin: &str) -> Vec<String> {
+        if self.has("-") {
+            return vec!["-".to_owned()];
+        }
+        let entries = std::fs::read_dir(self.scratch.path()).expect("a folder");
+        let names = entries.map(|entry| entry.expect("an entry").file_name());
+        let names = names.map(|name| name.to_string_lossy().into_owned());
+        let mut names: Vec<String> = names.filter(|name| name.starts_with(begin)).collect();
+        names.sort();
+        names
+    }
+
+    /// What is wrong with one of the files, and how many samples it has.
+    fn read(&self, file: &str, stream: &[u8]) -> (Vec<String>, u64) {
+        let mut found = Vec::new();
+        let mut quiet = |words: &[&str]| {
+            let words = [words, &["-i", file]].concat();
+            let outcome = self.run(self.perf, &words, stream);
+            if outcome.status != 0 || !outcome.stderr.is_empty() {
+                found.push(format!("perf {words:?}: {outcome:?}"));
+            }
+            outcome.stdout
+        };
+        let script = quiet(&["script"]);
+        if self.has("-n") {
+            assert_eq!(script, "");
+            return (found, 0);
+        }
+        let report = ["report", "--stdio", "-g", "none"];
+        let theirs = quiet(&report);
+        let ours = [&report[..], &["-i", file]].concat();
+        let ours = self.run(env!("CARGO_BIN_EXE_rperf"), &ours, stream);
+        if ours.status != 0 || counts(&ours.stdout) != counts(&theirs) {
+            found.push(format!("{file}: perf reads\n{theirs}\nand rperf {ours:?}"));
+        }
+        let samples = counts(&theirs).iter().map(|(count, _)| count).sum();
+        (found, samples)
+    }
+
+    /// What is wrong with the recording.
+    fn faults(&self, line: &str) -> Vec<String> {
+        let (said, stream) = match self.record() {
+            Ok(done) => done,
+            Err(failed) => return vec![failed],
+        };
+        let (mut faults, mut samples) = (Vec::new(), 0);
+        for file in self.files("perf.data") {
+            let (found, count) = self.read(&file, &stream);
+            faults.extend(found);
+            samples += count;
+        }
+        faults.extend(self.attrs(line));
+        // Each member of such a group counts as one when the samples are read.
+        let is_read = self.words.iter().any(|word| word.ends_with(":S"));
+        let noted = match samples {
+            0 => ".data".to_owned(),
+            samples => format!("({samples} samples)"),
+        };
+        if !is_read && !said.contains(&noted) {
+            faults.push(format!("{samples} samples are read of those: {said}"));
+        }
+        let heading = |fault: String| format!("{:?}: {fault}\nrecorded: {said}", self.words);
+        faults.into_iter().map(heading).collect()
+    }
+}
+
+/// The samples of each event, with its name, as a report's heads have them.
+fn counts(report: &str) -> Vec<(u64, &str)> {
+    let heads = report
+        .lines()
+        .filter_map(|line| line.strip_prefix("# Samples: "));
+    let counts = heads.map(|head| {
+        let (count, event) = head.split_once(' ').expect("a head");
+        let (number, unit) = match count.strip_suffix('K') {
+            Some(number) => (number, 1000),
+            None => (count, 1),
+        };
+        (number.parse::<u64>().expect("a number") * unit, event)
+    });
+    counts.collect()
+}
+
+#[test]
+fn perf_reads_what_comes_of_every_option() {
+    let test = "record_variants::perf_reads_what_comes_of_every_option";
+    let Some(perf) = real_perf().filter(|_| is_root()) else {
+        return skip(test, "there is no perf, or no root");
+    };
+    let target = Running::spin();
+    let pid = target.0.id().to_string();
+    let pairs = MODES
+        .iter()
+        .flat_map(|mode| KINDS.iter().map(move |kind| format!("{kind} {mode}")));
+    let lines: Vec<String> = ALONE
+        .iter()
+        .map(|line| (*line).to_owned())
+        .chain(pairs)
+        .collect();
+    let next = AtomicUsize::new(0);
+    let perf = PathBuf::into_os_string(perf).into_string().expect("a name");
+    let check = || {
+        let mut faults = Vec::new();
+        while let Some(line) = lines.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let mut words: Vec<&str> = line.split(' ').collect();
+            if !words.contains(&"-e") {
+                words.extend(["-e", "cpu-clock"]);
+            }
+            if !words.contains(&"-c") {
+                words.extend(["-F", "1999"]);
+            }
+            for word in &mut words {
+                *word = if *word == "PID" { &pid } else { word };
+            }
+            faults.extend(settled(|| {
+                let scratch = Scratch::new();
+                let (words, perf) = (words.clone(), perf.as_str());
+                Variant {
+                    words,
+                    perf,
+                    scratch,
+                }
+                .faults(line)
+            }));
+        }
+        faults
+    };
+    // Two at a time: most of it is waiting for what runs.
+    let faults = std::thread::scope(|scope| {
+        let other = scope.spawn(check);
+        let mut faults = check();
+        faults.extend(other.join().expect("no panic"));
+        faults
+    });
+    assert!(faults.is_empty(), "{}", faults.join("\n\n"));
+}
