@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What recording costs, Linux perf and rperf in turns: each row of the tables by its name.
 
-usage: record.py [-n ROUNDS] [--perf PERF] RPERF ROW...       (root)
+usage: record.py [-n ROUNDS] [--scale PART] [--perf PERF] RPERF ROW...       (root)
 
 Rows:
   feedback   samples of the recorder's own system calls, of all, while a loop of 3 million is traced
@@ -13,7 +13,7 @@ Rows:
   memory     the recorder's peak memory and CPU at ten times the samples (1.5 and 15 million), and with -z
 
 Each figure is the median of the rounds; only what stands in one row can be compared. What is recorded lies in a folder
-of its own in TMPDIR, which needs 2 GB.
+of its own in TMPDIR, which needs 2 GB. --scale 0.01 takes a hundredth of the calls and bytes, to see that a row works.
 """
 import argparse
 import os
@@ -66,6 +66,11 @@ class Bench:
         self.tools = [("perf", options.perf), ("rperf", options.rperf)]
         self.rperf = options.rperf
         self.rounds = options.n
+        self.scale = options.scale
+
+    def scaled(self, number):
+        """So many calls, or bytes, or as many of them as are wanted."""
+        return max(1, int(number * self.scale))
 
     def row(self, name, figures, tools=None):
         """A line of a table: for each tool the medians of what `figures(tool)` returns, by its format."""
@@ -88,12 +93,14 @@ class Bench:
         return [(int(count), key) for count, key in rows]
 
     def feedback(self):
+        calls = self.scaled(3000000)
+
         def own(extra):
             def figures(tool):
-                done = record(tool, f"{extra} {SYSCALLS}", "./syscalls 3000000")
+                done = record(tool, f"{extra} {SYSCALLS}", f"./syscalls {calls}")
                 rows = self.samples_by("pid")
                 mine = sum(count for count, key in rows if key.startswith(f"{done.pid}:"))
-                return "{:.2f} %", [100 * mine / 3e6]
+                return "{:.2f} %", [100 * mine / calls]
 
             return figures
 
@@ -101,11 +108,13 @@ class Bench:
         self.row("the same with `--threads`", own("--threads"))
 
     def lost(self):
+        calls = self.scaled(3000000)
+
         def lost(size):
             def figures(tool):
-                record(tool, f"-m {size} {SYSCALLS}", "./syscalls 3000000")
+                record(tool, f"-m {size} {SYSCALLS}", f"./syscalls {calls}")
                 kept = sum(count for count, key in self.samples_by("comm") if key == "syscalls")
-                return "{:.2f} %", [100 * (1 - kept / 3e6)]
+                return "{:.2f} %", [100 * (1 - kept / calls)]
 
             return figures
 
@@ -128,8 +137,9 @@ class Bench:
 
             return figures
 
-        self.row("Ctrl-C to prompt after 256 MB", seconds(256 << 20))
-        self.row("Ctrl-C to prompt after 1 GB", seconds(1 << 30))
+        for size in (256 << 20, 1 << 30):
+            size = self.scaled(size)
+            self.row(f"Ctrl-C to prompt after {size / (1 << 20):g} MB", seconds(size))
 
     def start(self):
         def figures(tool):
@@ -177,9 +187,10 @@ class Bench:
 
             return figures
 
-        for count in (1500000, 15000000):
+        some = self.scaled(1500000)
+        for count in (some, 10 * some):
             self.row(f"peak memory, CPU, {count / 1e6:g} million calls", figures_of(count, ""))
-        self.row("1.5 million calls, `-z`", figures_of(1500000, "-z"))
+        self.row(f"{some / 1e6:g} million calls, `-z`", figures_of(some, "-z"))
 
 
 class Load:
@@ -197,6 +208,7 @@ class Load:
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("-n", type=int, default=3, help="rounds")
+    arguments.add_argument("--scale", type=float, default=1, help="part of the calls and bytes")
     arguments.add_argument("--perf", default="perf")
     arguments.add_argument("rperf")
     arguments.add_argument("rows", nargs="+", choices=["feedback", "lost", "end", "start", "cpu", "copies", "memory"])
