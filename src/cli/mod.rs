@@ -22,6 +22,7 @@ mod groups;
 mod header;
 mod help;
 mod input;
+mod itrace;
 mod jobs;
 mod kernel_copy;
 mod live;

@@ -86,10 +86,9 @@ fn values_missing_or_too_many() {
 #[test]
 fn what_perf_has_and_this_has_not_is_refused_by_name_in_one_line() {
     for words in [
-        &["record", "--snapshot", "true"] as &[&str],
-        &["record", "--vmlinux", "true"],
+        &["record", "--vmlinux", "true"] as &[&str],
         &["record", "--debuginfod", "true"],
-        &["report", "--itrace"],
+        &["annotate", "--itrace"],
         &["script", "--xed"],
     ] {
         let refused = outcome(words);

@@ -112,19 +112,116 @@ fn what_only_counts_is_not_recorded() {
     }
 }
 
-#[test]
-fn hardware_traces_are_refused_before_anything_is_opened() {
-    let scratch = Scratch::new();
+/// A machine that has units for hardware traces.
+fn with_tracers(scratch: &Scratch) -> String {
     let sysfs = sysfs(scratch.path());
-    let tracer = Path::new(&sysfs).join("bus/event_source/devices/intel_bts");
-    fs::create_dir(&tracer).expect("created");
-    fs::write(tracer.join("type"), "24\n").expect("written");
-    let words = ["record", "-e", "intel_bts//u", "true"];
+    for (name, number) in [
+        ("intel_bts", 2_000_000_024_u32),
+        ("intel_pt", 2_000_000_025),
+    ] {
+        let unit = Path::new(&sysfs)
+            .join("bus/event_source/devices")
+            .join(name);
+        fs::create_dir(&unit).expect("created");
+        fs::write(unit.join("type"), format!("{number}\n")).expect("written");
+    }
+    sysfs
+}
+
+#[test]
+fn traces_that_cannot_be_recorded_are_refused_before_anything_is_opened() {
+    let scratch = Scratch::new();
+    let sysfs = with_tracers(&scratch);
+    let trace = ["-e", "intel_bts//u"];
+    let followed = ["--per-thread", "-e", "intel_bts//u"];
+    let cases: [(&[&str], &[&str], &str); 10] = [
+        (
+            &["-e", "intel_pt//u"],
+            &[],
+            "event intel_pt//u is a hardware trace of a kind that is not recorded",
+        ),
+        (
+            &trace,
+            &[],
+            "event intel_bts//u: the trace follows threads, not CPUs",
+        ),
+        (
+            &trace,
+            &["-a"],
+            "event intel_bts//u: the trace follows threads, not CPUs",
+        ),
+        (
+            &followed,
+            &["-e", "intel_bts//"],
+            "event intel_bts//: one hardware trace",
+        ),
+        (
+            &followed,
+            &["--aux-sample"],
+            "event intel_bts//u: Intel's branch trace store cannot",
+        ),
+        (
+            &followed,
+            &["--overwrite"],
+            "event intel_bts//u: --overwrite does not go with a trace",
+        ),
+        (&followed, &["-Sx"], "--snapshot: 'x' is no size"),
+        (
+            &followed,
+            &["-Se", "--switch-output", "-o", "kept"],
+            "--snapshot and --switch-output exclude each other",
+        ),
+        (&["-e", "cs"], &["-S"], "--snapshot is for hardware traces"),
+        (
+            &["-e", "cs"],
+            &["-m", "1,4"],
+            "a second size of -m is for hardware traces",
+        ),
+    ];
+    for (events, options, said) in cases {
+        let words = [&["record"], events, options, &["true"]].concat();
+        let outcome = rperf_in(&scratch, &words).env("SYSFS_PATH", &sysfs);
+        let outcome = outcome.finish().expect("rperf starts");
+        assert_eq!(outcome.status, 129, "{words:?}");
+        assert!(
+            outcome.stderr.starts_with(said),
+            "{words:?}: {}",
+            outcome.stderr
+        );
+        assert!(!scratch.path().join("perf.data").exists());
+    }
+}
+
+#[test]
+fn traces_are_opened_as_perf_does_it_and_told_of_by_another_event() {
+    let scratch = Scratch::new();
+    let sysfs = with_tracers(&scratch);
+    // No kernel has a unit of this number: what is said before it refuses is to be seen.
+    let words = [
+        "record",
+        "-vv",
+        "--per-thread",
+        "-e",
+        "intel_bts//u",
+        "true",
+    ];
     let outcome = rperf_in(&scratch, &words).env("SYSFS_PATH", &sysfs);
     let outcome = outcome.finish().expect("rperf starts");
-    let said = "event intel_bts//u is a hardware trace, which goes to an AUX area: these are not recorded yet\n";
-    assert_eq!(outcome.status, 129);
-    assert!(outcome.stderr.starts_with(said), "{}", outcome.stderr);
+    assert_ne!(outcome.status, 0);
+    let attr = first_attr(&outcome.stderr);
+    let attr: Vec<String> = attr
+        .iter()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    for field in [
+        "type 2000000024",
+        "{ sample_period, sample_freq } 1",
+        "sample_type IP|TID|IDENTIFIER",
+        "enable_on_exec 1",
+    ] {
+        let found = attr.iter().any(|line| line == field);
+        assert!(found, "{field} in {attr:?}");
+    }
     assert!(!scratch.path().join("perf.data").exists());
 }
 

@@ -16,6 +16,7 @@ mod summary;
 mod threads;
 mod timing;
 mod told;
+mod traces;
 mod unhit;
 mod unwinding;
 
@@ -39,6 +40,7 @@ use self::off_cpu::OffCpuTime;
 pub(super) use self::rate::sampling;
 pub(super) use self::request::{real_time, wanted as wanted_events};
 pub(super) use self::ring_size::pages as ring_pages;
+pub(super) use self::traces::refuse as refuse_traces;
 use self::unwinding::Unwinding;
 
 /// Records until the workload ends or the user stops it.

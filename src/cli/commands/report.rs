@@ -35,6 +35,7 @@ use crate::cli::error::{CliError, Exit};
 use crate::cli::findings::{conclude, tell_of_symbols};
 use crate::cli::header::print_header;
 use crate::cli::input::Input;
+use crate::cli::itrace;
 use crate::cli::options::flag;
 use crate::cli::progress::Progress;
 use crate::cli::stacks::{copied, fold, source, unwinding_limit, warn_of_cut};
@@ -65,6 +66,20 @@ const PASSED_OVER: &[RecordKind] = &[
     RecordKind::STAT_ROUND,
 ];
 
+/// The recording with the branches of its trace as samples; `None` where it stays as it is, as where records are listed.
+fn with_trace(
+    matches: &ArgMatches,
+    context: &Context,
+    input: &Input,
+) -> Result<Option<Input>, CliError> {
+    let lists = ["stats", "tasks", "mmaps", "header-only"];
+    let is_listed = lists.iter().any(|list| flag(matches, list) == Some(true));
+    match is_listed || dump::is_wanted(matches) {
+        true => Ok(None),
+        false => itrace::decoded(input, (matches, true), context),
+    }
+}
+
 /// Prints the report, or opens the browser on it.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
     refuse_word(matches, context)?;
@@ -73,22 +88,25 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     }
     let job = Job::new(matches, context)?;
     let thread_layout = threads::layout(matches)?;
-    let input = Input::open(matches, context)?;
+    let stored = Input::open(matches, context)?;
+    let decoded = with_trace(matches, context, &stored)?;
+    let input = decoded.as_ref().unwrap_or(&stored);
     let data = input.parse(context)?;
     if flag(matches, "header-only") == Some(true) {
-        print_header(context, &input, &data, is_full(matches))?;
+        print_header(context, input, &data, is_full(matches))?;
         return Ok(Exit::Ok);
     }
     let progress = Progress::start(context, data.data().len());
     let replay = replay(&data, job.settings.jobs, &progress)?;
-    if print_records(matches, context, &input, &replay)? {
+    if print_records(matches, context, input, &replay)? {
         return Ok(exit_of(&data));
     }
     let (settings, lost) = (&job.settings, replay.diagnostics().lost_samples);
-    job.count(&input, &replay, true, |question, counts| {
+    job.count(input, &replay, true, |question, counts| {
         drop(progress);
         context.paginate("report")?;
-        print_start(matches, context, &input, &data)?;
+        let head = decoded.as_ref().map(|_| stored.read(context)).transpose()?;
+        print_start(matches, context, &stored, head.as_ref().unwrap_or(&data))?;
         print(context, question, &counts, lost, settings)?;
         let threads = thread_layout.map(|layout| (threads::counts(&replay, &data), layout));
         print_rest(context, &counts, threads)?;

@@ -27,6 +27,7 @@ use crate::cli::files::DiskFiles;
 use crate::cli::filter::CPU_HINT;
 use crate::cli::findings::conclude;
 use crate::cli::input::{Input, Opened};
+use crate::cli::itrace;
 use crate::cli::options::flag;
 use crate::cli::progress::Progress;
 use crate::cli::stacks::{copied, warn_of_cut};
@@ -53,6 +54,10 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         Opened::Stream(stream) if dump::is_wanted(matches) || settings.checks => {
             whole(matches, context, &stream.spool(context)?, &settings)?;
         }
+        // A trace comes behind what tells of it, as one piece.
+        Opened::Stream(stream) if matches.contains_id("itrace") => {
+            whole(matches, context, &stream.spool(context)?, &settings)?;
+        }
         Opened::Stream(stream) => {
             context.paginate("script")?;
             stream::print(context, stream, &settings)?;
@@ -65,14 +70,19 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
 fn whole(
     matches: &ArgMatches,
     context: &Context,
-    input: &Input,
+    stored: &Input,
     settings: &Settings,
 ) -> Result<(), CliError> {
+    let decoded = match settings.header_only || dump::is_wanted(matches) {
+        true => None,
+        false => itrace::decoded(stored, (matches, false), context)?,
+    };
+    let input = decoded.as_ref().unwrap_or(stored);
     let data = input.parse(context)?;
     context.paginate("script")?;
     if settings.header || settings.header_only {
-        let options = settings.header_options(input.changed);
-        write_header(&mut context.stdout(), &data, &options)?;
+        let options = settings.header_options(stored.changed);
+        write_header(&mut context.stdout(), &stored.read(context)?, &options)?;
     }
     if settings.header_only {
         return Ok(());

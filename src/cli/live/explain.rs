@@ -72,6 +72,18 @@ fn of_rings(error: Error) -> CliError {
             CliError::message(FAILED, message)
                 .hint("raise /proc/sys/kernel/perf_event_mlock_kb, or use a smaller -m")
         }
+        Error::MapTrace {
+            pages,
+            event,
+            cause,
+        } => {
+            let message = format!(
+                "failed to map an AUX area of {pages} pages for event {event}: {}",
+                reason(&cause)
+            );
+            CliError::message(FAILED, message)
+                .hint("raise /proc/sys/kernel/perf_event_mlock_kb, or use smaller areas: -m ,64K")
+        }
         Error::UnservedCpu { .. } => CliError::failure(FAILED, error).hint(
             "put it into one of the masks of --threads, or leave it out of the recording (-C)",
         ),

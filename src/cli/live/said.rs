@@ -84,6 +84,9 @@ impl<'a> Said<'a> {
                     outcome,
                 );
             }
+            Happened::TraceMapped { bytes } if self.verbosity > 0 => {
+                context.note(format_args!("AUX area mmap length {bytes}"));
+            }
             Happened::Mapped { bytes } if self.verbosity > 0 => {
                 context.note(format_args!("mmap size {bytes}B"));
             }

@@ -50,6 +50,8 @@ pub use parse::parse;
 pub use record_attr::{
     DEFAULT_FREQUENCY, RecordEvent, RecordOptions, Sampling, Target, record_events, trigger_events,
 };
-pub use spec::{EventSpec, TracepointName, default_event, fallback_to_cpu_clock, user_only};
+pub use spec::{
+    EventSpec, TracepointName, Tracer, default_event, fallback_to_cpu_clock, user_only,
+};
 pub use tool::Tool;
 pub use uprobe::Uprobe;

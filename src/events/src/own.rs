@@ -71,8 +71,14 @@ const REFUSED: [(&str, &str); 4] = [
         "overwrite",
         "one event cannot have a ring of its own, use --overwrite",
     ),
-    ("aux-output", "hardware traces are not recorded yet"),
-    ("aux-sample-size", "hardware traces are not recorded yet"),
+    (
+        "aux-output",
+        "intel_bts, the one hardware trace that is recorded, takes in no other event",
+    ),
+    (
+        "aux-sample-size",
+        "intel_bts, the one hardware trace that is recorded, cannot be copied into samples",
+    ),
     ("metric-id", "-M names the events of metrics itself"),
 ];
 

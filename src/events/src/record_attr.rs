@@ -72,10 +72,14 @@ pub fn record_events(specs: &[EventSpec], options: &RecordOptions) -> Vec<Record
     let mut tracker = 0;
     let details = &options.details;
     // What is mapped must be known of the first samples as of the last: it is in no ring that is written over.
-    let apart = on_cpus || details.delayed || details.overwrite;
+    let traced = specs.iter().any(|spec| spec.tracer().is_some());
+    let apart = on_cpus || details.delayed || details.overwrite || traced;
     if apart && !specs.first().is_some_and(EventSpec::is_dummy) {
         tracker = specs.len();
-        specs.push(side_band_dummy(options.details.side));
+        specs.push(match traced {
+            true => side_band_of_trace(),
+            false => side_band_dummy(options.details.side),
+        });
     }
     let mut events: Vec<RecordEvent> = Vec::with_capacity(specs.len());
     let mut leader = 0;
@@ -95,7 +99,7 @@ pub fn record_events(specs: &[EventSpec], options: &RecordOptions) -> Vec<Record
     for group in events.chunk_by_mut(|_, next| next.leader.is_some()) {
         join(group);
     }
-    identify(&mut events, options.details.identifier);
+    identify(&mut events, options.details.identifier || traced);
     events
 }
 
@@ -140,12 +144,24 @@ fn side_band_dummy(side: Option<Side>) -> EventSpec {
     EventSpec::new(event_name(&attr), attr)
 }
 
+/// A trace tells of addresses alone, and its own event of nothing that is mapped there: another one does, as `dummy:u`.
+fn side_band_of_trace() -> EventSpec {
+    let mut spec = side_band_dummy(Some(Side::User));
+    spec.attr.flags |= AttrFlags::EXCLUDE_HV | AttrFlags::EXCLUDE_GUEST;
+    spec.name = "dummy:u".to_owned();
+    spec
+}
+
 fn record_attr(spec: &EventSpec, tracking: bool, options: &RecordOptions) -> Attr {
     let mut attr = spec.attr.clone();
     attr.sample_type = SampleType::IP | SampleType::TID | SampleType::TIME;
     attr.read_format = ReadFormat::ID | ReadFormat::LOST;
     if spec.is_bpf_output() || spec.tracepoint.is_some() {
         attr.sample_type |= SampleType::RAW | SampleType::CPU | SampleType::PERIOD;
+        attr.sample_period = 1;
+    }
+    if spec.tracer().is_some() {
+        // Each branch is told, not one in many.
         attr.sample_period = 1;
     }
     if spec.sample_read {

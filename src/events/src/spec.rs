@@ -106,12 +106,38 @@ impl EventSpec {
         self.attr.is_dummy()
     }
 
+    /// The kind of hardware trace that it is, by its unit; `None` for what counts and samples.
+    #[must_use]
+    pub fn tracer(&self) -> Option<Tracer> {
+        let pmu = self.pmu.as_deref()?;
+        let begins = |(name, _): &&(&str, Tracer)| pmu.starts_with(name);
+        TRACERS.iter().find(begins).map(|(_, tracer)| *tracer)
+    }
+
     /// Whether it is the software event `bpf-output`, whose samples only carry raw data.
     #[must_use]
     pub(crate) fn is_bpf_output(&self) -> bool {
         self.attr.kind == EventType::SOFTWARE && self.attr.config == BPF_OUTPUT
     }
 }
+
+/// Units that write no samples but a trace of their own form into an AUX area.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tracer {
+    /// Intel's branch trace store: every branch with where it led, 24 bytes each.
+    BranchTraceStore,
+    /// Another: Intel PT, CoreSight, Arm SPE, HiSilicon PTT.
+    Other,
+}
+
+/// What the names of such units begin with: sysfs doesn't tell them from others.
+const TRACERS: [(&str, Tracer); 5] = [
+    ("intel_bts", Tracer::BranchTraceStore),
+    ("intel_pt", Tracer::Other),
+    ("cs_etm", Tracer::Other),
+    ("arm_spe", Tracer::Other),
+    ("hisi_ptt", Tracer::Other),
+];
 
 /// The event of a recording without `-e`: cycles, as precise as the machine can. Who may not
 /// profile the kernel starts with a user-only one.

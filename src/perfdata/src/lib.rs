@@ -14,6 +14,7 @@
 //! The reader borrows everything from the bytes it is given and never panics on any of them.
 //! Source of the layout: the kernel's `tools/perf/Documentation/perf.data-file-format.txt`.
 
+mod branch_trace;
 mod described;
 mod error;
 mod event;

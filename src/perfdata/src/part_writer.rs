@@ -42,12 +42,45 @@ impl<W: Output> PartWriter<W> {
     /// [`WriteError::Data`] when not all of them could be written: what is behind the last whole record does not
     /// count, and no more is taken.
     pub fn write_data(&mut self, records: &[u8]) -> Result<(), WriteError> {
-        if self.ended {
-            return Err(WriteError::Ended {
-                offset: self.file_bytes(),
-            });
+        self.check()?;
+        if let Err((written, source)) = self.put(records) {
+            let written = records.get(..written).unwrap_or(records);
+            let whole = whole_records(written, self.endian) as u64;
+            return Err(self.end((written.len() as u64, whole), source));
         }
-        let mut rest = records;
+        self.section.size += records.len() as u64;
+        Ok(())
+    }
+
+    /// Appends a record and the bytes that follow it and belong to it, in pieces.
+    ///
+    /// # Errors
+    /// [`WriteError::Data`] when not all of them could be written: nothing of it counts then, and no more is taken.
+    pub fn write_followed(&mut self, record: &[u8], payload: &[&[u8]]) -> Result<(), WriteError> {
+        self.check()?;
+        let mut before = 0;
+        for piece in std::iter::once(&record).chain(payload) {
+            if let Err((written, source)) = self.put(piece) {
+                return Err(self.end((before + written as u64, 0), source));
+            }
+            before += piece.len() as u64;
+        }
+        self.section.size += before;
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), WriteError> {
+        match self.ended {
+            true => Err(WriteError::Ended {
+                offset: self.file_bytes(),
+            }),
+            false => Ok(()),
+        }
+    }
+
+    /// Writes all of it, or tells how much was written and why no more.
+    fn put(&mut self, bytes: &[u8]) -> Result<(), (usize, io::Error)> {
+        let mut rest = bytes;
         while !rest.is_empty() {
             let stopped = match self.output.write(rest) {
                 Ok(0) => io::ErrorKind::WriteZero.into(),
@@ -58,17 +91,15 @@ impl<W: Output> PartWriter<W> {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => error,
             };
-            let written = records.len() - rest.len();
-            return Err(self.end(records.get(..written).unwrap_or(records), stopped));
+            return Err((bytes.len() - rest.len(), stopped));
         }
-        self.section.size += records.len() as u64;
         Ok(())
     }
 
-    /// Ends the data behind the last whole record of the part that was written.
-    fn end(&mut self, written: &[u8], source: io::Error) -> WriteError {
-        let offset = self.file_bytes() + written.len() as u64;
-        self.section.size += whole_records(written, self.endian) as u64;
+    /// Ends the data where so many bytes were written behind them, of which so many are whole records.
+    fn end(&mut self, (written, whole): (u64, u64), source: io::Error) -> WriteError {
+        let offset = self.file_bytes() + written;
+        self.section.size += whole;
         self.ended = true;
         WriteError::Data {
             offset,

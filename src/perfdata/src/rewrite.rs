@@ -61,4 +61,17 @@ impl PerfData<'_> {
         }
         set
     }
+
+    /// The feature sections of the same recording without the traces of hardware.
+    pub(crate) fn features_without_traces(&self) -> FeatureSet {
+        let mut set = FeatureSet::new(self.endian());
+        let packing = [FeatureId::COMPRESSED, FeatureId::DIR_FORMAT];
+        for feature in self.header().present() {
+            let stays = feature != FeatureId::AUXTRACE && !packing.contains(&feature);
+            if let Some(section) = self.features().raw(feature).filter(|_| stays) {
+                set.opaque(feature, section);
+            }
+        }
+        set
+    }
 }

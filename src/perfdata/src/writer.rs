@@ -162,6 +162,14 @@ impl<W: Output> Writer<W> {
         self.data.write_data(records)
     }
 
+    /// Appends a record and the bytes that follow it and belong to it, in pieces.
+    ///
+    /// # Errors
+    /// [`WriteError::Data`] when not all of them could be written: the file is cut before the record, and takes no more.
+    pub fn write_followed(&mut self, record: &[u8], payload: &[&[u8]]) -> Result<(), WriteError> {
+        self.data.write_followed(record, payload)
+    }
+
     /// Puts the size of the data so far into the header: readers that go by it alone, as Linux perf
     /// does, then see that much of a recording that is killed.
     ///

@@ -25,6 +25,12 @@ impl<M: Memory> Chunk<'_, M> {
         self.memory.bytes(self.tail, self.head)
     }
 
+    /// Position of the first byte.
+    #[must_use]
+    pub fn start(&self) -> u64 {
+        self.tail
+    }
+
     /// How many bytes there are.
     #[must_use]
     pub fn size(&self) -> u64 {
@@ -58,6 +64,7 @@ mod tests {
             (chunk.pieces(), chunk.size()),
             ((&b"abcdefgh"[..], &b""[..]), 8)
         );
+        assert_eq!(chunk.start(), 0);
         drop(chunk);
         assert_eq!(ring.tail(), 8);
         assert!(drain(&mut ring).is_none());

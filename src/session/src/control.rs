@@ -43,8 +43,10 @@ pub(crate) struct Steered<'a> {
 pub(crate) struct Asked {
     /// To end.
     pub(crate) stop: bool,
-    /// To keep what the rings hold now, in a file of its own.
+    /// To keep what the rings hold now, in a file of its own, or the ends of hardware traces.
     pub(crate) snapshot: bool,
+    /// Whether hardware traces go on, where that was switched.
+    pub(crate) traces: Option<bool>,
 }
 
 impl Control {
@@ -124,6 +126,7 @@ impl Control {
             Order::Switch { on, event: None } => {
                 let mut leading = events.iter().filter(|event| event.leads);
                 leading.try_for_each(|event| event.switch(on))?;
+                asked.traces = Some(on);
                 watch.tell(Happened::Switched { on });
             }
             Order::Switch {
@@ -134,6 +137,9 @@ impl Control {
                 watch.tell(match named {
                     Some(event) => {
                         event.switch(on)?;
+                        if event.spec.tracer().is_some() {
+                            asked.traces = Some(on);
+                        }
                         Happened::EventSwitched { event: name, on }
                     }
                     None => Happened::NoSuchEvent { event: name },

@@ -3,11 +3,13 @@
 use std::borrow::Cow;
 use std::os::fd::AsFd as _;
 
+use rperf_perfdata::feature::AuxIndexEntry;
 use rperf_perfdata::{FeatureSet, WriteError};
 use rperf_ring::{Walker, drain};
 use rperf_sys::{FlightRing, Ready, Signals, Workload};
-use rperf_wire::Endian;
+use rperf_wire::{AuxTrace, Endian, ShortClock, TimeConv, UserRecord};
 
+use crate::aux::Area;
 use crate::control::Steered;
 use crate::lanes::News;
 use crate::layout::Near;
@@ -37,6 +39,8 @@ pub(crate) struct Sink {
     walker: Walker,
     /// Bytes in other files of the same recording.
     elsewhere: u64,
+    /// Where the parts of hardware traces stand.
+    pub(crate) traces: Vec<AuxIndexEntry>,
 }
 
 impl Sink {
@@ -48,6 +52,7 @@ impl Sink {
             rewritten: None,
             walker: Walker::default(),
             elsewhere: 0,
+            traces: Vec::new(),
         }
     }
 
@@ -89,6 +94,19 @@ impl Sink {
         bytes
     }
 
+    /// Writes a part of a hardware trace, in pieces, behind the record that tells of it.
+    pub(crate) fn trace(&mut self, told: AuxTrace, pieces: &[&[u8]]) -> Result<(), WriteError> {
+        let mut records = Records::new(0);
+        let record = UserRecord::AuxTrace(told);
+        records.user(record.kind(), |to| record.encode_body(to));
+        let record = self.note(&mut records);
+        self.traces.push(AuxIndexEntry {
+            file_offset: self.medium.bytes(),
+            size: record.len() as u64,
+        });
+        self.medium.write_followed(&record, pieces)
+    }
+
     /// Writes a run of records that came out of rings and were rewritten.
     pub(crate) fn write(&mut self, run: &[u8]) -> Result<(), WriteError> {
         let samples = self.rewritten.get_or_insert_default();
@@ -97,6 +115,34 @@ impl Sink {
         });
         write_run(run, &mut self.squeeze, &mut self.medium)
     }
+}
+
+/// Hands what a ring holds to the file or to who changes it; whether there was anything.
+fn empty_ring(
+    ring: &mut Ring,
+    lost: &mut u64,
+    (beside, sink): (&mut Option<Beside>, &mut Sink),
+) -> Result<bool, WriteError> {
+    let Some(chunk) = drain(ring) else {
+        return Ok(false);
+    };
+    let tally = &mut sink.tally;
+    let marked = tally.mismarked;
+    let runs = sink
+        .walker
+        .walk(chunk.pieces(), |record| *lost += tally.note(&record));
+    let is_right = tally.mismarked == marked;
+    for run in [runs.first, runs.straddling, runs.second] {
+        let run = match is_right {
+            true => Cow::Borrowed(run),
+            false => mended(run),
+        };
+        match beside {
+            Some(beside) => beside.take(&run),
+            None => write_run(&run, &mut sink.squeeze, &mut sink.medium)?,
+        }
+    }
+    Ok(true)
 }
 
 fn write_run(
@@ -124,6 +170,8 @@ pub(crate) struct Rings {
     pub(crate) beside: Option<Beside>,
     /// Where each is emptied (`--affinity`).
     near: Near,
+    /// Whether events run: a trace that stopped where its area was full goes on then.
+    pub(crate) running: bool,
 }
 
 impl Rings {
@@ -142,6 +190,7 @@ impl Rings {
             least: least.min(quarter),
             beside: None,
             near,
+            running: true,
         }
     }
 
@@ -172,6 +221,44 @@ impl Rings {
         self.lost.extend(other.lost);
     }
 
+    /// How times follow from the hardware's clock: the same for all rings.
+    pub(crate) fn time_conversion(&self) -> Option<TimeConv> {
+        let conversion = self.rings.first()?.map.time_conversion()?;
+        let (cycles, mask) = conversion.short.unwrap_or_default();
+        Some(TimeConv {
+            shift: conversion.shift.into(),
+            mult: conversion.mult.into(),
+            zero: conversion.zero,
+            short: Some(ShortClock {
+                cycles,
+                mask,
+                has_zero: true,
+                is_short: conversion.short.is_some(),
+            }),
+        })
+    }
+
+    /// Bytes of each area for a trace; 0 where there is none.
+    pub(crate) fn area_bytes(&self) -> u64 {
+        let area = self.rings.iter().find_map(|ring| ring.area.as_ref());
+        area.map_or(0, Area::size)
+    }
+
+    /// Whether traces are copied when that is asked for.
+    pub(crate) fn keeps_snapshots(&self) -> bool {
+        let mut areas = self.rings.iter().filter_map(|ring| ring.area.as_ref());
+        areas.any(Area::is_written_over)
+    }
+
+    /// Writes the ends of all traces, behind all records that came before.
+    pub(crate) fn snapshot(&mut self, sink: &mut Sink) -> Result<(), Error> {
+        self.pass_from(0, sink).map_err(write_error)?;
+        for area in self.rings.iter_mut().filter_map(|ring| ring.area.as_mut()) {
+            area.snapshot(self.running, sink)?;
+        }
+        Ok(())
+    }
+
     /// CPUs that lost records, and how many.
     pub(crate) fn lost_by_cpu(&self) -> Vec<(u32, u64)> {
         let cpus = self.rings.iter().map(|ring| u32::try_from(ring.cpu).ok());
@@ -189,26 +276,18 @@ impl Rings {
     fn pass_from(&mut self, least: u64, sink: &mut Sink) -> Result<bool, WriteError> {
         let mut any = false;
         for (ring, lost) in self.rings.iter_mut().zip(&mut self.lost) {
-            if ring.held() < least {
+            if ring.held() < least && !ring.has_trace() {
                 continue;
             }
             self.near.go_to(ring.cpu);
-            let Some(chunk) = drain(ring) else { continue };
-            any = true;
-            let tally = &mut sink.tally;
-            let marked = tally.mismarked;
-            let runs = sink
-                .walker
-                .walk(chunk.pieces(), |record| *lost += tally.note(&record));
-            let is_right = tally.mismarked == marked;
-            for run in [runs.first, runs.straddling, runs.second] {
-                let run = match is_right {
-                    true => Cow::Borrowed(run),
-                    false => mended(run),
-                };
-                match &mut self.beside {
-                    Some(beside) => beside.take(&run),
-                    None => write_run(&run, &mut sink.squeeze, &mut sink.medium)?,
+            any |= empty_ring(ring, lost, (&mut self.beside, sink))?;
+            // Records that tell of it come first.
+            if let Some(area) = &mut ring.area
+                && area.drain(sink)?
+            {
+                any = true;
+                if self.running {
+                    area.resume();
                 }
             }
         }
@@ -360,7 +439,9 @@ pub(crate) fn run(
         let timeout = sooner(timeout, pace.timeout());
         let states = waiting.wait(sooner(timeout, rings.timeout()))?;
         woken += 1;
-        waits.schedule.keep(events, watch)?;
+        if let Some(on) = waits.schedule.keep(events, watch)? {
+            rings.running = on;
+        }
         if states.is_closed(&reader) {
             return Ok((Stopped::ReaderGone, woken));
         }
@@ -376,9 +457,12 @@ pub(crate) fn run(
             return Ok((Stopped::TasksEnded, woken));
         }
         if let Some(ready) = states.of(&orders).first()
-            && waits.obey(*ready, (events, turns), watch)?
+            && waits.obey(*ready, (events, turns, rings), watch)?
         {
             return Ok((Stopped::ByOrder, woken));
+        }
+        if rings.keeps_snapshots() && std::mem::take(&mut turns.asked) {
+            rings.snapshot(sink)?;
         }
         turns.asked |= states.is_readable(&happened) && waits.triggers.take();
         turns.keep(rings, sink, watch)?;
@@ -433,7 +517,7 @@ impl Waits<'_> {
     fn obey(
         &mut self,
         ready: Ready,
-        (events, turns): (&[OpenEvent], &mut Turns<'_>),
+        (events, turns, rings): (&[OpenEvent], &mut Turns<'_>, &mut Rings),
         watch: &mut dyn Watch,
     ) -> Result<bool, Error> {
         let Some(control) = &mut self.control else {
@@ -441,6 +525,7 @@ impl Waits<'_> {
         };
         let asked = control.obey(ready, || steered(events), watch)?;
         turns.asked |= asked.snapshot;
+        rings.running = asked.traces.unwrap_or(rings.running);
         Ok(asked.stop)
     }
 

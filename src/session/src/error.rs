@@ -112,6 +112,17 @@ pub enum Error {
         #[source]
         cause: io::Error,
     },
+    /// The area for a hardware trace could not be mapped.
+    #[error("failed to map an AUX area of {pages} pages for event {event}")]
+    MapTrace {
+        /// Its pages.
+        pages: usize,
+        /// Name of the event.
+        event: String,
+        /// The kernel's answer.
+        #[source]
+        cause: io::Error,
+    },
     /// A cgroup cannot be opened, or there are none.
     #[error("no access to cgroup {name}")]
     Cgroup {

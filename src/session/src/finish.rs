@@ -76,6 +76,9 @@ pub(crate) fn finish_file(closing: &Closing<'_>, sink: Sink) -> Result<Summary, 
     if closing.request.threads.is_some() {
         set.dir_format(DIRECTORY_VERSION);
     }
+    if closing.request.traces.is_some() {
+        set.aux_index(&sink.traces);
+    }
     if let Some(squeeze) = &sink.squeeze {
         set.compressed(squeeze.feature());
     }
@@ -86,6 +89,7 @@ pub(crate) fn finish_file(closing: &Closing<'_>, sink: Sink) -> Result<Summary, 
         records: sink.tally.records,
         lost_chunks: sink.tally.lost_chunks,
         throttled: throttled(&closing.opened.events, &sink.tally.throttled),
+        traces: sink.tally.traces,
         cut_maps: sink.tally.cut_maps,
         jit_dumps: jit_dumps(&sink.tally),
         code_makers: sink.tally.hits.makers(),

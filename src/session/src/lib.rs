@@ -11,6 +11,7 @@
 //! only headers are walked on the way. The old output is not touched before everything that can fail
 //! has been tried.
 
+mod aux;
 mod blame;
 mod build_ids;
 mod cache;
@@ -60,8 +61,8 @@ pub use observing::{Observation, Woken};
 pub use open::may_profile_kernel;
 pub use recording::record;
 pub use request::{
-    Affinity, BuildIds, Happened, KernelCode, Request, Roots, Rotation, Switch, Synthesized,
-    Target, Threads, Turn, Watch,
+    Affinity, BuildIds, Happened, KernelCode, Request, Roots, Rotation, Snapshots, Switch,
+    Synthesized, Target, Threads, Traces, Turn, Watch,
 };
 pub use rewriting::{Rewriter, Rewriting};
-pub use summary::Summary;
+pub use summary::{CutTraces, Summary};

@@ -65,6 +65,29 @@ impl Medium {
         }
     }
 
+    /// Appends a record and the bytes that follow it and belong to it, in pieces.
+    pub(crate) fn write_followed(
+        &mut self,
+        record: &[u8],
+        payload: &[&[u8]],
+    ) -> Result<(), WriteError> {
+        match self {
+            Self::File(writer, checkpoint) => {
+                writer.write_followed(record, payload)?;
+                if let Some(checkpoint) = checkpoint {
+                    checkpoint.note(writer.data_bytes());
+                }
+                Ok(())
+            }
+            Self::Part(part) => part.write_followed(record, payload),
+            Self::Pipe(pipe) => {
+                pipe.writer.write_data(record)?;
+                let mut pieces = payload.iter();
+                pieces.try_for_each(|piece| pipe.writer.write_data(piece))
+            }
+        }
+    }
+
     /// Bytes written so far.
     pub(crate) fn bytes(&self) -> u64 {
         match self {

@@ -7,8 +7,9 @@ use std::path::Path;
 use rperf_perfdata::EventDesc;
 use rperf_perfdata::feature::TracingDataBuilder;
 use rperf_sys::{Cgroup, CgroupFolder, Proc, Sysctl, raise_open_files};
-use rperf_wire::SampleType;
+use rperf_wire::{SampleType, TimeConv};
 
+use crate::aux::map_areas;
 use crate::drain::Rings;
 use crate::kernel::Kernel;
 use crate::layout::Near;
@@ -26,6 +27,8 @@ pub(crate) struct Opened {
     /// Of the tracepoints; taken before the recording, since it may remove what it recorded.
     pub(crate) tracing_data: Option<TracingDataBuilder>,
     pub(crate) kernel: Kernel,
+    /// How times follow from the hardware's clock, where the kernel says so.
+    pub(crate) conversion: Option<TimeConv>,
 }
 
 impl Opened {
@@ -46,6 +49,7 @@ impl Opened {
             descriptions,
             tracing_data: describe_tracepoints(request, &events)?,
             kernel: Kernel::of(&events, &Proc::new(&request.proc), watch),
+            conversion: rings.time_conversion(),
             events,
         };
         Ok((opened, rings))
@@ -71,8 +75,15 @@ fn open(
     let mut opener = Opener::new(request, places, (&sysctl, &cgroups));
     let events = opener.open(request.events.clone(), watch)?;
     set_filters(&events)?;
-    let pages = request.ring_pages.unwrap_or_else(|| default_pages(&sysctl));
-    let rings = map_rings(&events, pages, watch)?;
+    // Who may lock little memory shares it between rings and AUX areas.
+    let shares = request
+        .traces
+        .as_ref()
+        .is_some_and(|traces| !traces.privileged);
+    let usual = || default_pages(&sysctl) >> u32::from(shares);
+    let pages = request.ring_pages.unwrap_or_else(|| usual().max(1));
+    let mut rings = map_rings(&events, pages, watch)?;
+    map_areas(request, &events, &mut rings.0, watch)?;
     Ok((events, Rings::new(rings, request.flush_from, near)))
 }
 

@@ -40,10 +40,14 @@ pub fn record(
     watch: &mut dyn Watch,
 ) -> Result<Summary, Error> {
     let mut held = vec![libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD];
-    if request
+    let snapshots = request
+        .traces
+        .as_ref()
+        .is_some_and(|traces| traces.snapshots.is_some());
+    let turns = request
         .rotation
-        .is_some_and(|rotation| rotation.turn == Turn::Signal)
-    {
+        .is_some_and(|rotation| rotation.turn == Turn::Signal);
+    if turns || snapshots {
         held.push(libc::SIGUSR2);
     }
     let signals = Signals::hold(&held).map_err(Error::system("hold signals back"))?;
@@ -91,6 +95,7 @@ pub fn record(
         Stopped::SizeReached | Stopped::ByOrder => None,
     };
     summary.ring_bytes = live.rings.size();
+    summary.traces.area_bytes = live.rings.area_bytes();
     summary.lost_by_cpu = live.rings.lost_by_cpu();
     Ok(summary)
 }
@@ -137,6 +142,7 @@ impl Live {
         let shares = shares.transpose()?;
         let near = Near::new(request.affinity, &places.cpus, &sysfs)?;
         let (opened, mut rings) = Opened::new(request, places, near, watch)?;
+        rings.running = request.switches.is_none();
         let (triggers, trigger_rings) = open_triggers(request, &opened.places, watch)?;
         let closing = Closing {
             request,
@@ -247,6 +253,15 @@ impl Live {
         let outcome = outcome?;
         if outcome.0 == Stopped::ReaderGone {
             return Ok(outcome);
+        }
+        self.rings.running = false;
+        if request
+            .traces
+            .as_ref()
+            .and_then(|traces| traces.snapshots.as_ref())
+            .is_some_and(|snapshots| snapshots.at_end)
+        {
+            self.rings.snapshot(&mut self.sink)?;
         }
         self.rings.empty(&mut self.sink).map_err(write_error)?;
         self.rings.dump(&mut self.sink)?;

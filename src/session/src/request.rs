@@ -110,6 +110,26 @@ pub struct Synthesized {
     pub cgroups: bool,
 }
 
+/// How hardware traces are kept: bytes in a form of the hardware's own, which it writes into AUX areas beside the rings.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Traces {
+    /// Pages of each area, a power of two; `None` for the usual: 4 MiB, or 128 KiB for who is not `privileged`.
+    pub pages: Option<usize>,
+    /// Whether the user may lock as much memory as there is.
+    pub privileged: bool,
+    /// Where areas are written over and copied when that is asked for; else they are drained.
+    pub snapshots: Option<Snapshots>,
+}
+
+/// The ends of traces that are kept (`--snapshot`): at SIGUSR2, and when that is ordered.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Snapshots {
+    /// Bytes of each at most; `None` for the area's size.
+    pub size: Option<usize>,
+    /// Whether there is one at the recording's end, too.
+    pub at_end: bool,
+}
+
 /// A recording to be made.
 #[derive(Debug, Clone)]
 pub struct Request {
@@ -133,6 +153,8 @@ pub struct Request {
     pub max_stack: u16,
     /// Data pages of each ring, a power of two; `None` for what `perf_event_mlock_kb` allows.
     pub ring_pages: Option<usize>,
+    /// How the hardware trace among `events` is kept, if there is one; there is one at most.
+    pub traces: Option<Traces>,
     /// The file to write, or the name of the stream.
     pub output: PathBuf,
     /// Where pipe mode is written, in place of a file.
@@ -211,6 +233,7 @@ impl Request {
             rewriting: None,
             max_stack: 0,
             ring_pages: None,
+            traces: None,
             output: PathBuf::new(),
             stream: None,
             compress: false,
@@ -369,6 +392,11 @@ pub enum Happened<'a> {
     /// All rings are mapped.
     Mapped {
         /// Bytes of each, control page included.
+        bytes: usize,
+    },
+    /// All areas for traces are mapped.
+    TraceMapped {
+        /// Bytes of each.
         bytes: usize,
     },
     /// Kernel addresses are hidden from the user (`kptr_restrict`): kernel samples stay without names.

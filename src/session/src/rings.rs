@@ -5,13 +5,16 @@ use std::io;
 use rperf_ring::Memory;
 use rperf_sys::{FlightRing, RingMap, Sysctl, page_size};
 
+use crate::aux::Area;
 use crate::open::{OpenEvent, Placed};
 use crate::{Error, Happened, Watch};
 
 /// A ring as the draining side sees it.
 #[derive(Debug)]
 pub(crate) struct Ring {
-    map: RingMap,
+    pub(crate) map: RingMap,
+    /// Where hardware writes a trace beside it, if one is recorded.
+    pub(crate) area: Option<Area>,
     /// Its CPU, -1 where it is a task's.
     pub(crate) cpu: i32,
 }
@@ -20,6 +23,11 @@ impl Ring {
     /// Bytes that wait to be taken.
     pub(crate) fn held(&self) -> u64 {
         self.map.head().saturating_sub(self.map.tail())
+    }
+
+    /// Whether the area beside it holds a part of a trace.
+    pub(crate) fn has_trace(&self) -> bool {
+        self.area.as_ref().is_some_and(Area::holds_any)
     }
 
     /// Bytes that fit.
@@ -79,7 +87,8 @@ pub(crate) fn map_rings(
         let ring = |placed: &&Placed| {
             let map = RingMap::new(&placed.counter, side_band)?;
             let cpu = placed.cpu;
-            Ok(Ring { map, cpu })
+            let area = None;
+            Ok(Ring { map, area, cpu })
         };
         let flight = |placed: &&Placed| FlightRing::new(&placed.counter, pages);
         let mapped = map_all(&forward, pages, ring);

@@ -30,12 +30,13 @@ impl<'a> Schedule<'a> {
         i32::try_from(millis).unwrap_or(i32::MAX)
     }
 
-    /// Does what is due.
+    /// Does what is due; whether events run then, where something was.
     pub(crate) fn keep(
         &mut self,
         events: &[OpenEvent],
         watch: &mut dyn Watch,
-    ) -> Result<(), Error> {
+    ) -> Result<Option<bool>, Error> {
+        let mut last = None;
         while let Some((next, rest)) = self.ahead.split_first() {
             if next.after > self.began.elapsed() {
                 break;
@@ -46,8 +47,9 @@ impl<'a> Schedule<'a> {
             }
             watch.tell(Happened::Switched { on: next.on });
             self.ahead = rest;
+            last = Some(next.on);
         }
-        Ok(())
+        Ok(last)
     }
 }
 
@@ -75,7 +77,8 @@ mod tests {
         let mut schedule = Schedule::new(&switches);
         assert_eq!(schedule.timeout(), 0);
         let mut heard = Heard(Vec::new());
-        schedule.keep(&[], &mut heard).unwrap();
+        assert_eq!(schedule.keep(&[], &mut heard).unwrap(), Some(false));
+        assert_eq!(schedule.keep(&[], &mut heard).unwrap(), None);
         assert_eq!(heard.0, [true, false]);
         assert!((1..=60_000).contains(&schedule.timeout()));
         assert_eq!(Schedule::new(&[]).timeout(), -1);

@@ -6,7 +6,7 @@ use rperf_wire::{AttrFlags, Cgroup, Misc, Record, RecordKind, SampleIdLayout};
 use crate::open::OpenEvent;
 use crate::opened::Opened;
 use crate::synthesize::{self, Mapped, Records, Told};
-use crate::{Request, Synthesized, Target};
+use crate::{Request, Synthesized, Target, aux};
 
 /// What the first records tell of.
 #[derive(Clone, Copy)]
@@ -25,7 +25,9 @@ impl Start<'_> {
     pub(crate) fn synthesize(&self, to: &mut Records) {
         let Self { request, opened } = *self;
         let events = &opened.events;
+        aux::time_conversion(to, opened.conversion);
         synthesize::id_index(to, events);
+        aux::trace_info(to, request, events, opened.conversion);
         if let Some(text) = &opened.kernel.text {
             synthesize::kernel_map(to, text);
             synthesize::modules(to, &opened.kernel.modules);

@@ -28,6 +28,8 @@ pub struct Summary {
     /// How often the kernel held events back that came faster than it allows (`perf_event_max_sample_rate`,
     /// `perf_cpu_time_max_percent`).
     pub throttled: Vec<Missed>,
+    /// How often a hardware trace was cut.
+    pub traces: CutTraces,
     /// Data bytes of each ring.
     pub ring_bytes: u64,
     /// Bytes of the file without the feature sections at its end, as perf counts them.
@@ -52,6 +54,32 @@ pub struct Summary {
     pub features_lost: Option<String>,
 }
 
+/// How often parts of hardware traces were told of, and how many of them are not whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CutTraces {
+    /// Parts.
+    pub parts: u64,
+    /// Parts after which the area was full.
+    pub truncated: u64,
+    /// Parts with gaps.
+    pub gaps: u64,
+    /// Parts that another user of the hardware disturbed.
+    pub collided: u64,
+    /// Bytes of each area.
+    pub area_bytes: u64,
+}
+
+impl CutTraces {
+    /// Adds what another part of the recording counted.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.parts += other.parts;
+        self.truncated += other.truncated;
+        self.gaps += other.gaps;
+        self.collided += other.collided;
+        self.area_bytes = self.area_bytes.max(other.area_bytes);
+    }
+}
+
 impl Summary {
     /// Adds what another file of the same recording holds.
     pub(crate) fn add(&mut self, other: &Self) {
@@ -59,6 +87,7 @@ impl Summary {
         self.records += other.records;
         self.lost_chunks += other.lost_chunks;
         Missed::merge(&mut self.throttled, other.throttled.iter().cloned());
+        self.traces.add(&other.traces);
         self.cut_maps += other.cut_maps;
         self.jit_dumps.extend(other.jit_dumps.iter().cloned());
         self.code_makers.extend(&other.code_makers);

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 
 use rperf_wire::{
-    Endian, Lost, Misc, Mmap2, MmapId, RawRecord, Record, RecordKind, SampleType, U64s,
+    Aux, Endian, Lost, Misc, Mmap2, MmapId, RawRecord, Record, RecordKind, SampleType, U64s,
 };
 
 use crate::hits::Hits;
 use crate::mismarked::is_mismarked;
+use crate::summary::CutTraces;
 
 /// `PROT_EXEC` of mmap(2).
 const PROT_EXEC: u32 = 4;
@@ -45,6 +46,8 @@ pub(crate) struct Tally {
     pub(crate) lost_records: u64,
     /// How often each counter was throttled, by its id.
     pub(crate) throttled: HashMap<u64, u64>,
+    /// What AUX records tell of hardware traces.
+    pub(crate) traces: CutTraces,
     /// Earliest and latest time of a sample.
     pub(crate) times: Option<(u64, u64)>,
     /// Files mapped for execution, each with a process that had it.
@@ -86,6 +89,7 @@ impl Tally {
             RecordKind::MMAP2 => self.mapping(record),
             RecordKind::FORK => self.fork(record),
             RecordKind::THROTTLE => self.throttle(record),
+            RecordKind::AUX => self.trace(record),
             _ => {}
         }
         0
@@ -100,6 +104,7 @@ impl Tally {
         for (id, times) in other.throttled {
             *self.throttled.entry(id).or_default() += times;
         }
+        self.traces.add(&other.traces);
         self.cut_maps += other.cut_maps;
         self.times = match (self.times, other.times) {
             (Some((first, last)), Some(theirs)) => Some((first.min(theirs.0), last.max(theirs.1))),
@@ -140,6 +145,17 @@ impl Tally {
         if let Ok(Record::Throttle(throttle)) = Record::decode(record, Endian::NATIVE) {
             *self.throttled.entry(throttle.id).or_default() += 1;
         }
+    }
+
+    fn trace(&mut self, record: &RawRecord<'_>) {
+        let Ok(Record::Aux(aux)) = Record::decode(record, Endian::NATIVE) else {
+            return;
+        };
+        let has = |flag: u64| u64::from(aux.flags & flag != 0);
+        self.traces.parts += 1;
+        self.traces.truncated += has(Aux::TRUNCATED);
+        self.traces.gaps += has(Aux::PARTIAL);
+        self.traces.collided += has(Aux::COLLISION);
     }
 
     fn mapping(&mut self, record: &RawRecord<'_>) {
@@ -238,6 +254,32 @@ mod tests {
             (tally.lost_chunks, tally.lost_records, tally.records),
             (2, 48, 2)
         );
+    }
+
+    #[test]
+    fn traces_that_are_cut_are_counted_by_cause() {
+        let mut tally = Tally::new(SampleType::IP);
+        for flags in [0, 1, 4, 8, 9, 2] {
+            let aux = Aux {
+                offset: 0,
+                size: 24,
+                flags,
+            };
+            let body = body(|to| Record::Aux(aux).encode_body(to));
+            tally.note(&RawRecord {
+                kind: RecordKind::AUX,
+                misc: Misc(0),
+                body: &body,
+            });
+        }
+        let CutTraces {
+            parts,
+            truncated,
+            gaps,
+            collided,
+            ..
+        } = tally.traces;
+        assert_eq!((parts, truncated, gaps, collided), (6, 2, 1, 2));
     }
 
     #[test]

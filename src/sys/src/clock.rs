@@ -1,6 +1,9 @@
 //! Clocks of `clock_gettime(2)`.
 
-#![expect(unsafe_code, reason = "clock_gettime(2) is a system call")]
+#![expect(
+    unsafe_code,
+    reason = "clock_gettime(2) is a system call, and a counter is an instruction"
+)]
 
 use std::io;
 
@@ -32,6 +35,17 @@ pub fn clock_resolution(clockid: i32) -> io::Result<u64> {
     nanoseconds(result, time)
 }
 
+/// The clock that hardware traces have their times from: x86's time stamp counter; `None` on other machines.
+#[must_use]
+pub fn timestamp_counter() -> Option<u64> {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every x86-64 processor has the instruction.
+    let counter = Some(unsafe { core::arch::x86_64::_rdtsc() });
+    #[cfg(not(target_arch = "x86_64"))]
+    let counter = None;
+    counter
+}
+
 fn nanoseconds(result: i32, time: libc::timespec) -> io::Result<u64> {
     if result < 0 {
         return Err(io::Error::last_os_error());
@@ -43,6 +57,13 @@ fn nanoseconds(result: i32, time: libc::timespec) -> io::Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_timestamp_counter_goes_on() {
+        let first = timestamp_counter();
+        assert_eq!(first.is_some(), cfg!(target_arch = "x86_64"));
+        assert!(timestamp_counter() >= first);
+    }
 
     #[test]
     fn clocks_go_on_and_unknown_ones_are_errors() {

@@ -100,6 +100,15 @@ impl Counter {
         Ok(Self { fd })
     }
 
+    /// The same event under another descriptor.
+    ///
+    /// # Errors
+    /// What fcntl(2) reports: `EMFILE`.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        let fd = self.fd.try_clone()?;
+        Ok(Self { fd })
+    }
+
     /// Starts counting (`PERF_EVENT_IOC_ENABLE`).
     ///
     /// # Errors

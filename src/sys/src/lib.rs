@@ -7,6 +7,7 @@
 #![expect(unsafe_code, reason = "system calls and memory shared with the kernel")]
 
 mod affinity;
+mod aux_map;
 mod cgroup;
 mod clock;
 mod counter;
@@ -34,8 +35,9 @@ mod whole_file;
 mod workload;
 
 pub use affinity::Bound;
+pub use aux_map::AuxMap;
 pub use cgroup::{Cgroup, CgroupFolder, cgroups};
-pub use clock::{clock_resolution, clock_time};
+pub use clock::{clock_resolution, clock_time, timestamp_counter};
 pub use counter::{Counter, Observed, PERF_FLAG_FD_CLOEXEC, PERF_FLAG_PID_CGROUP, Reading};
 pub use cpu_list::{CpuList, CpuListError};
 pub use cut_files::{found_cut_file, survive_cut_files};
@@ -51,6 +53,7 @@ pub use pipe::{open_fifo, widen_pipe};
 pub use priority::{Urgent, run_in_real_time};
 pub use procfs::{MapEntry, Proc, Status, map_entries};
 pub use ring_map::RingMap;
+pub use ring_memory::TimeConversion;
 pub use signals::{Ready, Signals, die_by, poll, signal_text};
 pub use sysctl::Sysctl;
 pub use sysfs::{CacheLevel, CpuGroups, CpuPlace, CpuState, Node, Sysfs};

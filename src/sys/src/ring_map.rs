@@ -1,9 +1,10 @@
 //! Rings that the kernel writes forward, never over what was not read.
 
 use std::io;
+use std::sync::Arc;
 
 use crate::Counter;
-use crate::ring_memory::RingMemory;
+use crate::ring_memory::{RingMemory, TimeConversion};
 
 /// A ring that the kernel writes forward: it never overwrites what lies between tail and head.
 ///
@@ -11,7 +12,8 @@ use crate::ring_memory::RingMemory;
 /// position in memory is its remainder by the ring's size.
 #[derive(Debug)]
 pub struct RingMap {
-    memory: RingMemory,
+    /// Shared with the ring's AUX area, whose positions stand on the same control page.
+    pub(crate) memory: Arc<RingMemory>,
 }
 
 impl RingMap {
@@ -22,7 +24,14 @@ impl RingMap {
     /// `RLIMIT_MEMLOCK`, `EINVAL` when `pages` is no power of two, `ENOMEM`.
     pub fn new(counter: &Counter, pages: usize) -> io::Result<Self> {
         let memory = RingMemory::map(counter, pages, libc::PROT_READ | libc::PROT_WRITE)?;
+        let memory = Arc::new(memory);
         Ok(Self { memory })
+    }
+
+    /// How the ring's timestamps follow from the hardware's clock; `None` where the kernel doesn't say.
+    #[must_use]
+    pub fn time_conversion(&self) -> Option<TimeConversion> {
+        self.memory.time_conversion()
     }
 
     /// Bytes of data the ring holds, a power of two.

@@ -4,7 +4,7 @@ use std::io;
 use std::mem::offset_of;
 use std::os::fd::{AsFd, AsRawFd};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use perf_event_open_sys::bindings::perf_event_mmap_page;
 
@@ -14,6 +14,39 @@ use crate::host::page_size;
 /// Offsets of the two positions on the control page.
 const DATA_HEAD: usize = offset_of!(perf_event_mmap_page, data_head);
 const DATA_TAIL: usize = offset_of!(perf_event_mmap_page, data_tail);
+/// Offset of the sequence lock.
+const LOCK: usize = offset_of!(perf_event_mmap_page, lock);
+
+/// `cap_user_time_zero` and `cap_user_time_short` of the capabilities.
+const USER_TIME_ZERO: u64 = 1 << 4;
+const USER_TIME_SHORT: u64 = 1 << 5;
+
+/// How timestamps follow from the hardware's clock (`struct perf_event_mmap_page` tells the formula).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeConversion {
+    /// Bits to shift.
+    pub shift: u16,
+    /// What to multiply with.
+    pub mult: u32,
+    /// What to add.
+    pub zero: u64,
+    /// The hardware's time at the start and the bits that it has, where these are less than 64.
+    pub short: Option<(u64, u64)>,
+}
+
+impl TimeConversion {
+    fn of(page: &perf_event_mmap_page) -> Option<Self> {
+        // SAFETY: both members of the union are the same 64 bits.
+        let capabilities = unsafe { page.__bindgen_anon_1.capabilities };
+        let is_short = capabilities & USER_TIME_SHORT != 0;
+        (capabilities & USER_TIME_ZERO != 0).then_some(Self {
+            shift: page.time_shift,
+            mult: page.time_mult,
+            zero: page.time_zero,
+            short: is_short.then_some((page.time_cycles, page.time_mask)),
+        })
+    }
+}
 
 /// A mapped ring. The place of a position in memory is its remainder by the ring's size.
 #[derive(Debug)]
@@ -31,6 +64,8 @@ pub(crate) struct RingMemory {
 // SAFETY: the mapping belongs to this value alone and has no tie to the thread that made it; the
 // shared positions are only touched through atomics.
 unsafe impl Send for RingMemory {}
+// SAFETY: what is shared are positions, touched through atomics, and data that are read alone.
+unsafe impl Sync for RingMemory {}
 
 impl RingMemory {
     /// Maps a ring of `pages` data pages for `counter`; `protection` as mmap(2) has it.
@@ -78,7 +113,7 @@ impl RingMemory {
     }
 
     /// Moves the tail of a ring that is mapped for writing.
-    pub(crate) fn set_tail(&mut self, tail: u64) {
+    pub(crate) fn set_tail(&self, tail: u64) {
         // Release: every read of the consumed records happens before the kernel sees the room.
         self.shared(DATA_TAIL).store(tail, Ordering::Release);
     }
@@ -107,9 +142,37 @@ impl RingMemory {
         }
     }
 
+    /// Bytes mapped: control page and data.
+    pub(crate) fn mapped(&self) -> usize {
+        self.mapped
+    }
+
+    /// How timestamps follow from the hardware's clock; `None` where the kernel doesn't say (`cap_user_time_zero`).
+    pub(crate) fn time_conversion(&self) -> Option<TimeConversion> {
+        loop {
+            // A sequence lock: it is odd while the kernel writes, and another number afterwards. Acquire: what is read next
+            // is not older than the number.
+            let before = self.lock().load(Ordering::Acquire);
+            // SAFETY: the control page is mapped as long as `self` lives, and begins with this structure; any bits are values
+            // of its fields. What the kernel may be writing is thrown away.
+            let page = unsafe { self.base.cast::<perf_event_mmap_page>().read_volatile() };
+            // Acquire: the fields are read before the second look.
+            fence(Ordering::Acquire);
+            if before & 1 == 0 && self.lock().load(Ordering::Relaxed) == before {
+                return TimeConversion::of(&page);
+            }
+            std::hint::spin_loop();
+        }
+    }
+
+    fn lock(&self) -> &AtomicU32 {
+        // SAFETY: as for `shared`; the lock is a word of 32 bits at a multiple of four.
+        unsafe { AtomicU32::from_ptr(self.base.as_ptr().add(LOCK).cast::<u32>()) }
+    }
+
     /// The shared position at `offset` of the control page.
-    fn shared(&self, offset: usize) -> &AtomicU64 {
-        // SAFETY: the control page is mapped as long as `self` lives, the two offsets used lie inside
+    pub(crate) fn shared(&self, offset: usize) -> &AtomicU64 {
+        // SAFETY: the control page is mapped as long as `self` lives, the offsets used lie inside
         // it and are multiples of eight, and both sides access the positions as whole 64-bit words.
         unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(offset).cast::<u64>()) }
     }

@@ -15,6 +15,7 @@ mod hex;
 mod kernel;
 mod sample;
 mod simpleperf;
+mod trace;
 mod user;
 
 use std::fmt;
@@ -34,6 +35,8 @@ pub struct Dump<'a> {
     architecture: Architecture,
     /// Events that are known so far; a stream tells them one by one.
     known: usize,
+    /// The kind of hardware traces, as AUXTRACE_INFO told.
+    traces: Option<u32>,
     /// Kinds that the command does nothing with.
     passed_over: &'static [RecordKind],
     /// All fields of their samples.
@@ -73,6 +76,7 @@ impl<'a> Dump<'a> {
             path: if recording.is_pipe { "pipe" } else { path },
             architecture: Architecture::from_machine(&machine),
             known: 0,
+            traces: None,
             passed_over: &[],
             sample_type: SampleType::default(),
             scratch: Vec::new(),
@@ -161,11 +165,24 @@ impl<'a> Dump<'a> {
             Content::User if passed_over => user::write_passed_over(out, record, self.endian())?,
             Content::User => user::write(out, record, self.endian())?,
         }
+        self.write_trace(out, record)?;
         if passed_over {
             out.write_all(user::UNHANDLED.as_bytes())?;
         }
         if kind == RecordKind::HEADER_ATTR {
             self.learn(self.known + 1);
+        }
+        Ok(())
+    }
+
+    /// Writes the trace behind a record, where its form is known.
+    fn write_trace(&mut self, out: &mut dyn Write, record: &RecordAt<'_>) -> io::Result<()> {
+        match record.raw.kind {
+            RecordKind::AUXTRACE_INFO => self.traces = self.endian().u32_at(record.raw.body, 0),
+            RecordKind::AUXTRACE if trace::is_known(self.traces) => {
+                return trace::write(out, record.payload, self.endian());
+            }
+            _ => {}
         }
         Ok(())
     }

@@ -135,9 +135,9 @@ fn rate_and_rings() -> Vec<Arg> {
         value("freq", "n|max")
             .short('F')
             .help("samples per second and CPU (default: 4000), or max"),
-        value("mmap-pages", "pages")
+        value("mmap-pages", "pages[,pages]")
             .short('m')
-            .help("size of each ring buffer: pages, a power of two, or 512K, 8M"),
+            .help("size of each ring buffer: pages, a power of two, or 512K, 8M; behind a comma that of areas for hardware traces"),
         value("mmap-flush", "size")
             .help("leave rings alone that hold less than this, at most a quarter of a ring: 64K (default: 1 byte)"),
         switch("group").help("count all events as one group, as '{a,b}' does for some"),
@@ -202,8 +202,11 @@ fn samples() -> Vec<Arg> {
 /// Side information and which half of the machine is seen.
 fn kinds() -> Vec<Arg> {
     vec![
-        not_yet("snapshot", "it keeps the end of hardware traces, which are not recorded").short('S'),
-        not_yet("aux-sample", "it adds parts of hardware traces, which are not recorded"),
+        attached("snapshot", "[e]size")
+            .short('S')
+            .help("keep the end of a hardware trace, at SIGUSR2 and with e when the recording ends: e64K"),
+        attached("aux-sample", "size")
+            .help("copy parts of a hardware trace into samples: refused, as no trace that is recorded can be"),
         value("proc-map-timeout", "ms")
             .value_parser(number)
             .help("read the mappings of each process that runs before for no longer than this (default: 500)"),

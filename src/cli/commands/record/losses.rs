@@ -1,6 +1,6 @@
 //! What a recording lost, where, and what would have kept it.
 
-use rperf_session::{Missed, Request, Sampled, Summary};
+use rperf_session::{CutTraces, Missed, Request, Sampled, Summary};
 
 use super::ring_size::human;
 use crate::cli::context::Context;
@@ -40,6 +40,9 @@ pub(super) fn print(context: &Context, request: &Request, recorded: &Summary) {
     if lost > 0 || recorded.lost_chunks > 0 {
         context.note(format_args!("hint: try {}", ways_out(request, recorded)));
     }
+    for line in traces(&recorded.traces) {
+        context.note(line);
+    }
     for line in places(&recorded.throttled) {
         context.note(format_args!("throttled, by the number of times: {line}"));
     }
@@ -48,6 +51,35 @@ pub(super) fn print(context: &Context, request: &Request, recorded: &Summary) {
     } else if !recorded.throttled.is_empty() {
         context.note("hint: throttled events come faster than /proc/sys/kernel/perf_event_max_sample_rate allows: try a larger -c");
     }
+}
+
+/// What is missing of hardware traces: first in perf's words, then what keeps more.
+fn traces(cut: &CutTraces) -> Vec<String> {
+    let mut lines = Vec::new();
+    if cut.truncated > 0 {
+        lines.push(format!(
+            "Warning:\nAUX data lost {} times out of {}!\n",
+            cut.truncated, cut.parts
+        ));
+        let larger = usize::try_from(cut.area_bytes.saturating_mul(4)).unwrap_or(usize::MAX);
+        lines.push(format!(
+            "hint: the areas for the trace were full: try larger ones (-m ,{})",
+            human(larger)
+        ));
+    }
+    if cut.gaps > 0 {
+        lines.push(format!(
+            "Warning:\nAUX data had gaps in it {} times out of {}!\n",
+            cut.gaps, cut.parts
+        ));
+    }
+    if cut.collided > 0 {
+        lines.push(format!(
+            "Warning:\nAUX data detected collision {} times out of {}!\n",
+            cut.collided, cut.parts
+        ));
+    }
+    lines
 }
 
 fn count(missed: &[Missed]) -> u64 {
@@ -146,6 +178,26 @@ mod tests {
             count,
             rate: Sampled::Frequency(4000),
         }
+    }
+
+    #[test]
+    fn traces_that_were_cut_name_the_size_to_try() {
+        assert!(traces(&CutTraces::default()).is_empty());
+        let mut cut = CutTraces {
+            parts: 9,
+            truncated: 2,
+            area_bytes: 16 << 10,
+            ..CutTraces::default()
+        };
+        let [said, hint] = &traces(&cut)[..] else {
+            panic!()
+        };
+        assert_eq!(said, "Warning:\nAUX data lost 2 times out of 9!\n");
+        assert!(hint.ends_with("(-m ,64K)"), "{hint}");
+        cut.truncated = 0;
+        (cut.gaps, cut.collided) = (1, 3);
+        let lines = traces(&cut).concat();
+        assert!(lines.contains("gaps in it 1 times") && lines.contains("collision 3 times"));
     }
 
     #[test]

@@ -10,16 +10,13 @@ use rperf_sys::{Program, Sysctl};
 use super::call_graph::Chains;
 use super::details::details;
 use super::output::Output;
-use super::{rate, ring_size, threads, timing, told};
+use super::{rate, ring_size, threads, timing, told, traces};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::live::{PROC, cgroups, events, explain, target, workload};
 use crate::cli::options::flag;
 use crate::cli::pmus::MachinePmus;
 use crate::cli::tracefs::MachineTracepoints;
-
-/// What the names of units begin with whose events are traces: sysfs doesn't tell them from others.
-const TRACERS: [&str; 5] = ["intel_pt", "intel_bts", "cs_etm", "arm_spe", "hisi_ptt"];
 
 /// What the command line asks for; says on stderr what it decides itself.
 pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, CliError> {
@@ -45,8 +42,10 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, 
         Some(_) => workload.map(Program::onto_stderr),
         None => workload,
     };
+    let traces = traces::traces(matches, context, &events)?;
     Ok(Request {
         target,
+        traces,
         workload,
         events,
         sampling,
@@ -108,23 +107,11 @@ pub(in crate::cli::commands) fn wanted(
         );
         return Err(CliError::usage(message));
     }
-    if let Some(tracer) = events.iter().find(|event| is_tracer(event)) {
-        let message = format!(
-            "event {} is a hardware trace, which goes to an AUX area: these are not recorded yet",
-            tracer.name
-        );
-        return Err(CliError::usage(message).hint("'-b' samples the branches taken last"));
-    }
+    traces::check(&events)?;
     Ok(match flag(matches, "group") {
         Some(true) => events::grouped(events),
         _ => events,
     })
-}
-
-/// Whether the event's unit writes no samples but a trace of its own form.
-fn is_tracer(event: &EventSpec) -> bool {
-    let begins = |pmu: &String| TRACERS.iter().any(|tracer| pmu.starts_with(tracer));
-    event.pmu.as_ref().is_some_and(begins)
 }
 
 /// The build-id cache that is to be filled.

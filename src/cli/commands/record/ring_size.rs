@@ -12,9 +12,35 @@ pub(in crate::cli::commands) fn pages(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<Option<usize>, CliError> {
+    let (rings, _) = words(matches);
+    rings.map_or(Ok(None), |word| rounded(word, context).map(Some))
+}
+
+/// Pages of each area for a hardware trace, which stand behind a comma; `None` where the user doesn't say.
+pub(super) fn area_pages(
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<Option<usize>, CliError> {
+    let (_, areas) = words(matches);
+    areas.map_or(Ok(None), |word| rounded(word, context).map(Some))
+}
+
+/// The size of rings and that of areas, where they are given. A word with a comma may have either alone.
+fn words(matches: &ArgMatches) -> (Option<&str>, Option<&str>) {
     let Some(word) = matches.get_one::<String>("mmap-pages") else {
-        return Ok(None);
+        return (None, None);
     };
+    match word.split_once(',') {
+        None => (Some(word), None),
+        Some((rings, areas)) => {
+            let given = |word: &'_ str| !word.is_empty();
+            (Some(rings).filter(|word| given(word)), Some(areas))
+        }
+    }
+}
+
+/// A size in pages, as large as asked or the next power of two.
+fn rounded(word: &str, context: &Context) -> Result<usize, CliError> {
     let invalid = || {
         CliError::usage("Invalid argument for --mmap_pages/-m")
             .hint("give pages (512) or bytes with a unit (512K, 8M)")
@@ -31,7 +57,7 @@ pub(in crate::cli::commands) fn pages(
             human(bytes)
         ));
     }
-    Ok(Some(pages))
+    Ok(pages)
 }
 
 /// `--mmap-flush`: bytes that a ring must hold to be emptied while recording.

@@ -6,7 +6,7 @@ use crate::cli::commands::annotate::code;
 use crate::cli::filter::args as choose;
 use crate::cli::options::{counter, not_yet, number, optional, switch, value};
 use crate::cli::symbol_options::args as names;
-use crate::cli::{debuginfod, input, jobs};
+use crate::cli::{debuginfod, input, itrace, jobs};
 
 const ABOUT: &str = "\
 Reads a recording and shows which code its samples hit: one line per program, library and function, largest share first, \
@@ -180,7 +180,7 @@ fn rest() -> Vec<Arg> {
             .help("leave out lines below this share, and branches of call graphs"),
         value("percentage", "relative|absolute")
             .help("what shares are of where samples are chosen: of those, or of all (the default)"),
-        not_yet("itrace", ""),
+        itrace::option(),
         switch("full-source-path").help("print source files with their whole path"),
         switch("show-ref-call-graph")
             .help("show events recorded with call-graph=no with the call graphs of the first event that has some"),

@@ -140,6 +140,8 @@ impl Reader<'_> {
                 }
             }
         };
+        let decoded = super::with_trace(matches, context, &input)?;
+        let input = decoded.unwrap_or(input);
         let data = input.parse(context)?;
         let size = data.data().len();
         for length in PARTS.into_iter().filter(|length| size > 2 * length) {

@@ -11,7 +11,7 @@ use crate::cli::error::CliError;
 use crate::cli::filter::args as choose;
 use crate::cli::options::{counter, list, not_yet, number, switch, value};
 use crate::cli::symbol_options::args as names;
-use crate::cli::{debuginfod, input, jobs};
+use crate::cli::{debuginfod, input, itrace, jobs};
 
 const ABOUT: &str = "\
 Reads a recording and prints every sample in the order of time: program, thread, CPU, time, period, event, and the address \
@@ -150,7 +150,7 @@ fn rest() -> Vec<Arg> {
         switch("ns").help("print times in nanoseconds"),
         switch("json")
             .help("print each sample as a JSON object on a line of its own, with the fields of -F"),
-        not_yet("itrace", ""),
+        itrace::option(),
         switch("full-source-path").help("print source files with their whole path"),
         names::demangle(),
         names::demangle_kernel(),

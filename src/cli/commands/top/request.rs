@@ -7,7 +7,9 @@ use rperf_events::{CallGraph, Details, EventSpec};
 use rperf_session::{Request, Roots, Target};
 use rperf_sys::{CpuList, Sysctl};
 
-use crate::cli::commands::record::{Chains, real_time, ring_pages, sampling, wanted_events};
+use crate::cli::commands::record::{
+    Chains, real_time, refuse_traces, ring_pages, sampling, wanted_events,
+};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::live::{PROC, cgroups, events, target};
@@ -29,6 +31,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, 
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let pmus = MachinePmus::find(context);
     let events = wanted_events(matches, context, &target, (&pmus, &machine))?;
+    refuse_traces(matches, context, &events)?;
     let side = events::side(matches)?;
     let events: Vec<EventSpec> = match side {
         Some(side) => events.into_iter().map(|event| side.of(event)).collect(),

@@ -4,12 +4,12 @@
 
 use rperf_wire::{Cursor, DecodeError, Encoder, Endian};
 
-/// One AUXTRACE record with its trace.
+/// One AUXTRACE record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuxIndexEntry {
     /// Offset of the record from the file's start.
     pub file_offset: u64,
-    /// Bytes of record and trace; simpleperf counts the record alone.
+    /// Bytes of the record without its trace.
     pub size: u64,
 }
 

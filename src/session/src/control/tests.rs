@@ -73,7 +73,12 @@ fn every_order_is_carried_out_told_and_acknowledged() {
         &mut to,
     );
     assert_eq!(heard, ["all true", "cs false", "no x"]);
-    assert_eq!(asked, Asked::default());
+    let traces = Some(true);
+    let expected = Asked {
+        traces,
+        ..Asked::default()
+    };
+    assert_eq!(asked, expected);
     assert_eq!(acknowledged(&mut from), 4);
     let (asked, heard) = after(&mut control, "evlist -g\nsnapshot\nstop\n", &mut to);
     assert_eq!(heard, ["{cs,faults} Groups", "migrations Groups"]);

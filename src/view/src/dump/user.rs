@@ -78,7 +78,7 @@ fn text(record: &RecordAt<'_>, endian: Endian) -> Result<Vec<u8>, DecodeError> {
         UserRecord::ThreadMap(threads) => thread_map(&threads),
         UserRecord::CpuMap(cpus) => format!(": {}\n", cpu_map(&cpus)),
         UserRecord::TimeConv(conversion) => time_conv(&conversion),
-        UserRecord::AuxTraceInfo(info) => format!(" type: {}\n", info.kind),
+        UserRecord::AuxTraceInfo(info) => super::trace::info(&info),
         UserRecord::AuxTrace(trace) => auxtrace(&trace),
         UserRecord::AuxTraceError(error) => return Ok(auxtrace_error(&error)),
         UserRecord::SchedstatCpu(counted) => schedstat_cpu(&counted),

@@ -39,7 +39,12 @@ pub fn write_stats(
     events: &[EventStats<'_>],
 ) -> io::Result<()> {
     let total: u64 = stats.0.values().sum();
-    writeln!(out, "\nAggregated stats:")?;
+    let has_trace = stats.0.contains_key(&RecordKind::AUXTRACE_INFO);
+    let without = match has_trace {
+        true => " (excludes AUX area (e.g. instruction trace) decoded / synthesized events)",
+        false => "",
+    };
+    writeln!(out, "\nAggregated stats:{without}")?;
     write_count(out, "TOTAL", total)?;
     out.write_all(b"\n")?;
     for (kind, count) in &stats.0 {

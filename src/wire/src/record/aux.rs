@@ -30,6 +30,13 @@ pub struct AuxOutputHwId {
 }
 
 impl Aux {
+    /// `PERF_AUX_FLAG_TRUNCATED`: the area was full.
+    pub const TRUNCATED: u64 = 1;
+    /// `PERF_AUX_FLAG_PARTIAL`: there are gaps in the data.
+    pub const PARTIAL: u64 = 4;
+    /// `PERF_AUX_FLAG_COLLISION`: somebody else used the hardware meanwhile.
+    pub const COLLISION: u64 = 8;
+
     pub(super) fn decode(at: &mut Cursor<'_>) -> Result<Self, DecodeError> {
         Ok(Self {
             offset: at.u64("aux_offset")?,

@@ -1,0 +1,230 @@
+//! Branches out of the traces of Intel's branch trace store: samples in the place of AUXTRACE records.
+//!
+//! A trace is entries of three words: from where, to where, flags. What describes it is the AUXTRACE_INFO record of its kind,
+//! whose first word behind the kind is the type of the unit's events.
+
+use std::collections::HashMap;
+use std::io;
+
+use rperf_wire::{
+    Attr, AttrFlags, Encoder, Endian, EventType, Misc, RawRecord, RecordHeader, RecordKind,
+    SampleType, UserRecord,
+};
+
+use crate::writer::Front;
+use crate::{EventDesc, PerfData, WriteError, Writer};
+
+/// `PERF_AUXTRACE_INTEL_BTS`.
+const INTEL_BTS: u32 = 2;
+/// Bytes of an entry.
+const ENTRY: usize = 24;
+/// `PERF_COUNT_HW_BRANCH_INSTRUCTIONS`.
+const BRANCHES: u64 = 4;
+/// How far the id of the branches is from that of the trace's event, as in perf.
+const AWAY: u64 = 1_000_000_000;
+/// Fields of their samples.
+const FIELDS: SampleType = SampleType(
+    SampleType::IDENTIFIER.0
+        | SampleType::IP.0
+        | SampleType::TID.0
+        | SampleType::ADDR.0
+        | SampleType::PERIOD.0,
+);
+/// `PERF_RECORD_MISC_KERNEL` and `PERF_RECORD_MISC_USER`.
+const KERNEL: Misc = Misc(1);
+const USER: Misc = Misc(2);
+
+/// The trace of a recording.
+struct Trace {
+    /// The id that samples of its branches carry.
+    id: u64,
+    /// Whether each part is the end of the trace as of then, so that parts overlap.
+    overlaps: bool,
+    /// The processes of threads.
+    processes: HashMap<u32, u32>,
+    /// The last part of each ring, where they overlap.
+    parts: HashMap<u32, Vec<u8>>,
+}
+
+impl PerfData<'_> {
+    /// The same recording, as a file in memory, with a sample of an event `branches` for each branch of its trace, in the
+    /// trace's place; `None` where there is no trace of Intel's branch trace store, or the events have no identifiers by
+    /// which another could be told from them. A sample has the place that the branch came from, and as its address the place
+    /// that it led to. A stream in pipe mode has to be a file first.
+    ///
+    /// # Errors
+    /// [`WriteError`], of memory.
+    pub fn with_branches(&self) -> Result<Option<Vec<u8>>, WriteError> {
+        let Some((mut trace, event)) = self.branch_trace().filter(|_| !self.header().is_pipe())
+        else {
+            return Ok(None);
+        };
+        let mut events = self.events().to_vec();
+        events.push(event);
+        let mut writer = Writer::with_front(
+            io::Cursor::new(Vec::new()),
+            &Front {
+                events: &events,
+                event_types: &[],
+                endian: self.endian(),
+            },
+        )?;
+        let mut records = Vec::new();
+        trace.replace(self, &mut records);
+        writer.write_data(&records)?;
+        let (_, file) = writer.finish(&self.features_without_traces())?;
+        Ok(Some(file.into_inner()))
+    }
+
+    /// The trace that AUXTRACE_INFO tells of, and the event of its branches.
+    fn branch_trace(&self) -> Option<(Trace, EventDesc)> {
+        let endian = self.endian();
+        let infos = self.records().filter_map(|record| {
+            let raw = record.ok()?.raw;
+            match (raw.kind == RecordKind::AUXTRACE_INFO)
+                .then(|| UserRecord::decode(&raw, endian))?
+            {
+                Ok(UserRecord::AuxTraceInfo(info)) => Some(info),
+                _ => None,
+            }
+        });
+        let info = infos.filter(|info| info.kind == INTEL_BTS).last()?;
+        let unit = info.private.get(0)?;
+        let is_traced = |event: &&EventDesc| u64::from(event.attr.kind.0) == unit;
+        let traced = self.events().iter().find(is_traced)?;
+        let has_id = |event: &EventDesc| event.attr.sample_type.contains(SampleType::IDENTIFIER);
+        if !self.events().iter().all(has_id) {
+            return None;
+        }
+        let id = traced.ids.first()?.wrapping_add(AWAY);
+        let same = AttrFlags::EXCLUDE_USER
+            | AttrFlags::EXCLUDE_KERNEL
+            | AttrFlags::EXCLUDE_HV
+            | AttrFlags::EXCLUDE_HOST
+            | AttrFlags::EXCLUDE_GUEST
+            | AttrFlags::SAMPLE_ID_ALL;
+        let attr = Attr {
+            kind: EventType::HARDWARE,
+            config: BRANCHES,
+            sample_period: 1,
+            sample_type: FIELDS,
+            read_format: traced.attr.read_format,
+            flags: AttrFlags(traced.attr.flags.0 & same.0),
+            ..Attr::default()
+        };
+        let trace = Trace {
+            id,
+            overlaps: info.private.get(5) == Some(1),
+            processes: HashMap::new(),
+            parts: HashMap::new(),
+        };
+        Some((trace, EventDesc::new(attr, vec![id])))
+    }
+}
+
+impl Trace {
+    /// Appends the records of a recording, with samples instead of the trace. What follows a damaged one stays as it is.
+    fn replace(&mut self, data: &PerfData<'_>, to: &mut Vec<u8>) {
+        let endian = data.endian();
+        let mut rest = data.data();
+        for record in data.records() {
+            let Ok(record) = record else { break };
+            let size = RecordHeader::SIZE + record.raw.body.len() + record.payload.len();
+            let (bytes, behind) = rest.split_at_checked(size).unwrap_or((rest, &[]));
+            rest = behind;
+            match UserRecord::decode(&record.raw, endian) {
+                Ok(UserRecord::AuxTraceInfo(_)) => {}
+                Ok(UserRecord::AuxTrace(told)) => {
+                    let new = self.new_part(told.index, record.payload);
+                    for entry in new.chunks_exact(ENTRY) {
+                        self.sample(told.tid, entry, (&mut *to, endian));
+                    }
+                }
+                _ => {
+                    self.learn(&record.raw, endian);
+                    to.extend_from_slice(bytes);
+                }
+            }
+        }
+        to.extend_from_slice(rest);
+    }
+
+    /// Takes note of who belongs to which process.
+    fn learn(&mut self, record: &RawRecord<'_>, endian: Endian) {
+        let kinds = [
+            RecordKind::ITRACE_START,
+            RecordKind::COMM,
+            RecordKind::MMAP2,
+        ];
+        if let (true, Some(pid), Some(tid)) = (
+            kinds.contains(&record.kind),
+            endian.u32_at(record.body, 0),
+            endian.u32_at(record.body, 4),
+        ) {
+            self.processes.insert(tid, pid);
+        }
+    }
+
+    /// What a part has that the part of the same ring before it had not.
+    fn new_part<'p>(&mut self, ring: u32, part: &'p [u8]) -> &'p [u8] {
+        if !self.overlaps {
+            return part;
+        }
+        let before = self.parts.insert(ring, part.to_vec()).unwrap_or_default();
+        let entries = |bytes: &[u8]| bytes.as_chunks::<ENTRY>().0.to_vec();
+        let common = overlap(&entries(&before), &entries(part));
+        part.get(common * ENTRY..).unwrap_or_default()
+    }
+
+    /// Appends the sample of one branch.
+    fn sample(&self, tid: u32, entry: &[u8], to: (&mut Vec<u8>, Endian)) {
+        let endian = to.1;
+        let word = |at| endian.u64_at(entry, at).unwrap_or_default();
+        let (from, target) = (word(0), word(8));
+        // The kernel lies in the upper half.
+        let misc = if from.cast_signed() < 0 { KERNEL } else { USER };
+        let pid = self.processes.get(&tid).copied().unwrap_or(tid);
+        RecordHeader::encode_record(RecordKind::SAMPLE, misc, to, |to: &mut Encoder<'_>| {
+            to.u64(self.id);
+            to.u64(from);
+            to.u32(pid);
+            to.u32(tid);
+            to.u64(target);
+            to.u64(1);
+        });
+    }
+}
+
+/// How many entries at the end of `before` are those that `part` begins with, at most: in a time that grows with both, by the
+/// borders of `part` (Knuth, Morris and Pratt).
+fn overlap<T: PartialEq>(before: &[T], part: &[T]) -> usize {
+    let step = |borders: &[usize], mut known: usize, entry: &T| {
+        while known > 0 && part.get(known) != Some(entry) {
+            known = borders.get(known - 1).copied().unwrap_or_default();
+        }
+        known + usize::from(part.get(known) == Some(entry))
+    };
+    let mut borders = vec![0; part.len().min(1)];
+    for entry in part.iter().skip(1) {
+        let known = borders.last().copied().unwrap_or_default();
+        borders.push(step(&borders, known, entry));
+    }
+    let last = before.get(before.len().saturating_sub(part.len())..);
+    let last = last.unwrap_or_default().iter();
+    last.fold(0, |known, entry| step(&borders, known, entry))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn overlaps_are_the_longest(before in proptest::collection::vec(0..3_u8, 0..20), part in proptest::collection::vec(0..3_u8, 0..20)) {
+            let most = before.len().min(part.len());
+            let slow = (0..=most).rev().find(|size| before.ends_with(&part[..*size]));
+            prop_assert_eq!(Some(overlap(&before, &part)), slow);
+        }
+    }
+}
