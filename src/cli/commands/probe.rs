@@ -142,13 +142,19 @@ struct Sought {
 }
 
 impl Sought {
-    fn open(given: &Given, matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
+    /// One for each object that a definition is about.
+    fn all(given: &Given, matches: &ArgMatches, context: &Context) -> Result<Vec<Self>, CliError> {
         let text = &given.definition;
-        Ok(Self {
-            definition: parse(text).map_err(|fault| faulty(fault, text))?,
-            opened: Opened::open(&given.target, matches, context)?,
-            options: args::search_options(matches, context)?,
-        })
+        let definition = parse(text).map_err(|fault| faulty(fault, text))?;
+        let targets = targets::of(given, &definition, context)?;
+        let sought = targets.iter().map(|target| {
+            Ok(Self {
+                definition: definition.clone(),
+                opened: Opened::open(target, matches, context)?,
+                options: args::search_options(matches, context)?,
+            })
+        });
+        sought.collect()
     }
 }
 

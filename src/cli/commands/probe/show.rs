@@ -105,23 +105,23 @@ pub(super) fn list_variables(
         filter: filter(matches)?,
     };
     for given in given {
-        list_at(given, &wanted, matches, context)?;
+        for sought in Sought::all(given, matches, context)? {
+            list_at(sought, &wanted, context)?;
+        }
     }
     Ok(Exit::Ok)
 }
 
-/// The variables at the places of one definition.
+/// The variables at the places of one definition in one object.
 fn list_at(
-    given: &Given,
-    wanted: &VariableOptions,
-    matches: &ArgMatches,
-    context: &Context,
-) -> Result<(), CliError> {
-    let Sought {
+    Sought {
         definition,
         opened,
         options,
-    } = Sought::open(given, matches, context)?;
+    }: Sought,
+    wanted: &VariableOptions,
+    context: &Context,
+) -> Result<(), CliError> {
     let doing = "show vars";
     let of_binary = |binary: &Binary| {
         let object = binary.object()?;

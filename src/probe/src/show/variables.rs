@@ -66,9 +66,14 @@ pub fn variables(
     options: &Options,
     wanted: &VariableOptions,
 ) -> Result<Vec<Listed>, Error> {
-    let info = object.sources.info.ok_or_else(|| Error::NoDebugInfo {
-        path: object.sources.path.to_owned(),
-    })?;
+    let Some(info) = object.sources.info else {
+        return match definition.point {
+            Point::Marker { .. } => marked(object, definition, options),
+            _ => Err(Error::NoDebugInfo {
+                path: object.sources.path.to_owned(),
+            }),
+        };
+    };
     // Where a function returns, its variables are those of its entry.
     let mut definition = definition.clone();
     definition.arguments.clear();
@@ -154,6 +159,42 @@ fn at<'w, 'u>(
         variables: found.into_iter().collect(),
         beyond,
     }
+}
+
+/// The values that the program's author marked, where nothing else is known of the places.
+fn marked(
+    object: &Object<'_>,
+    definition: &Definition,
+    options: &Options,
+) -> Result<Vec<Listed>, Error> {
+    let found = crate::search::find(object, definition, options)?;
+    let listed = found.probes.into_iter().map(|probe| {
+        let function = object.function_at(probe.file_offset);
+        let place = match function {
+            Some(function) => Place {
+                offset: probe.file_offset - function.offset,
+                function: function.name,
+            },
+            None => Place {
+                function: probe.symbol,
+                offset: 0,
+            },
+        };
+        let values = probe.fields.into_iter().filter_map(|field| {
+            Some(Variable {
+                kind: field.kind.unwrap_or_default(),
+                name: field.name?,
+                is_external: false,
+                ranges: Vec::new(),
+            })
+        });
+        Listed {
+            place,
+            variables: values.collect(),
+            beyond: Vec::new(),
+        }
+    });
+    Ok(listed.collect())
 }
 
 /// Why probes cannot record what is at a place.

@@ -1,0 +1,150 @@
+//! Spellings of definitions and what is said beside the events.
+
+use rperf_testkit::{Scratch, may_trace, real_perf, skip};
+
+use super::fired::can_probe;
+use super::programs::{probe, programs, rperf};
+
+/// What rperf prints to stdout with these words.
+fn shown(words: &[&str]) -> String {
+    let outcome = probe(rperf(), words);
+    assert_eq!(outcome.status, 0, "{words:?}: {}", outcome.stderr);
+    outcome.stdout
+}
+
+/// The library's name alone, as it is not on the path of programs; perf wants the whole path.
+#[test]
+fn libraries_go_by_their_names() {
+    let line = shown(&["-x", "libc.so.6", "-D", "malloc size=%di"]);
+    let path = line
+        .split_whitespace()
+        .nth(1)
+        .and_then(|place| place.rsplit_once(":0x"));
+    let (path, _) = path.expect("it has a place");
+    assert!(line.starts_with("p:probe_libc/malloc /"), "{line}");
+    let Some(perf) = real_perf() else {
+        return skip("libraries_go_by_their_names", "there is no perf");
+    };
+    let theirs = probe(&perf, &["-x", path, "-D", "malloc size=%di"]);
+    assert_eq!(theirs.stdout, line, "{}", theirs.stderr);
+}
+
+#[test]
+fn offsets_and_addresses_are_spelled_in_either_way() {
+    let entry = shown(&["-x", "./bare", "-D", "leaf"]);
+    let (_, offset) = entry.trim_end().rsplit_once(":0x").expect("an offset");
+    let by_address = shown(&["-x", "./bare", "-D", &format!("0x{offset}")]);
+    let expected = entry.replace("/leaf ", &format!("/abs_{offset} "));
+    assert_eq!(by_address, expected);
+    let near = probe(rperf(), &["-x", "./plain", "-D", "leaf+1"]);
+    assert_eq!(near.status, 0, "{}", near.stderr);
+    assert_eq!(shown(&["-x", "./plain", "-D", "leaf+0x1"]), near.stdout);
+}
+
+#[test]
+fn a_path_before_the_definition_is_that_of_the_program() {
+    let test = "a_path_before_the_definition_is_that_of_the_program";
+    if !can_probe(test) {
+        return;
+    }
+    let path = programs().join("bare").display().to_string();
+    let outcome = probe(rperf(), &["-n", "-v", &path, "leaf+0x0", "%di"]);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let line = shown(&["-x", &path, "-D", "leaf %di"]);
+    let expected = format!(
+        "Writing event: {line}Would add new event:\n  {:<20} (on leaf in {path} with %di)\n",
+        "probe_bare:leaf"
+    );
+    assert_eq!(outcome.stderr, expected);
+}
+
+#[test]
+fn names_of_cpp_are_readable_or_as_they_are() {
+    let readable = shown(&["-x", "./plain++", "-F", "*sum*"]);
+    let raw = shown(&["-x", "./plain++", "--no-demangle", "-F", "*sum*"]);
+    assert!(readable.contains("geo::sum"), "{readable}");
+    assert!(
+        raw.contains("_ZN3geo3sum") && !raw.contains("geo::sum"),
+        "{raw}"
+    );
+}
+
+#[test]
+fn options_of_a_look_stand_anywhere() {
+    let before = shown(&["-x", "./plain", "--externs", "--range", "-V", "middle:4"]);
+    assert!(before.contains("[EXT]\tlong int\ttotal"), "{before}");
+    for words in [
+        ["-V", "middle:4", "--range", "--externs", "-x", "./plain"],
+        ["--range", "-V", "middle:4", "-x", "./plain", "--externs"],
+    ] {
+        assert_eq!(shown(&words), before, "{words:?}");
+    }
+    let filtered = shown(&[
+        "-x",
+        "./plain",
+        "-V",
+        "middle:4",
+        "--externs",
+        "--filter",
+        "!t* & !*_*",
+    ]);
+    assert!(
+        filtered.contains("\tcount\n") && !filtered.contains("total"),
+        "{filtered}"
+    );
+}
+
+#[test]
+fn marked_places_tell_their_values() {
+    let listed = shown(&["-x", "./marked", "-V", "%sdt_demo:tick"]);
+    assert!(
+        listed.starts_with("Available variables at %tick\n\t@<main+"),
+        "{listed}"
+    );
+    assert!(
+        listed.ends_with("\t\ts32\targ1\n\t\tu64\targ2\n\t\tu32\targ3\n"),
+        "{listed}"
+    );
+}
+
+#[test]
+fn kernels_without_probes_or_image_are_told_so() {
+    let test = "kernels_without_probes_or_image_are_told_so";
+    if !may_trace(test) {
+        return;
+    }
+    let home = Scratch::new();
+    let run = |words: &[&str]| {
+        let run = rperf_testkit::Run::new(rperf()).args(["probe"]).args(words);
+        run.env("HOME", home.path())
+            .finish()
+            .expect("the binary starts")
+    };
+    let boot = run(&["--bootconfig", "-D", "vfs_read"]);
+    let line = "ftrace.event.kprobes.vfs_read.probe = '";
+    assert!(boot.stdout.starts_with(line), "{}", boot.stderr);
+    let program = probe(rperf(), &["--bootconfig", "-x", "./plain", "-D", "leaf"]);
+    assert_eq!(program.status, 129, "{}", program.stdout);
+    let lines = run(&["-L", "vfs_read"]);
+    if lines.status != 0 {
+        assert_eq!(lines.status, 254, "{}", lines.stderr);
+        assert!(
+            lines
+                .stderr
+                .contains("hint: looked for in the build-id cache and as vmlinux, /boot/"),
+            "{}",
+            lines.stderr
+        );
+    }
+    if std::path::Path::new("/sys/kernel/tracing/kprobe_events").exists() {
+        return skip(test, "the kernel has probes");
+    }
+    let added = run(&["vfs_read"]);
+    assert_eq!(added.status, 254, "{}", added.stderr);
+    for part in [
+        "kprobe_events does not exist.\nPlease rebuild kernel with CONFIG_KPROBE_EVENTS=y.\n",
+        "hint: a tracepoint of a name like it: ",
+    ] {
+        assert!(added.stderr.contains(part), "{}", added.stderr);
+    }
+}
