@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use rperf_probe::cached_entries;
+use rperf_probe::{CachedEntry, cached_entries};
 use rperf_session::{Cache, Cached};
 use rperf_symbol::{Files as _, build_id_of_elf};
 
@@ -17,6 +17,8 @@ pub(crate) struct Mark {
     pub(crate) id: String,
     /// Where it is installed.
     pub(crate) program: PathBuf,
+    /// The lines that create the events of its places.
+    pub(crate) lines: Vec<String>,
 }
 
 /// Those of all programs in the cache, by name; each program's once.
@@ -25,14 +27,15 @@ pub(crate) fn marks(cache: &Cache) -> Vec<Mark> {
     for cached in cache.objects().unwrap_or_default() {
         let entries = cached_entries(&cached.probes().unwrap_or_default());
         let marked = entries.iter().filter(|entry| entry.is_marker);
-        let names = marked.filter_map(|entry| Some(entry.text.split_once('=')?.0));
-        let names: Vec<&str> = names.collect();
+        let named = marked.filter_map(|entry| Some((entry.text.split_once('=')?.0, entry)));
+        let named: Vec<(&str, &CachedEntry)> = named.collect();
         // Of a program that is gone, or another build by now, nothing can be probed.
-        if !names.is_empty() && is_installed(&cached) {
-            marks.extend(names.into_iter().map(|name| Mark {
+        if !named.is_empty() && is_installed(&cached) {
+            marks.extend(named.into_iter().map(|(name, entry)| Mark {
                 name: name.to_owned(),
                 id: cached.id.clone(),
                 program: cached.name.clone(),
+                lines: entry.lines.clone(),
             }));
         }
     }

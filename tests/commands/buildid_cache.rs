@@ -89,6 +89,12 @@ fn marked_places_are_listed_from_the_cache() {
         let (list, _) = list.expect("there is a list");
         fs::read_to_string(cache.join(list)).expect("a text")
     });
+    let told = beside.outcome(Tool::Rperf, &["list", "-v", "sdt"]).stdout;
+    let place = format!(
+        "in {}: 1 place with ",
+        beside.path().join("marked").display()
+    );
+    assert!(told.contains(&place), "{told}");
     let [theirs, ours] = lists;
     assert!(theirs.contains("\np:sdt_demo/tick /"), "{theirs}");
     assert_eq!(

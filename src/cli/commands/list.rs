@@ -89,6 +89,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     let details = Details {
         catalogue: &catalogue,
         tracefs: &machine.tracepoints.0,
+        marks: &|| machine.marks(),
         described,
         resolved: described && (on("details") || on("long-desc")),
         long: described && on("long-desc"),

@@ -1,14 +1,18 @@
 //! What `-v` and `--details` tell about an event.
 
+use std::collections::BTreeMap;
+
 use rperf_events::Catalogue;
 use rperf_events::list::{Decoded, Kind, Row};
 use rperf_events::tracepoint::{Field, Format};
 use rperf_events::vendor::Metric;
+use rperf_probe::Event;
 use rperf_sys::Tracefs;
 use rperf_view::list::Told;
 use rperf_wire::{Attr, EventType};
 
-use super::found::Access;
+use super::found::{Access, with_program};
+use crate::cli::marks::Mark;
 
 /// Columns of a field's declaration.
 const DECLARATION: usize = 40;
@@ -22,6 +26,8 @@ pub(super) struct Details<'a> {
     pub(super) catalogue: &'a Catalogue<'a>,
     /// Where the formats of tracepoints are.
     pub(super) tracefs: &'a Tracefs,
+    /// The places that programs mark, asked only for those.
+    pub(super) marks: &'a dyn Fn() -> Vec<Mark>,
     /// What tables say of an event, instead of its kind.
     pub(super) described: bool,
     /// Type, number and terms.
@@ -44,6 +50,11 @@ impl Details<'_> {
         if let (true, Some((system, name))) = (self.long, row.tracepoint()) {
             details.extend(self.definition(system, name));
             details.extend(self.tracepoint(system, name));
+        }
+        if self.long && row.kind == Kind::Sdt {
+            let marks = (self.marks)();
+            let own = |mark: &&Mark| mark.name == row.name || with_program(mark) == row.name;
+            details.extend(marks.iter().filter(own).flat_map(places));
         }
         if self.examples || self.long {
             details.extend(self.code(&row));
@@ -143,6 +154,31 @@ impl Details<'_> {
         lines.extend(filter(&format).map(|filter| format!("filter: --filter '{filter}'")));
         lines
     }
+}
+
+/// `in /usr/bin/node: 2 places with s32 arg1, u64 arg2`: the places of a program with the values that are recorded there.
+fn places(mark: &Mark) -> Vec<String> {
+    let mut counts: BTreeMap<Vec<String>, usize> = BTreeMap::new();
+    for event in mark.lines.iter().filter_map(|line| Event::parse(line)) {
+        let values = event.fields.iter().zip(1..).map(|(field, number)| {
+            let name = field.name.clone().unwrap_or_else(|| format!("arg{number}"));
+            match field.base.rsplit_once(':') {
+                Some((_, kind)) => format!("{kind} {name}"),
+                None => name,
+            }
+        });
+        *counts.entry(values.collect()).or_default() += 1;
+    }
+    let program = mark.program.display();
+    let told = counts.into_iter().map(|(values, count)| {
+        let several = if count > 1 { "s" } else { "" };
+        let with = match values.is_empty() {
+            true => "no values".to_owned(),
+            false => values.join(", "),
+        };
+        format!("in {program}: {count} place{several} with {with}")
+    });
+    told.collect()
 }
 
 /// `char prev_comm[16]`, and how much room it has.

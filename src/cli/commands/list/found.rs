@@ -40,6 +40,11 @@ impl Machine {
         }
     }
 
+    /// The places that programs in the build-id cache mark.
+    pub(super) fn marks(&self) -> Vec<Mark> {
+        self.cache.as_ref().map(marks).unwrap_or_default()
+    }
+
     pub(super) fn catalogue(&self) -> Catalogue<'_> {
         self.pmus.catalogue(&self.tracepoints)
     }
@@ -219,16 +224,23 @@ impl Access {
     }
 }
 
+/// What a place is called where several programs have one of its name.
+pub(super) fn with_program(mark: &Mark) -> String {
+    let Mark {
+        name, id, program, ..
+    } = mark;
+    format!("{name}@{}({id:.12})", program.display())
+}
+
 /// The USDT probes of the programs in the cache. Where several have one of the same name, each is told with its program.
 fn marked(cache: &Cache) -> Vec<String> {
     let marks = marks(cache);
     let shared = marks.chunk_by(|one, next| one.name == next.name);
     let named = shared.flat_map(|same| {
-        same.iter()
-            .map(|Mark { name, id, program }| match same.len() {
-                1 => name.clone(),
-                _ => format!("{name}@{}({id:.12})", program.display()),
-            })
+        same.iter().map(|mark| match same.len() {
+            1 => mark.name.clone(),
+            _ => with_program(mark),
+        })
     });
     named.collect()
 }
