@@ -157,6 +157,77 @@ fn probes_of_a_recording_end_with_signals() {
     }
 }
 
+#[test]
+fn the_program_gets_its_signals() {
+    let test = "the_program_gets_its_signals";
+    if !can_probe(test) {
+        return;
+    }
+    let home = Scratch::new();
+    let masks = |words: &[&str]| {
+        let program = ["-o", "output", "grep", "SigBlk", "/proc/self/status"];
+        let run = Run::new(rperf())
+            .args(words)
+            .args(program)
+            .within(home.path());
+        let outcome = run
+            .env("HOME", home.path())
+            .finish()
+            .expect("the binary starts");
+        assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        outcome.stdout
+    };
+    let plain = programs().join("plain").display().to_string();
+    let definition = format!("{plain}:leaf");
+    let expected = masks(&["record"]);
+    assert!(expected.starts_with("SigBlk:"), "{expected}");
+    for command in ["record", "stat"] {
+        assert_eq!(
+            masks(&[command, "--probe", &definition]),
+            expected,
+            "{command}"
+        );
+    }
+}
+
+#[test]
+fn runs_at_once_do_not_share_events() {
+    let test = "runs_at_once_do_not_share_events";
+    if !can_probe(test) {
+        return;
+    }
+    let group = Group::new("race");
+    let (name, home) = (&group.0, Scratch::new());
+    let definition = format!("./plain:{name}:one=leaf");
+    let outcomes: Vec<Outcome> = std::thread::scope(|scope| {
+        let runs = (0..6).map(|_| {
+            scope.spawn(|| {
+                told(
+                    home.path(),
+                    &["stat", "-x,", "--probe", &definition, "./plain", "3"],
+                )
+            })
+        });
+        let runs: Vec<_> = runs.collect();
+        runs.into_iter()
+            .map(|run| run.join().expect("it ends"))
+            .collect()
+    });
+    for outcome in outcomes {
+        assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        let row = outcome
+            .stderr
+            .lines()
+            .find(|line| line.contains(&format!(",,{name}:one")));
+        assert!(
+            row.is_some_and(|row| row.starts_with("3,,")),
+            "{}",
+            outcome.stderr
+        );
+    }
+    assert_eq!(existing(name), "");
+}
+
 /// Whether it comes true.
 fn within(condition: impl Fn() -> bool) -> bool {
     let step = Duration::from_millis(50);

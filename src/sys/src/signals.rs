@@ -5,6 +5,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::counter::read_fd;
 
@@ -15,6 +16,15 @@ use crate::counter::read_fd;
 pub struct Signals {
     fd: OwnedFd,
     before: libc::sigset_t,
+    /// Made by [`Signals::hold_for_run`].
+    for_run: bool,
+}
+
+/// The mask from before the signals that are held back for all of the run.
+static BEFORE_RUN: Mutex<Option<libc::sigset_t>> = Mutex::new(None);
+
+fn before_run() -> MutexGuard<'static, Option<libc::sigset_t>> {
+    BEFORE_RUN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Signals {
@@ -45,7 +55,22 @@ impl Signals {
         }
         // SAFETY: the call succeeded, so `fd` is an open descriptor that nobody else owns.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        Ok(Self { fd, before })
+        Ok(Self {
+            fd,
+            before,
+            for_run: false,
+        })
+    }
+
+    /// The same around all that holds signals back later, in whatever thread: children get the mask from before this one.
+    ///
+    /// # Errors
+    /// As of [`Signals::hold`].
+    pub fn hold_for_run(numbers: &[i32]) -> io::Result<Self> {
+        let mut held = Self::hold(numbers)?;
+        *before_run() = Some(held.before);
+        held.for_run = true;
+        Ok(held)
     }
 
     /// The next signal that came in; `None` when there is none at the moment.
@@ -69,7 +94,7 @@ impl Signals {
 
     /// The signal mask from before, for a child process.
     pub(crate) fn before(&self) -> libc::sigset_t {
-        self.before
+        before_run().unwrap_or(self.before)
     }
 }
 
@@ -83,6 +108,9 @@ impl Drop for Signals {
     fn drop(&mut self) {
         // Signals that came in and were not read have had their effect: take them off first.
         while let Ok(Some(_)) = self.next() {}
+        if self.for_run {
+            *before_run() = None;
+        }
         restore(&self.before);
     }
 }

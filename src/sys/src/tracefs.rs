@@ -100,6 +100,16 @@ impl Tracefs {
         file.write_all(format!("{line}\n").as_bytes())
     }
 
+    /// Keeps others who ask for the same file here out until what is returned is dropped.
+    ///
+    /// # Errors
+    /// What opening the file and flock(2) report.
+    pub fn lock(&self, path: &str) -> io::Result<File> {
+        let file = File::open(self.root.join(path))?;
+        file.lock()?;
+        Ok(file)
+    }
+
     /// A file by its path below the root, such as `events/header_page` or `printk_formats`.
     ///
     /// # Errors

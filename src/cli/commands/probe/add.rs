@@ -33,6 +33,7 @@ pub(super) fn run(
     let defined = defined.collect::<Result<Vec<_>, _>>()?;
     let is_dry = on(matches, "dry-run");
     let tables = Tables::find(context);
+    let _alone = tables.lock();
     let existing = match tables.existing() {
         Err(_) if is_dry => Vec::new(),
         existing => existing?,

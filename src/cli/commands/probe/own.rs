@@ -106,7 +106,7 @@ impl OwnProbes {
     fn hold(&self) -> Result<(), CliError> {
         let mut signals = locked(&self.signals);
         if signals.is_none() {
-            *signals = Some(Signals::hold(&HELD).map_err(anyhow::Error::new)?);
+            *signals = Some(Signals::hold_for_run(&HELD).map_err(anyhow::Error::new)?);
         }
         Ok(())
     }
@@ -118,6 +118,7 @@ impl OwnProbes {
         context: &Context,
     ) -> Result<(), CliError> {
         let tables = Tables::find(context);
+        let _alone = tables.lock();
         let mut taken: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for (event, _) in tables.existing()? {
             taken.entry(event.group).or_default().insert(event.name);
@@ -129,7 +130,7 @@ impl OwnProbes {
         let mut shared: BTreeMap<String, (String, usize)> = BTreeMap::new();
         let mut places: BTreeMap<usize, usize> = BTreeMap::new();
         for (mut event, _) in events {
-            let asked = event.full_name();
+            let (asked, base) = (event.full_name(), event.name.clone());
             let told = told(&definition, None, &event.target);
             if let Some((name, line)) = shared.get(&asked) {
                 event.name.clone_from(name);
@@ -143,10 +144,8 @@ impl OwnProbes {
                 }
             }
             let taken = taken.entry(event.group.clone()).or_default();
-            let base = asked.rsplit(':').next().unwrap_or_default();
-            event.name = distinct_name(base, taken).ok_or_else(|| too_many(base))?;
-            tables.write(list_of(&event), &event.to_string())?;
-            taken.insert(event.name.clone());
+            event.name = base;
+            create(&mut event, taken, &tables)?;
             shared.insert(asked, (event.name.clone(), lines.len()));
             let name = event.full_name();
             lines.push(format!("  {name:<20} {told}"));
@@ -213,6 +212,25 @@ fn defined(words: &[&str], context: &Context) -> Result<Vec<Defined>, CliError> 
 /// Also after a panic: what was made is to be removed.
 fn locked<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {
     held.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes an event under its name, or with a number behind that where it is taken.
+fn create(
+    event: &mut Event,
+    taken: &mut BTreeSet<String>,
+    tables: &Tables,
+) -> Result<(), CliError> {
+    let base = event.name.clone();
+    loop {
+        event.name = distinct_name(&base, taken).ok_or_else(|| too_many(&base))?;
+        taken.insert(event.name.clone());
+        match tables.try_write(list_of(event), &event.to_string()) {
+            // Another tool was faster.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(_) => return tables.write(list_of(event), &event.to_string()),
+            Ok(()) => return Ok(()),
+        }
+    }
 }
 
 /// The kernel lets go of an event a moment after the last who uses it.

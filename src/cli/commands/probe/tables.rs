@@ -1,5 +1,6 @@
 //! The kernel's lists of probe events in tracefs.
 
+use std::fs::File;
 use std::io;
 
 use rperf_probe::Existing;
@@ -68,6 +69,13 @@ impl Tables {
             text = again;
         }
         Ok(text)
+    }
+
+    /// Keeps other runs of this program from choosing names until it is dropped. Where the lists cannot be read, nothing is chosen
+    /// anyway.
+    pub(super) fn lock(&self) -> Option<File> {
+        let mut locks = [PROGRAMS, KERNEL].into_iter().map(|list| self.0.lock(list));
+        locks.find_map(Result::ok)
     }
 
     /// Hands the kernel one line.
