@@ -44,11 +44,10 @@ pub(crate) fn decoded(
     let mut records = data.records().filter_map(Result::ok);
     let has_trace = records.any(|record| record.raw.kind == RecordKind::AUXTRACE_INFO);
     if asked == Some(true) && has_trace {
-        let reason = match data.header().is_pipe() {
-            true => "a stream: keep it with record -o FILE to decode its trace",
-            false => "its trace is of a kind that is not decoded: of these only intel_bts is",
-        };
-        let message = format!("--itrace: {}: {reason}", path.display());
+        let message = format!(
+            "--itrace: {}: its trace is of a kind that is not decoded: of these only intel_bts is",
+            path.display()
+        );
         return Err(CliError::message(255, message));
     }
     Ok(None)

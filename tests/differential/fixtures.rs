@@ -252,16 +252,32 @@ fn traces_are_dumped_and_decoded_alike() {
         assert!(perf.contains("Intel BTS data: size "), "{perf}");
         assert_eq!(difference(&perf, &rperf), None, "{command} -D");
     }
-    let (perf, rperf) = both(&["script", "--itrace=b"]);
-    let places = |text: &str| -> Vec<String> {
-        let place = |line: &str| line.split(" =>").next().unwrap_or(line).to_owned();
-        text.lines().map(place).collect()
-    };
-    let (perf, mut rperf) = (places(&perf), places(&rperf));
-    assert!(perf.len() > 50, "{perf:?}");
-    // perf leaves out the last branch of each part.
-    assert!(rperf.pop().is_some());
-    assert_eq!(perf, rperf);
+    for words in [
+        &["script", "--itrace=b"] as &[&str],
+        &["script", "--itrace=b", "-F", "+flags"],
+        &["script", "--itrace=b", "-F", "+addr"],
+        &[
+            "script",
+            "--itrace=b",
+            "-F",
+            "comm,pid,tid,event,period,ip,addr,sym,dso",
+        ],
+        &["script", "--itrace=b", "-F", "comm,ip,event"],
+        &["script", "--itrace=b", "-F", "addr,sym"],
+    ] {
+        let (perf, rperf) = both(words);
+        let branches = perf.lines().count();
+        assert!(branches > 50, "{perf}");
+        // perf leaves out the last branch of each part.
+        let ours: Vec<&str> = rperf.lines().collect();
+        assert_eq!(ours.len(), branches + 1, "{rperf}");
+        let ours = ours[..branches].join("\n") + "\n";
+        assert_eq!(difference(&perf, &ours), None, "{words:?}");
+    }
+    let line = ["script", "--itrace=bi", "-f", "-i", path];
+    let refused = tools.outcome(Tool::Rperf, &line);
+    let said = "--itrace: 'i' in 'bi' is not available";
+    assert_eq!((refused.status, refused.stderr.find(said)), (129, Some(0)));
     let (perf, rperf) = both(&["report", "--stats"]);
     assert_eq!(difference(&perf, &rperf), None);
     let (perf, rperf) = both(&["report", "--stdio", "-s", "comm", "-n"]);

@@ -68,6 +68,8 @@ struct Choice {
     /// Whether any `-F` spoke of this class, and whether one did so without naming it.
     user_set: bool,
     wildcard: bool,
+    /// Whether the defaults are forgotten: a `-F` chose all fields, not one more or less.
+    replaced: bool,
 }
 
 /// The fields of all classes.
@@ -92,6 +94,7 @@ impl Default for Selection {
                 removed: Fields::default(),
                 user_set: false,
                 wildcard: false,
+                replaced: false,
             }),
             warnings: Vec::new(),
             callchains_hidden: false,
@@ -170,6 +173,14 @@ impl Selection {
     #[must_use]
     pub fn fields(&self, attr: &Attr) -> Fields {
         self.of(EventClass::of(attr.kind)).fields
+    }
+
+    /// Whether samples of single branches show where each led to: unless fields were chosen, and that was not among them.
+    #[must_use]
+    pub fn shows_targets(&self, attr: &Attr) -> bool {
+        let choice = self.of(EventClass::of(attr.kind));
+        let usual = !choice.replaced && !choice.removed.has(Field::Addr);
+        choice.fields.has(Field::Addr) || usual
     }
 
     /// Compares the choice with what the events of a file have: takes out what no `-F` named and the first event of its
@@ -257,6 +268,7 @@ impl Selection {
                 choice.fields = Fields::default();
                 choice.user_set = true;
                 choice.wildcard = false;
+                choice.replaced = true;
             }
             None => {
                 if self.choices.iter().any(|choice| choice.user_set) {
@@ -266,6 +278,7 @@ impl Selection {
                     choice.fields = Fields::default();
                     choice.user_set = true;
                     choice.wildcard = true;
+                    choice.replaced = true;
                 }
             }
         }

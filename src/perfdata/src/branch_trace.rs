@@ -11,8 +11,9 @@ use rperf_wire::{
     SampleType, UserRecord,
 };
 
+use crate::pipe_writer::attr;
 use crate::writer::Front;
-use crate::{EventDesc, PerfData, WriteError, Writer};
+use crate::{EventDesc, FileHeader, PerfData, WriteError, Writer};
 
 /// `PERF_AUXTRACE_INTEL_BTS`.
 const INTEL_BTS: u32 = 2;
@@ -47,18 +48,22 @@ struct Trace {
 }
 
 impl PerfData<'_> {
-    /// The same recording, as a file in memory, with a sample of an event `branches` for each branch of its trace, in the
+    /// The same recording, as a file or stream in memory, with a sample of an event `branches` for each branch of its trace, in the
     /// trace's place; `None` where there is no trace of Intel's branch trace store, or the events have no identifiers by
     /// which another could be told from them. A sample has the place that the branch came from, and as its address the place
-    /// that it led to. A stream in pipe mode has to be a file first.
+    /// that it led to.
     ///
     /// # Errors
     /// [`WriteError`], of memory.
     pub fn with_branches(&self) -> Result<Option<Vec<u8>>, WriteError> {
-        let Some((mut trace, event)) = self.branch_trace().filter(|_| !self.header().is_pipe())
-        else {
+        let Some((mut trace, event)) = self.branch_trace() else {
             return Ok(None);
         };
+        if self.header().is_pipe() {
+            let mut stream = FileHeader::encode_pipe(self.endian());
+            trace.replace(self, Some(&event), &mut stream);
+            return Ok(Some(stream));
+        }
         let mut events = self.events().to_vec();
         events.push(event);
         let mut writer = Writer::with_front(
@@ -70,7 +75,7 @@ impl PerfData<'_> {
             },
         )?;
         let mut records = Vec::new();
-        trace.replace(self, &mut records);
+        trace.replace(self, None, &mut records);
         writer.write_data(&records)?;
         let (_, file) = writer.finish(&self.features_without_traces())?;
         Ok(Some(file.into_inner()))
@@ -123,8 +128,9 @@ impl PerfData<'_> {
 }
 
 impl Trace {
-    /// Appends the records of a recording, with samples instead of the trace. What follows a damaged one stays as it is.
-    fn replace(&mut self, data: &PerfData<'_>, to: &mut Vec<u8>) {
+    /// Appends the records of a recording, with samples instead of the trace, and what tells of their event, if any is to,
+    /// instead of what tells of the trace. What follows a damaged record stays as it is.
+    fn replace(&mut self, data: &PerfData<'_>, event: Option<&EventDesc>, to: &mut Vec<u8>) {
         let endian = data.endian();
         let mut rest = data.data();
         for record in data.records() {
@@ -133,7 +139,9 @@ impl Trace {
             let (bytes, behind) = rest.split_at_checked(size).unwrap_or((rest, &[]));
             rest = behind;
             match UserRecord::decode(&record.raw, endian) {
-                Ok(UserRecord::AuxTraceInfo(_)) => {}
+                Ok(UserRecord::AuxTraceInfo(_)) => {
+                    event.iter().for_each(|event| attr(to, event, endian));
+                }
                 Ok(UserRecord::AuxTrace(told)) => {
                     let new = self.new_part(told.index, record.payload);
                     for entry in new.chunks_exact(ENTRY) {

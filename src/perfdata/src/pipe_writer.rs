@@ -127,7 +127,7 @@ fn record(
 }
 
 /// An attr with as many ids as the record can hold: 8,000 CPUs or threads.
-fn attr(bytes: &mut Vec<u8>, event: &EventDesc, endian: Endian) {
+pub(crate) fn attr(bytes: &mut Vec<u8>, event: &EventDesc, endian: Endian) {
     let attr = event.attr.encode(endian);
     let room = usize::from(u16::MAX).saturating_sub(RecordHeader::SIZE + attr.len());
     record(bytes, RecordKind::HEADER_ATTR, endian, |to| {

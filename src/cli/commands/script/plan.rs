@@ -6,7 +6,7 @@ use rperf_lines::{Error, EventSwitch, Field, Fields, Filter, Metrics, Payloads, 
 use rperf_perfdata::{Described, EventDesc};
 use rperf_resolve::StackOptions;
 use rperf_view::script::{self, Architecture, Layout, Style, TimeOfDay};
-use rperf_wire::{Attr, Endian, EventType, RecordKind, SampleType};
+use rperf_wire::{Attr, AttrFlags, Endian, EventType, RecordKind, SampleType};
 
 use super::object;
 use super::settings::Settings;
@@ -18,6 +18,8 @@ use crate::cli::symbols::shows_inlines;
 
 /// `PERF_COUNT_SW_PAGE_FAULTS`, `_MIN`, `_MAJ`: events whose data address has a symbol of its own.
 const PAGE_FAULTS: [u64; 3] = [2, 5, 6];
+/// `PERF_COUNT_HW_BRANCH_INSTRUCTIONS`.
+const BRANCHES: u64 = 4;
 /// `PERF_COUNT_SW_BPF_OUTPUT`.
 const BPF_OUTPUT: u64 = 10;
 
@@ -28,6 +30,8 @@ pub(super) struct Event {
     /// Which texts that were rendered before fit: events with equal fields share them.
     pub(super) known: usize,
     pub(super) names_data: bool,
+    /// Whether a sample is one branch, and where it led to is shown behind its address.
+    pub(super) shows_target: bool,
     /// Whether inlined functions are frames of its callchains.
     pub(super) inlines: bool,
     /// Whether weights consist of parts.
@@ -86,6 +90,12 @@ impl Plan {
         }
         let filter = settings.filter(recording)?;
         let events = recording.events.iter();
+        // Beside single branches, which only traces have, there are events without samples: nothing is to be missed there.
+        let traced = recording
+            .events
+            .iter()
+            .any(|event| is_single_branch(&event.attr));
+        let events = events.filter(|event| !traced || !has_no_samples(&event.attr));
         let events = events.map(|event| (&event.attr, event.name.as_str()));
         let checked = match recording.is_pipe {
             true => selection.check_stream(events),
@@ -134,7 +144,13 @@ fn layouts(
     let mut kinds: Vec<(Fields, bool)> = Vec::new();
     let events = recording.events.iter().map(|event| {
         let attr = &event.attr;
-        let fields = selection.fields(attr);
+        let mut fields = selection.fields(attr);
+        let shows_target = is_single_branch(attr) && selection.shows_targets(attr);
+        // Its place in the line is another.
+        fields.set(
+            Field::Addr,
+            fields.has(Field::Addr) && (!shows_target || settings.objects),
+        );
         if fields.has(Field::Tod) && style.time_of_day.is_none() {
             return Err(super::refused(Error::NoTimeOfDay));
         }
@@ -163,6 +179,7 @@ fn layouts(
             layout: Layout::new(&shown, style),
             known,
             names_data: names_data(attr),
+            shows_target,
             inlines,
         })
     });
@@ -186,6 +203,20 @@ fn style(recording: Described<'_>, settings: &Settings) -> Style {
         }),
         architecture: Architecture::from_machine(arch.as_deref().unwrap_or(std::env::consts::ARCH)),
     }
+}
+
+/// Whether each sample of the event is one branch, and its address where that led to.
+fn is_single_branch(attr: &Attr) -> bool {
+    attr.kind == EventType::HARDWARE
+        && attr.config == BRANCHES
+        && attr.sample_period == 1
+        && !attr.flags.contains(AttrFlags::FREQ)
+        && attr.sample_type.contains(SampleType::ADDR)
+}
+
+/// Whether it is the event of a trace, which a unit of its own writes, or one that carries the side-band alone.
+fn has_no_samples(attr: &Attr) -> bool {
+    attr.kind.0 > EventType::BREAKPOINT.0 || attr.is_dummy()
 }
 
 /// Whether the data address of a sample is one that perf names: that of a page fault.

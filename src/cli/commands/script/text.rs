@@ -404,6 +404,12 @@ impl Render for SampleText<'_, '_> {
         if fields.has(Field::Ip) {
             self.address(event, sample, who, scratch, out);
         }
+        if event.shows_target {
+            // As for branches, the address itself says whether it is the kernel's.
+            let target = sample.wire.addr.unwrap_or_default();
+            let frame = self.resolver.locate_data(at, CpuMode::User, target);
+            event.layout.target(&self.lines.spot(&frame), out);
+        }
         if event.layout.has_after() {
             event.layout.registers(&sample.wire, out);
             self.branches(event, sample, at, out);

@@ -17,6 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(before) = PerfData::parse(bytes) else {
         return;
     };
+    before.with_branches().expect("memory");
     let (_, copy) = before.rewrite(Cursor::new(Vec::new())).expect("memory");
     let copy = copy.into_inner();
     // Without records a file is that of a killed recorder.

@@ -1,5 +1,6 @@
 //! Files and streams as they are written and read, by the crate's public face alone.
 
+mod branches;
 mod compressed;
 mod feature_roundtrip;
 mod features;

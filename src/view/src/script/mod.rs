@@ -197,6 +197,13 @@ impl Layout {
         self.source(spot, b"\n  ", out);
     }
 
+    /// Appends where a branch led to, behind the address that it came from.
+    pub fn target(&self, spot: &Spot<'_>, out: &mut Vec<u8>) {
+        out.extend_from_slice(b" => ");
+        number::hexadecimal(out, spot.ip, ADDRESS_COLUMNS);
+        self.names(spot, out);
+    }
+
     /// Appends one frame of a callchain, with the end of its line.
     pub fn frame(&self, spot: &Spot<'_>, out: &mut Vec<u8>) {
         out.push(b'\t');

@@ -1,0 +1,159 @@
+//! Traces of branches as samples.
+
+use std::io::Cursor;
+
+use crate::made::BOTH;
+use rperf_perfdata::{EventDesc, FeatureSet, PerfData, PipeWriter, Writer};
+use rperf_wire::{
+    Attr, Endian, EventType, Misc, RecordHeader, RecordKind, Sample, SampleLayout, SampleType,
+};
+
+const UNIT: u32 = 12;
+const FROM_KERNEL: u64 = 0xffff_ffff_8100_0000;
+
+fn record(kind: RecordKind, words: &[u64], endian: Endian) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    RecordHeader::encode_record(kind, Misc(0), (&mut bytes, endian), |to| {
+        words.iter().for_each(|word| to.u64(*word));
+    });
+    bytes
+}
+
+/// Two words of 32 bits as one of 64.
+fn pair(first: u32, second: u32, endian: Endian) -> u64 {
+    match endian {
+        Endian::Little => u64::from(first) | u64::from(second) << 32,
+        Endian::Big => u64::from(first) << 32 | u64::from(second),
+    }
+}
+
+/// A trace of thread 8 of process 7 in two parts.
+fn records(parts: [&[[u64; 3]]; 2], is_snapshot: bool, endian: Endian) -> Vec<u8> {
+    let info = [2, UNIT.into(), 0, 0, 0, 0, is_snapshot.into()];
+    let info = [&[pair(2, 0, endian)], &info[1..]].concat();
+    let mut bytes = record(RecordKind::AUXTRACE_INFO, &info, endian);
+    bytes.extend(record(
+        RecordKind::ITRACE_START,
+        &[pair(7, 8, endian), 0, 0],
+        endian,
+    ));
+    for part in parts {
+        let size = size_of_val(part) as u64;
+        let told = [size, 0, 0, pair(0, 8, endian), pair(u32::MAX, 0, endian)];
+        bytes.extend(record(RecordKind::AUXTRACE, &told, endian));
+        for word in part.as_flattened() {
+            let word = match endian {
+                Endian::Little => word.to_le_bytes(),
+                Endian::Big => word.to_be_bytes(),
+            };
+            bytes.extend(word);
+        }
+    }
+    bytes.extend(record(RecordKind::FINISHED_ROUND, &[], endian));
+    bytes
+}
+
+fn events(sample_type: SampleType) -> Vec<EventDesc> {
+    let attr = Attr {
+        kind: EventType(UNIT),
+        sample_type,
+        ..Attr::default()
+    };
+    vec![EventDesc::new(attr, vec![5])]
+}
+
+const FIELDS: SampleType =
+    SampleType(SampleType::IDENTIFIER.0 | SampleType::IP.0 | SampleType::TID.0);
+
+fn file(records: &[u8], sample_type: SampleType, endian: Endian) -> Vec<u8> {
+    let output = Cursor::new(Vec::new());
+    let mut writer = Writer::with_endian(output, &events(sample_type), endian).unwrap();
+    writer.write_data(records).unwrap();
+    let (_, output) = writer.finish(&FeatureSet::new(endian)).unwrap();
+    output.into_inner()
+}
+
+fn stream(records: &[u8], endian: Endian) -> Vec<u8> {
+    let features = FeatureSet::new(endian);
+    let mut bytes = Vec::new();
+    let mut writer =
+        PipeWriter::with_endian(&mut bytes, &events(FIELDS), &features, endian).unwrap();
+    writer.write_data(records).unwrap();
+    writer.flush().unwrap();
+    bytes
+}
+
+/// Place and thread of each branch, and where it led to.
+fn branches(bytes: &[u8]) -> Vec<(u16, u64, u32, u32, u64)> {
+    let data = PerfData::parse(bytes).unwrap();
+    let [_, event] = data.events() else {
+        panic!("{:?}", data.events())
+    };
+    assert_eq!(
+        (event.name.as_str(), &event.ids),
+        ("branches:HG", &vec![1_000_000_005])
+    );
+    let layout = SampleLayout::new(&event.attr);
+    let mut found = Vec::new();
+    for record in data.records() {
+        let raw = record.unwrap().raw;
+        assert!(raw.kind != RecordKind::AUXTRACE && raw.kind != RecordKind::AUXTRACE_INFO);
+        if raw.kind == RecordKind::SAMPLE {
+            let sample: Sample<'_> = layout.decode(raw.body, data.endian()).unwrap();
+            let (pid, tid) = sample.pid_tid.unwrap();
+            let (from, to) = (sample.ip.unwrap(), sample.addr.unwrap());
+            found.push((raw.misc.0, from, pid, tid, to));
+        }
+    }
+    found
+}
+
+const A: [u64; 3] = [0x1000, 0x2000, 0x10];
+const B: [u64; 3] = [FROM_KERNEL, 0x3000, 0];
+const C: [u64; 3] = [0x3000, 0x4000, 0];
+
+#[test]
+fn each_branch_is_a_sample_of_its_thread() {
+    let expected = [
+        (2, 0x1000, 7, 8, 0x2000),
+        (1, FROM_KERNEL, 7, 8, 0x3000),
+        (2, 0x3000, 7, 8, 0x4000),
+    ];
+    for endian in BOTH {
+        for (parts, is_snapshot) in [([&[A, B][..], &[C]], false), ([&[A, B], &[B, C]], true)] {
+            let records = records(parts, is_snapshot, endian);
+            for stored in [file(&records, FIELDS, endian), stream(&records, endian)] {
+                let data = PerfData::parse(&stored).unwrap();
+                let decoded = data.with_branches().unwrap().unwrap();
+                assert_eq!(branches(&decoded), expected, "{endian:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_has_no_trace_or_no_identifiers_stays() {
+    let endian = Endian::Little;
+    let traced = records([&[A], &[]], false, endian);
+    let none = record(RecordKind::FINISHED_ROUND, &[], endian);
+    for stored in [
+        file(&traced, SampleType::IP | SampleType::TID, endian),
+        file(&none, FIELDS, endian),
+    ] {
+        let data = PerfData::parse(&stored).unwrap();
+        assert!(data.with_branches().unwrap().is_none());
+    }
+}
+
+#[test]
+fn traces_may_be_cut_anywhere() {
+    let endian = Endian::Little;
+    let stored = file(&records([&[A, B], &[C]], true, endian), FIELDS, endian);
+    for length in 0..stored.len() {
+        if let Ok(data) = PerfData::parse(&stored[..length])
+            && let Some(decoded) = data.with_branches().unwrap()
+        {
+            assert!(PerfData::parse(&decoded).is_ok(), "cut at {length}");
+        }
+    }
+}
