@@ -147,12 +147,16 @@ fn probes_of_a_recording_end_with_signals() {
             .spawn()
             .expect("the binary starts");
         let appears = || existing(name).contains("one");
-        assert!(within(appears), "{command} makes its event");
+        let appeared = within(appears);
+        if !appeared {
+            child.kill().expect("it runs");
+        }
         let sent = Command::new("kill")
             .args([signal, &child.id().to_string()])
             .status();
-        assert!(sent.expect("kill starts").success());
+        sent.expect("kill starts");
         child.wait().expect("it ends");
+        assert!(appeared, "{command} makes its event");
         assert_eq!(existing(name), "", "{command} {signal}");
     }
 }
