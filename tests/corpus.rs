@@ -40,6 +40,8 @@ const EXPLAINED: &[(&str, &str, Relation)] = &[
     ("perf_no_unwind.data", "script", More),
     ("dwarf.data", "script", More),
     ("perf_with_ip_zero_in_callchain.data", "script", More),
+    // perf looks for calls in a hardware trace, and says of each branch that it has no code.
+    ("bts.data", "script", Other),
     // In pipes perf's evlist looks at attrs alone, and takes the ids behind short ones for fields of theirs.
     ("sleep.compressed.pipe.data", "evlist", Other),
     ("perf.data.piped.lost_samples-4.4", "evlist", Other),
