@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 
 use rperf_hist::{Choice, Select};
 use rperf_replay::{DsoId, DsoKind, Fold, Replay, Sample, World};
-use rperf_resolve::{Frame, Place, Resolver};
+use rperf_resolve::{Frame, HiddenCallers, Place, Resolver};
 use rperf_wire::{CpuMode, SampleType};
 
 /// Samples that are looked at, of however many there are.
@@ -54,6 +54,7 @@ pub(crate) fn diagnose(
         resolver,
         select,
         walked: walked.collect(),
+        machine: replay.data().features().arch().unwrap_or_default(),
         every: (total / LOOKED_AT).max(1),
     };
     let seen = replay.fold(jobs, || Seen::new(&survey))?;
@@ -66,6 +67,8 @@ struct Survey<'s> {
     select: Option<&'s dyn Select>,
     /// By event: whether its callchains follow frame pointers.
     walked: Vec<bool>,
+    /// Its architecture, as uname(2) says it.
+    machine: String,
     /// One of so many samples is looked at, wherever it stands.
     every: u64,
 }
@@ -83,6 +86,9 @@ struct Seen<'s> {
     /// Stacks of user space, and those of them that end early.
     stacks: u64,
     cut: Counts,
+    /// Those whose innermost function hides its caller.
+    hidden: Counts,
+    hiding: HiddenCallers,
 }
 
 impl<'s> Seen<'s> {
@@ -94,6 +100,8 @@ impl<'s> Seen<'s> {
             unnamed_kernel: 0,
             stacks: 0,
             cut: Counts::new(),
+            hidden: Counts::new(),
+            hiding: HiddenCallers::default(),
         }
     }
 
@@ -108,17 +116,21 @@ impl<'s> Seen<'s> {
         }
     }
 
-    /// Looks where the user part of a callchain ends.
+    /// Looks where the user part of a callchain begins and ends.
     fn stack(&mut self, sample: &Sample<'_>, at: Place) {
         let Some(chain) = sample.wire.callchain else {
             return;
         };
         let mut object = None;
         let mut last = None;
+        let mut first = None;
         Resolver::walk(chain, usize::MAX, |mode, ip| {
             if mode == CpuMode::User {
                 let frame = self.survey.resolver.locate(at, mode, ip);
                 object = frame.dso.or(object);
+                if last.is_none() {
+                    first = frame.dso.map(|dso| (dso, ip));
+                }
                 last = Some(frame);
             }
         });
@@ -126,6 +138,13 @@ impl<'s> Seen<'s> {
             return;
         };
         self.stacks += 1;
+        let survey = self.survey;
+        let within = (survey.resolver, survey.machine.as_str());
+        if let Some((object, ip)) = first
+            && self.hiding.are_missing(within, sample, ip) == Some(true)
+        {
+            *self.hidden.entry(object).or_default() += 1;
+        }
         let ends_early = match (last.symbol, last.dso) {
             (Some(symbol), _) => {
                 let name = self.survey.resolver.symbol_name(symbol);
@@ -147,6 +166,12 @@ impl<'s> Seen<'s> {
             lines.push(format!(
                 "{share}% of the user stacks end before the start of their thread, most of them in {}: for what is built \
                  without frame pointers record with --call-graph dwarf",
+                name(object)
+            ));
+        } else if let Some((share, object)) = share(&self.hidden, self.stacks) {
+            lines.push(format!(
+                "{share}% of the user stacks lack a caller, that of a function which sets up no frame of its own, most of \
+                 them in {}: for all callers record with --call-graph dwarf",
                 name(object)
             ));
         }
@@ -213,6 +238,7 @@ impl Fold for Seen<'_> {
         for (into, from) in [
             (&mut self.unnamed, later.unnamed),
             (&mut self.cut, later.cut),
+            (&mut self.hidden, later.hidden),
         ] {
             for (object, count) in from {
                 *into.entry(object).or_default() += count;

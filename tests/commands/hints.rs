@@ -92,3 +92,64 @@ fn what_would_spoil_a_report_stands_below_it_on_a_terminal_alone() {
     let chosen = on_terminal(&scratch, "--pid 1").expect("script(1) is there");
     assert!(hints(&chosen).is_empty(), "{chosen:?}");
 }
+
+/// `leaf` has no frame, so that `middle` is in no chain of frame pointers.
+const FRAMELESS: &str = r#"
+__attribute__((noinline, optimize("omit-frame-pointer"))) long leaf(long count) {
+    for (long i = 0; i < count; i++) __asm__ volatile("");
+    return count;
+}
+__attribute__((noinline)) long middle(void) { return leaf(300000000) + 1; }
+void begin(void) {
+    long status = middle() & 0;
+    __asm__ volatile("syscall" : : "a"(60), "D"(status));
+    __builtin_unreachable();
+}
+__asm__(".globl _start\n.type _start, @function\n_start: xor %ebp, %ebp\ncall begin\nhlt\n.size _start, . - _start\n");
+"#;
+
+#[test]
+fn callers_that_frame_pointers_miss_are_told_of() {
+    let test = "commands::hints::callers_that_frame_pointers_miss_are_told_of";
+    if cfg!(not(target_arch = "x86_64")) {
+        return skip(test, "the program is one for x86");
+    }
+    let scratch = Scratch::new();
+    scratch
+        .write("frameless.c", FRAMELESS)
+        .expect("a source file");
+    let words = ["-O1", "-fno-omit-frame-pointer", "-nostdlib", "-static"];
+    let built = Run::new("cc")
+        .args(words)
+        .args(["-o", "frameless", "frameless.c"])
+        .within(scratch.path())
+        .finish();
+    let built = built.expect("a compiler");
+    if built.status != 0 {
+        // Others than GCC may know no such attribute.
+        return skip(test, &built.stderr);
+    }
+    let words = ["record", "-N", "-g", "-e", "cpu-clock:u", "-o", "perf.data"];
+    let recorded = super::rperf(&[&words[..], &["./frameless"]].concat())
+        .within(scratch.path())
+        .finish();
+    assert_eq!(recorded.expect("rperf starts").status, 0);
+    let script = super::rperf(&["script", "-F", "ip,sym"])
+        .within(scratch.path())
+        .finish();
+    let script = script.expect("rperf starts").stdout;
+    assert!(
+        script.contains(" leaf\n") && script.contains(" _start\n"),
+        "{script}"
+    );
+    let Some(outcome) = on_terminal(&scratch, "") else {
+        return skip(test, "there is no script(1)");
+    };
+    let [hint] = hints(&outcome)[..] else {
+        panic!("{outcome:?}")
+    };
+    let said = "% of the user stacks lack a caller, that of a function which sets up no frame of its own, most of them in \
+                frameless: for all callers record with --call-graph dwarf";
+    assert!(hint.ends_with(said), "{hint}");
+    assert!(!script.contains("middle"), "{script}");
+}

@@ -2,10 +2,11 @@
 //! recorded beside them, it is put in.
 
 use rperf_replay::{Machine, Sample};
-use rperf_unwind::{Arch, Leaf};
-use rperf_wire::{Endian, PERF_CONTEXT_MAX, PERF_CONTEXT_USER, U64s};
+use rperf_unwind::{Arch, Leaf, Unwinder};
+use rperf_wire::{Endian, PERF_CONTEXT_MAX, PERF_CONTEXT_USER, RegsAbi, U64s};
 
 use crate::chain;
+use crate::resolver::Resolver;
 use crate::user_stacks::{Space, StackScratch, UserStacks};
 
 /// `PERF_REG_ARM64_LR`: what perf asks the kernel for with `-g`, and nothing else.
@@ -13,6 +14,30 @@ const LINK_REGISTER: u32 = 30;
 
 /// The `sample_regs_user` of recordings that tell it.
 pub const LEAF_REGISTERS: u64 = 1 << LINK_REGISTER;
+
+/// 64-bit x86: tells whether callchains by frame pointers miss a caller, where nothing was recorded that would tell which.
+#[derive(Default)]
+pub struct HiddenCallers {
+    unwinder: Unwinder,
+}
+
+impl HiddenCallers {
+    /// Whether the caller of the innermost frame of user space, at `ip`, is missing; `None` where nothing says so. `machine`
+    /// is the architecture of the recording, as uname(2) says it.
+    pub fn are_missing(
+        &mut self,
+        (resolver, machine): (&Resolver<'_>, &str),
+        sample: &Sample<'_>,
+        ip: u64,
+    ) -> Option<bool> {
+        if sample.machine() != Machine::Host {
+            return None;
+        }
+        let arch = Arch::of_task(machine, RegsAbi::Bits64)?;
+        let space = Space::new(resolver, sample);
+        self.unwinder.hides_caller(arch, ip, &space)
+    }
+}
 
 impl UserStacks<'_, '_> {
     /// The callchain of a sample without a copy of the stack, cut to `limit` frames; `None` where it is right as it stands.

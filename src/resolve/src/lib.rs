@@ -26,7 +26,7 @@ pub use code::Code;
 pub use frame::{Frame, Level, Place, SymbolId};
 pub use inline::{Call, SourceLine};
 pub use jit::add_jit_functions;
-pub use leaf::LEAF_REGISTERS;
+pub use leaf::{HiddenCallers, LEAF_REGISTERS};
 pub use live::{LiveOptions, LiveStacks};
 pub use resolver::{Finding, Known, Resolver};
 pub use user_stacks::{

@@ -143,6 +143,25 @@ fn the_caller_of_a_leaf_is_in_the_link_register() {
 }
 
 #[test]
+fn functions_without_a_frame_hide_their_caller() {
+    let shapes = [
+        Shape::Moves { words: 3 },
+        Shape::Frames { words: 6 },
+        Shape::Unsaid { words: 2 },
+    ];
+    let hides = |arch, function| {
+        let program = Program::new(arch, Section::Searched, &shapes);
+        let object = Object::parse(FileBytes::from(program.file), None).unwrap();
+        let ip = START + start(function) + 8;
+        Unwinder::new().hides_caller(arch, ip, &Loaded::new(Ok(&object)))
+    };
+    assert_eq!(hides(Arch::X86_64, 0), Some(true));
+    assert_eq!(hides(Arch::X86_64, 1), Some(false));
+    assert_eq!(hides(Arch::X86_64, 2), None, "nobody knows");
+    assert_eq!(hides(Arch::Aarch64, 0), None, "there is a link register");
+}
+
+#[test]
 fn a_limit_is_kept() {
     let program = Program::new(Arch::X86_64, Section::Searched, &SHAPES);
     let sampled = program.calls(&[0, 1, 2]);
