@@ -176,6 +176,23 @@ fn what_perf_refuses_is_refused() {
     }
 }
 
+/// The kernel knows code by its symbol alone.
+#[test]
+fn variants_of_functions_go_by_their_symbols_in_an_image() {
+    let Some(perf) = real_perf() else {
+        return skip(
+            "variants_of_functions_go_by_their_symbols_in_an_image",
+            "there is no perf",
+        );
+    };
+    for definition in ["scaled", "scaled value", "scaled:4", "main"] {
+        let words = ["-k", "./variants", "-D", definition];
+        let (theirs, ours) = (probe(&perf, &words), probe(rperf(), &words));
+        assert_eq!(ours.stdout, theirs.stdout, "{definition}: {}", ours.stderr);
+        assert!(ours.stdout.starts_with("p:probe/"), "{}", ours.stdout);
+    }
+}
+
 /// perf 6.1 dies of split DWARF.
 #[test]
 fn split_debug_information_and_units_of_types_lead_to_the_same_places() {

@@ -1,5 +1,6 @@
 //! The programs that are probed, compiled once.
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
@@ -25,6 +26,7 @@ const PROGRAMS: &[(&str, &str, &[&str], &str)] = &[
     ("apart", "cc", &["-O2", "-g"], "probed.c"),
     ("bare", "cc", &["-O2"], "probed.c"),
     ("marked", "cc", &["-O2"], "marked.c"),
+    ("variants", "cc", &["-O2", "-g", "-no-pie"], "variants.c"),
     ("plain++", "c++", &["-O0", "-g"], "probed.cpp"),
     ("optimised++", "c++", &["-O2", "-g"], "probed.cpp"),
     (
@@ -68,6 +70,10 @@ fn compile() -> Scratch {
         let status = child.wait().expect("a compiler ends");
         assert!(status.success(), "{name} is compiled");
     }
+    let moved = scratch.path().join("moved");
+    fs::create_dir(&moved).expect("a folder");
+    let source = root().join("tests/workloads/probed.c");
+    fs::copy(source, moved.join("probed.c")).expect("a source");
     for words in APART {
         let (program, words) = words.split_first().expect("a command has a name");
         let mut command = Command::new(program);

@@ -15,6 +15,7 @@ fn lines_and_variables_are_those_of_perf() {
         &["-x", "./plain", "-L", "leaf:2+3"],
         &["-x", "./plain", "-L", "leaf@probed.c:1-4"],
         &["-x", "./plain", "-L", "main"],
+        &["-x", "./plain", "-s", "moved", "-L", "middle"],
         &["-x", "./plain", "-L", "probed.c:30-36"],
         &["-x", "./plain", "-V", "leaf:5"],
         &["-x", "./plain", "-V", "main"],
@@ -29,7 +30,12 @@ fn lines_and_variables_are_those_of_perf() {
     ] {
         let (theirs, ours) = (probe(&perf, words), probe(rperf(), words));
         assert_eq!(theirs.status, 0, "{words:?}: {}", theirs.stderr);
-        assert_eq!(ours.stdout, theirs.stdout, "{words:?}: {}", ours.stderr);
+        // perf has a slash too many behind the folder of sources.
+        let expected = match words.contains(&"-s") {
+            true => theirs.stdout.replacen("//", "/", 1),
+            false => theirs.stdout,
+        };
+        assert_eq!(ours.stdout, expected, "{words:?}: {}", ours.stderr);
     }
 }
 

@@ -124,15 +124,18 @@ impl<'a> Object<'a> {
         })
     }
 
-    /// The symbol of code that lies apart from the function it belongs to, and how far behind it the probe is.
+    /// The symbol of code that doesn't go by the name of the function it belongs to, and how far behind it the probe is: what is
+    /// seldom run lies apart (`vfs_read.cold`), and variants are made for some callers (`do_execveat_common.isra.0`).
     pub(crate) fn apart(&self, probe: &Probe) -> Option<(String, u64)> {
         let table = self.sources.table;
         let index = table.find(probe.file_offset)?;
         let name = table.raw_name(index);
-        let rest = name.strip_prefix(&probe.symbol)?;
+        let suffix = name.strip_prefix(&probe.symbol)?;
         let start = table.get(index)?.start;
-        rest.starts_with(".cold")
-            .then(|| (name.to_owned(), probe.file_offset.wrapping_sub(start)))
+        // Of several names of the same code the function's own will do.
+        let is_apart =
+            suffix.starts_with('.') && self.symbol(&probe.symbol) != self.address_of(start);
+        is_apart.then(|| (name.to_owned(), probe.file_offset.wrapping_sub(start)))
     }
 
     /// All functions of the symbol table, by their names as they are shown.

@@ -34,7 +34,7 @@ mod unpack;
 
 pub use build_id::{BuildId, build_id_of_elf, build_id_of_notes, has_probes};
 pub use candidates::cache_entry;
-pub use dwarf::{Budget, DebugInfo, DebugSource, DebugUnit, Lines, Sift, SourceFrame};
+pub use dwarf::{Budget, DebugInfo, DebugSource, DebugUnit, Lines, Sift, Sought, SourceFrame};
 pub use elf::CodeLayout;
 pub use files::{FileBytes, Files, MemoryFiles, Part, Servers, Wanted};
 pub use finding::Finding;

@@ -30,7 +30,7 @@ pub(super) fn list_functions(matches: &ArgMatches, context: &Context) -> Result<
     let filter = filter(matches)?;
     let doing = "show functions";
     let of_binary = |binary: &Binary| {
-        let object = binary.object().map_err(|error| problem(&error, doing))?;
+        let object = binary.symbols().map_err(|error| problem(&error, doing))?;
         Ok::<_, CliError>(functions(&object, filter.as_ref()))
     };
     let (found, path) = match Opened::open(&args::target(matches), matches, context)? {
@@ -72,10 +72,12 @@ pub(super) fn list_lines(
     };
     let source = match Opened::open(&args::target(matches), matches, context)? {
         Opened::Program(binary) => of_binary(&binary)?,
-        Opened::Kernel(kernel) => match (kernel.named(), kernel.image()) {
-            (Some(image), _) => of_binary(image)?,
-            (None, Some(image)) => of_binary(&image)?,
-            (None, None) => return Err(kernel.no_image(doing)),
+        Opened::Kernel(kernel) => match kernel.named() {
+            Some(image) => of_binary(image)?,
+            None => match kernel.image() {
+                Some(image) => of_binary(&image)?,
+                None => return Err(kernel.no_image(doing)),
+            },
         },
     };
     let mut out = context.stdout();

@@ -1,5 +1,6 @@
 //! The program or library that `-x` names.
 
+use std::cell::OnceCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -95,7 +96,9 @@ pub(super) struct Binary {
     path: PathBuf,
     bytes: FileBytes,
     loaded: Loaded,
-    info: Option<DebugInfo>,
+    paths: SearchPaths,
+    /// Opened when it is asked for: sections may have to be unpacked.
+    info: OnceCell<Option<DebugInfo>>,
     is_kernel: bool,
 }
 
@@ -124,7 +127,7 @@ impl Binary {
     }
 
     pub(super) fn has_debug_info(&self) -> bool {
-        self.info.is_some()
+        self.info().is_some()
     }
 
     /// The file at this path, for those who know that already.
@@ -137,13 +140,12 @@ impl Binary {
             paths,
             &ObjectRequest::new(&path, ObjectKind::User),
         );
-        let source = loaded.debug.as_ref();
-        let info = source.and_then(|source| DebugInfo::open(&DiskFiles, paths, source));
         Ok(Self {
             path,
             bytes,
             loaded,
-            info,
+            paths: paths.clone(),
+            info: OnceCell::new(),
             is_kernel: false,
         })
     }
@@ -157,14 +159,31 @@ impl Binary {
         &self.path
     }
 
+    fn info(&self) -> Option<&DebugInfo> {
+        let open = |source| DebugInfo::open(&DiskFiles, &self.paths, source);
+        let info = self
+            .info
+            .get_or_init(|| self.loaded.debug.as_ref().and_then(open));
+        info.as_ref()
+    }
+
     /// The file for the search of places.
     pub(super) fn object(&self) -> Result<Object<'_>, Error> {
+        self.object_with(self.info())
+    }
+
+    /// The file for what its symbols alone tell.
+    pub(super) fn symbols(&self) -> Result<Object<'_>, Error> {
+        self.object_with(None)
+    }
+
+    fn object_with<'b>(&'b self, info: Option<&'b DebugInfo>) -> Result<Object<'b>, Error> {
         Object::parse(Sources {
             files: &DiskFiles,
             path: &self.path,
             bytes: &self.bytes,
             table: &self.loaded.table,
-            info: self.info.as_ref(),
+            info,
             is_kernel: self.is_kernel,
         })
     }

@@ -60,6 +60,11 @@ impl<'w, 'u> Die<'w, 'u> {
         self.home.key == other.home.key && self.entry.offset == other.entry.offset
     }
 
+    /// Whether it is the entry at this offset of the unit that is searched.
+    pub(super) fn is_at(&self, offset: UnitOffset) -> bool {
+        self.home.key == self.world.home.key && self.entry.offset == offset
+    }
+
     /// An attribute of this entry itself.
     pub(crate) fn own(&self, name: DwAt) -> Option<AttributeValue<Slice<'u>>> {
         self.entry.attr_value(name)
@@ -132,11 +137,6 @@ impl<'w, 'u> Die<'w, 'u> {
     /// The line that an inlined function is called from.
     pub(crate) fn call_line(&self) -> Option<u32> {
         u32::try_from(self.number(gimli::DW_AT_call_line)?).ok()
-    }
-
-    /// The source file that an inlined function is called from.
-    pub(crate) fn call_file(&self) -> Option<String> {
-        self.file(gimli::DW_AT_call_file)
     }
 
     fn file(&self, name: DwAt) -> Option<String> {

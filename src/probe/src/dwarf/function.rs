@@ -2,18 +2,42 @@
 
 use std::cell::OnceCell;
 
-use gimli::UnitOffset;
+use gimli::{DwTag, UnitOffset};
+use rperf_symbol::dwarf::{MAX_ORIGINS, Origin, Skim, Skimmed, Text};
 
 use super::die::Die;
-use super::head::{Head, Heads, MAX_ORIGINS};
 use super::world::World;
 
 /// The functions of a unit in the order of their entries.
 #[derive(Debug)]
 pub(crate) struct Functions<'w, 'u> {
     world: &'w World<'u>,
-    heads: Vec<Head<'u>>,
+    /// What reads the names. `None` where the unit is damaged.
+    skim: Option<Skim<'u, 'u>>,
+    heads: Vec<Head>,
     code: OnceCell<Vec<Stretch>>,
+}
+
+/// What is kept of a function's entry.
+#[derive(Debug, Clone, Copy)]
+struct Head {
+    offset: UnitOffset,
+    names: [Option<Text>; 2],
+    origin: Option<Origin>,
+    is_declaration: bool,
+    has_addresses: bool,
+}
+
+impl From<Skimmed> for Head {
+    fn from(entry: Skimmed) -> Self {
+        Self {
+            offset: entry.offset,
+            names: entry.names,
+            origin: entry.origin,
+            is_declaration: entry.is_declaration,
+            has_addresses: entry.has_addresses,
+        }
+    }
 }
 
 /// Code of a function.
@@ -27,11 +51,16 @@ struct Stretch {
 }
 
 impl<'w, 'u> Functions<'w, 'u> {
-    /// Reads the names of all functions, and little else. What comes before damage is kept.
+    /// Reads the heads of all functions. What comes before damage is kept.
     pub(crate) fn read(world: &'w World<'u>) -> Self {
+        let mut skim = world.skim(&|tag| tag == gimli::DW_TAG_subprogram);
+        let entries = skim.iter_mut().flatten();
+        let functions = entries.filter(|entry| entry.tag == gimli::DW_TAG_subprogram);
+        let heads = functions.map(Head::from).collect();
         Self {
             world,
-            heads: Heads::of(world).collect(),
+            heads,
+            skim,
             code: OnceCell::new(),
         }
     }
@@ -48,35 +77,45 @@ impl<'w, 'u> Functions<'w, 'u> {
 
     /// All functions that have code of their own.
     pub(crate) fn with_code(&self) -> impl Iterator<Item = Die<'w, 'u>> {
-        let defined = self.heads.iter().filter(|head| !head.is_declaration);
+        let heads = self.heads.iter();
+        let defined = heads.filter(|head| !head.is_declaration && head.has_addresses);
         let dies = defined.filter_map(|head| self.world.at(head.offset));
         dies.filter(|die| die.entry_address().is_some())
     }
 
-    fn is_named(&self, head: &Head<'u>, wanted: &dyn Fn(&str) -> bool) -> bool {
-        if head.is_foreign {
-            let die = self.world.at(head.offset);
-            let named = |die: &Die<'_, '_>| {
-                let names = [die.name(), die.linkage_name()];
-                names.iter().flatten().any(|name| wanted(name))
-            };
-            return die.is_some_and(|die| named(&die));
-        }
+    fn is_named(&self, head: &Head, wanted: &dyn Fn(&str) -> bool) -> bool {
+        let Some(skim) = &self.skim else {
+            return false;
+        };
         let mut head = head;
         // A copy of a completion of a declaration.
         for _ in 0..MAX_ORIGINS {
-            if head.has_name(wanted) {
+            if skim.has_name(&head.names, wanted) {
                 return true;
             }
-            match head.origin.and_then(|origin| self.head(origin)) {
-                Some(origin) => head = origin,
+            match head.origin {
+                Some(Origin::Here(origin)) => match self.head(origin) {
+                    Some(origin) => head = origin,
+                    None => return false,
+                },
+                Some(Origin::Elsewhere) => return self.is_named_elsewhere(head, wanted),
                 None => return false,
             }
         }
         false
     }
 
-    fn head(&self, offset: UnitOffset) -> Option<&Head<'u>> {
+    /// The same of a function whose name stands in another unit.
+    fn is_named_elsewhere(&self, head: &Head, wanted: &dyn Fn(&str) -> bool) -> bool {
+        let die = self.world.at(head.offset);
+        let named = |die: &Die<'_, '_>| {
+            let names = [die.name(), die.linkage_name()];
+            names.iter().flatten().any(|name| wanted(name))
+        };
+        die.is_some_and(|die| named(&die))
+    }
+
+    fn head(&self, offset: UnitOffset) -> Option<&Head> {
         let at = self
             .heads
             .binary_search_by_key(&offset.0, |head| head.offset.0);
@@ -123,22 +162,18 @@ pub(crate) struct Instances;
 impl Instances {
     /// The places where `function` was inlined, and its copy of its own if it has one.
     pub(crate) fn of<'w, 'u>(world: &'w World<'u>, function: &Die<'w, 'u>) -> Vec<Die<'w, 'u>> {
-        let mut found = Vec::new();
-        let Some(root) = world.root() else {
-            return found;
-        };
-        root.walk(&mut |die| {
-            let is_copy = matches!(
-                die.tag(),
-                gimli::DW_TAG_inlined_subroutine | gimli::DW_TAG_subprogram
-            );
-            let origin = die.reference(gimli::DW_AT_abstract_origin);
-            if is_copy && origin.is_some_and(|origin| origin.is_same(function)) {
-                found.push(die.clone());
+        let is_copy = |entry: &Skimmed| match entry.origin.filter(|_| entry.is_copy) {
+            Some(Origin::Here(origin)) => function.is_at(origin),
+            Some(Origin::Elsewhere) => {
+                let origin = world.at(entry.offset);
+                let origin = origin.and_then(|die| die.reference(gimli::DW_AT_abstract_origin));
+                origin.is_some_and(|origin| origin.is_same(function))
             }
-            may_hold_code(die)
-        });
-        found
+            None => false,
+        };
+        let entries = world.skim(&is_function_or_copy).into_iter().flatten();
+        let copies = entries.filter(|entry| is_function_or_copy(entry.tag) && is_copy(entry));
+        copies.filter_map(|entry| world.at(entry.offset)).collect()
     }
 
     /// The functions at `address` within `function`, itself first and the innermost last.
@@ -159,16 +194,10 @@ impl Instances {
     }
 }
 
-/// Whether functions or parts of their code may stand below an entry.
-fn may_hold_code(die: &Die<'_, '_>) -> bool {
+/// Whether an entry is of a function's code, its own or inlined.
+pub(crate) fn is_function_or_copy(tag: DwTag) -> bool {
     matches!(
-        die.tag(),
-        gimli::DW_TAG_subprogram
-            | gimli::DW_TAG_inlined_subroutine
-            | gimli::DW_TAG_lexical_block
-            | gimli::DW_TAG_namespace
-            | gimli::DW_TAG_module
-            | gimli::DW_TAG_class_type
-            | gimli::DW_TAG_structure_type
+        tag,
+        gimli::DW_TAG_inlined_subroutine | gimli::DW_TAG_subprogram
     )
 }

@@ -2,15 +2,16 @@
 //!
 //! A [`World`] is one unit of compilation with what its entries refer to in others; a [`Die`] is one entry in it.
 
+mod beginnings;
 mod die;
 mod frame;
 mod function;
-mod head;
 mod lines;
 mod location;
 mod types;
 mod world;
 
+pub(crate) use beginnings::Beginnings;
 pub(crate) use die::Die;
 pub(crate) use frame::Frames;
 pub(crate) use function::{Functions, Instances};

@@ -4,8 +4,10 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use gimli::{DebugInfoOffset, DebugTypeSignature, Dwarf, Unit, UnitOffset, UnitRef, UnitType};
-use rperf_symbol::dwarf::Slice;
+use gimli::{
+    DebugInfoOffset, DebugTypeSignature, DwTag, Dwarf, Unit, UnitOffset, UnitRef, UnitType,
+};
+use rperf_symbol::dwarf::{Skim, Slice};
 use rperf_symbol::{DebugInfo, DebugUnit};
 
 use super::die::Die;
@@ -70,6 +72,11 @@ impl<'u> World<'u> {
     /// The entry of the unit itself.
     pub(crate) fn root(&self) -> Option<Die<'_, 'u>> {
         self.at(self.home.unit.header.root_offset())
+    }
+
+    /// Reads the entries of some tags, and little of each.
+    pub(crate) fn skim(&self, is_wanted: &dyn Fn(DwTag) -> bool) -> Option<Skim<'u, 'u>> {
+        Skim::new(self.home.dwarf, &self.home.unit.header, is_wanted)
     }
 
     /// The entry at this offset of the unit.

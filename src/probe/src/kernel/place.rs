@@ -28,7 +28,6 @@ pub fn place_in_kernel(
     {
         return named(BASE, distance);
     }
-    // Seldom code of a function lies apart from it, with a symbol of its own: vfs_read.cold.
     match object.apart(probe) {
         Some((symbol, offset)) => named(&symbol, offset),
         None => named(&probe.symbol, probe.offset),

@@ -6,18 +6,14 @@ use super::source::{SourceText, is_path_end};
 use super::spot::Spot;
 use super::unit::{UnitSearch, root};
 use crate::definition::SourcePlace;
-use crate::dwarf::{Die, Functions, Instances, World};
+use crate::dwarf::{Beginnings, Die, Functions, Instances, World};
 use crate::error::Error;
 
 /// How many lines with code are proposed instead of one without.
 const PROPOSALS: usize = 4;
 
 /// The addresses of source lines: where statements begin, where functions are declared, and where inlined ones are called.
-pub(crate) fn line_places(
-    world: &World<'_>,
-    functions: &Functions<'_, '_>,
-    is_file: &dyn Fn(&str) -> bool,
-) -> Vec<(u32, u64)> {
+pub(crate) fn line_places(world: &World<'_>, is_file: &dyn Fn(&str) -> bool) -> Vec<(u32, u64)> {
     let table = world.lines();
     let wanted = table.positions(is_file);
     let mut found = Vec::new();
@@ -30,24 +26,14 @@ pub(crate) fn line_places(
         rows.filter(|row| wanted.contains(&row.file))
             .map(|row| (row.line, row.address)),
     );
-    let mut add = |file: Option<String>, line: Option<u32>, address: Option<u64>| {
-        if let (Some(file), Some(line), Some(address)) = (file, line, address)
-            && is_file(&file)
+    let is_here = |file: u64| wanted.contains(&file);
+    for beginning in Beginnings::new(world, &is_here, is_file) {
+        let lines = [beginning.called, beginning.declared];
+        if lines.iter().any(Option::is_some)
+            && let Some(address) = beginning.address()
         {
-            found.push((line, address));
+            found.extend(lines.into_iter().flatten().map(|line| (line, address)));
         }
-    };
-    for function in functions.with_code() {
-        let entry = function.entry_address();
-        add(function.declared_file(), function.declared_line(), entry);
-        function.walk(&mut |die| {
-            if die.tag() == gimli::DW_TAG_inlined_subroutine {
-                let entry = die.entry_address();
-                add(die.call_file(), die.call_line(), entry);
-                add(die.declared_file(), die.declared_line(), entry);
-            }
-            true
-        });
     }
     found
 }
@@ -121,7 +107,7 @@ impl UnitSearch<'_> {
         search: &LineSearch<'_, 'w, 'u>,
     ) -> Result<(), Error> {
         let mut around: BTreeMap<u64, Option<Die<'w, 'u>>> = BTreeMap::new();
-        let mut places = line_places(world, functions, search.file);
+        let mut places = line_places(world, search.file);
         let nearest = self.nearest_lines(&places, search);
         places.retain(|(line, _)| search.lines.contains(line));
         for (line, address) in places {

@@ -18,6 +18,8 @@ pub(crate) fn is_path_end(path: &str, end: &str) -> bool {
 /// The lines of a source file.
 #[derive(Debug)]
 pub(crate) struct SourceText {
+    /// Where it was found.
+    pub(crate) path: String,
     bytes: FileBytes,
 }
 
@@ -28,10 +30,12 @@ impl SourceText {
         let files = object.sources.files;
         let found = candidates(options.source_root.as_deref(), path)
             .into_iter()
-            .find_map(|candidate| files.read(&candidate).ok());
-        found
-            .map(|bytes| Self { bytes })
-            .ok_or_else(|| Error::NoSource { path: path.into() })
+            .find_map(|candidate| {
+                let bytes = files.read(&candidate).ok()?;
+                let path = candidate.to_string_lossy().into_owned();
+                Some(Self { path, bytes })
+            });
+        found.ok_or_else(|| Error::NoSource { path: path.into() })
     }
 
     /// The lines, without their ends.
@@ -87,6 +91,7 @@ mod tests {
     fn blanks_do_not_count_in_patterns() {
         let bytes = b"int f(void)\n{\n\ttotal += s;\n\treturn total;\n}\n".to_vec();
         let text = SourceText {
+            path: "a.c".to_owned(),
             bytes: bytes.into(),
         };
         assert_eq!(text.matching("total+=*"), [3]);

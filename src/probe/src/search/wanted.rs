@@ -3,8 +3,7 @@
 use std::ops::ControlFlow;
 
 use rperf_events::is_pattern;
-use rperf_symbol::dwarf::Mentioned;
-use rperf_symbol::{DebugInfo, Sift};
+use rperf_symbol::{DebugInfo, DebugUnit, Sift, Sought};
 
 use super::source::is_path_end;
 use super::{Options, is_wanted};
@@ -30,31 +29,36 @@ impl Wanted<'_> {
         options: &Options,
         visit: &mut dyn FnMut(&World<'_>) -> ControlFlow<()>,
     ) -> usize {
+        let is_name = |other: &str| self.function.is_some_and(|name| is_wanted(name, other));
+        let is_in = |unit: DebugUnit<'_>| {
+            let world = World::new(unit);
+            !Functions::read(&world).named(&is_name).is_empty()
+        };
+        let has_file = |unit: DebugUnit<'_>| {
+            let end = self.file.unwrap_or_default();
+            let name = end.rsplit('/').next().unwrap_or_default();
+            World::new(unit).has_file(name, &|path| is_path_end(path, end))
+        };
         let sift = Sift {
             threads: options.threads,
-            // What is no name by itself is compared with each.
-            name: self
-                .function
-                .filter(|name| !is_pattern(name) && !name.contains("::")),
-            keep: &|unit, mentioned| self.is_in(&World::new(unit), mentioned),
+            function: self.function.map(|name| Sought {
+                start: beginning(name),
+                is_name: &is_name,
+                is_in: &is_in,
+            }),
+            keep: self.file.map(|_| &has_file as _),
         };
         info.for_each_unit(object.sources.files, &sift, &mut |unit| {
             visit(&World::new(unit))
         })
     }
+}
 
-    fn is_in(self, world: &World<'_>, mentioned: Option<&Mentioned<'_>>) -> bool {
-        let has_file = |end: &str| {
-            let name = end.rsplit('/').next().unwrap_or_default();
-            world.has_file(name, &|path| is_path_end(path, end))
-        };
-        let has_function = |name: &str| {
-            let wanted = |other: &str| is_wanted(name, other);
-            match mentioned {
-                Some(mentioned) => Functions::any_mentioned(world, &wanted, mentioned),
-                None => Functions::any_named(world, &wanted),
-            }
-        };
-        self.file.is_none_or(has_file) && self.function.is_none_or(has_function)
+/// How all names begin that are meant by `name`.
+fn beginning(name: &str) -> &str {
+    match name.contains("::") && !is_pattern(name) {
+        // It is compared with what linkers call functions, too.
+        true => "",
+        false => name.split(['*', '?', '[', '\\']).next().unwrap_or_default(),
     }
 }

@@ -35,7 +35,7 @@ pub struct ShownLine {
 pub struct Source {
     /// The function, unless a file was asked for.
     pub function: Option<String>,
-    /// The path of the file.
+    /// The path of the file, as it was read.
     pub file: String,
     /// The number of the first line, as [`ShownLine::number`] counts.
     pub first: u32,
@@ -169,7 +169,7 @@ pub fn lines(object: &Object<'_>, range: &LineRange, options: &Options) -> Resul
     Ok(Source {
         lines: lines.collect(),
         function: place.function,
-        file: place.file,
+        file: text.path,
         first: place.first.wrapping_sub(place.base),
     })
 }
@@ -182,7 +182,7 @@ fn in_unit(world: &World<'_>, range: &LineRange) -> Option<Place> {
     let path = world.lines().files().find(|path| is_there(path))?;
     let functions = Functions::read(world);
     let Some(name) = &range.function else {
-        let places = line_places(world, &functions, &|other| other == path);
+        let places = line_places(world, &|other| other == path);
         return Some(Place {
             function: None,
             file: path.to_owned(),
@@ -199,7 +199,7 @@ fn in_unit(world: &World<'_>, range: &LineRange) -> Option<Place> {
     })?;
     let file = function.declared_file()?;
     let base = function.declared_line()?;
-    let places = line_places(world, &functions, &|other| other == file);
+    let places = line_places(world, &|other| other == file);
     let probed = representatives(world, &functions, &file, &places);
     let copies = copies(world, &function);
     let inside = places

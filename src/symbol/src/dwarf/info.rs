@@ -24,7 +24,7 @@ pub struct DebugInfo {
 }
 
 /// One unit of compilation, its entries in the object's file or in a `.dwo` of its own.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct DebugUnit<'u> {
     /// The object.
     pub info: &'u DebugInfo,

@@ -5,127 +5,99 @@
 
 use std::iter;
 
-use gimli::{
-    DwAt, DwForm, Dwarf, Reader as _, RunTimeEndian, Section as _, UnitHeader, UnitOffset, UnitType,
-};
+use gimli::{DwForm, Dwarf, Reader as _, RunTimeEndian, Section as _, UnitHeader, UnitType};
 use memchr::memmem::Finder;
 
+use super::leb;
+use super::plan::{Sizes, Spec};
 use super::sections::Slice;
 
-/// The most texts that a name is looked for by. Short names are the ends of many texts, which the linker merges.
-const MAX_TEXTS: usize = 4096;
+/// So many texts are looked for in units. There are more for short names, which are the ends of many texts: the linker merges
+/// these; and for patterns. Reading the entries is faster then.
+const MAX_LOOKED_FOR: usize = 4;
 
-/// So many references are looked for one by one, which is several times faster than at once.
-const MAX_SINGLE: usize = 3;
+/// The shortest beginning of names that is looked for among all texts.
+const MIN_START: usize = 3;
 
-/// What the entries of one name have in them.
+/// Where the names of a function are, and what the entries of one of few names have in them.
 pub(super) struct Mentions<'n> {
-    name: Finder<'n>,
-    references: References,
+    /// In `.debug_str`, rising.
+    places: Vec<usize>,
+    looked_for: Option<LookedFor<'n>>,
 }
 
-/// References to texts, by their lower halves as the file has them.
-struct References {
-    sorted: Vec<u32>,
-    /// A bit for the lower half of each.
-    filter: Vec<bool>,
-}
-
-impl References {
-    fn new(mut sorted: Vec<u32>) -> Self {
-        sorted.sort_unstable();
-        let mut filter = vec![false; 1 << 16];
-        for reference in &sorted {
-            if let Some(bit) = filter.get_mut(*reference as usize & 0xffff) {
-                *bit = true;
-            }
-        }
-        Self { sorted, filter }
-    }
-
-    /// Where they are in `bytes`.
-    fn places(&self, bytes: &[u8]) -> Vec<usize> {
-        if self.sorted.len() <= MAX_SINGLE {
-            let words = self.sorted.iter().map(|word| word.to_ne_bytes());
-            let found = words.flat_map(|word| occurrences(Finder::new(&word).into_owned(), bytes));
-            return found.collect();
-        }
-        let word = |window: &[u8]| window.try_into().map_or(0, u32::from_ne_bytes);
-        let windows = bytes.windows(size_of::<u32>()).map(word);
-        let is_here = |word: u32| {
-            let may_be = self.filter.get(word as usize & 0xffff);
-            may_be == Some(&true) && self.sorted.binary_search(&word).is_ok()
-        };
-        let found = windows.enumerate().filter(|(_, word)| is_here(*word));
-        found.map(|(at, _)| at).collect()
-    }
-}
-
-/// Where the name is mentioned in a unit.
-#[derive(Debug, Clone)]
-pub struct Mentioned<'u> {
-    /// The unit, header and all.
-    unit: Slice<'u>,
-    /// Places in entries that have it, rising.
-    pub places: Vec<UnitOffset>,
+/// What the entries of few names have in them.
+struct LookedFor<'n> {
+    /// How the names begin.
+    start: Finder<'n>,
+    /// The lower halves of references to them, as the file has them.
+    references: Vec<Finder<'static>>,
 }
 
 impl<'n> Mentions<'n> {
-    /// Of `name`, also where type arguments follow it (`name<u8>`). `None` where too many texts end like it.
-    pub(super) fn find(dwarf: &Dwarf<Slice<'_>>, name: &'n str) -> Option<Self> {
-        let name = Finder::new(name);
-        let texts = dwarf.debug_str.reader();
-        let endian = dwarf.debug_info.reader().endian();
-        let mut references = Vec::new();
-        for at in named(&name, texts.slice()) {
-            if references.len() == MAX_TEXTS {
-                return None;
-            }
-            references.push(u32::from_ne_bytes(low_half(at, endian)));
+    /// Of all names that begin with `start` and that `is_name` says yes to. `None` where that is the beginning of too many.
+    pub(super) fn find(
+        dwarf: &Dwarf<Slice<'_>>,
+        start: &'n str,
+        is_name: &dyn Fn(&str) -> bool,
+    ) -> Option<Self> {
+        if start.len() < MIN_START {
+            return None;
         }
-        Some(Self {
-            name,
-            references: References::new(references),
-        })
+        let start = Finder::new(start);
+        let texts = dwarf.debug_str.reader().slice();
+        let endian = dwarf.debug_info.reader().endian();
+        let places: Vec<usize> = named(&start, texts, is_name).collect();
+        let halves = places.iter().map(|at| low_half(*at, endian));
+        let looked_for = (places.len() <= MAX_LOOKED_FOR).then(|| LookedFor {
+            references: halves.map(|half| Finder::new(&half).into_owned()).collect(),
+            start,
+        });
+        Some(Self { places, looked_for })
     }
 
-    /// Where the name is in a unit. `None` where it may be in entries that don't show it.
-    pub(super) fn within<'u>(
+    /// Where the names are in `.debug_str`, rising.
+    pub(super) fn places(&self) -> &[usize] {
+        &self.places
+    }
+
+    /// Whether a unit may have entries of these names.
+    pub(super) fn may_be_in(
         &self,
-        dwarf: &Dwarf<Slice<'u>>,
-        header: &UnitHeader<Slice<'u>>,
-    ) -> Option<Mentioned<'u>> {
-        let are_shown = !matches!(header.type_(), UnitType::Skeleton(_))
-            && shows_names(dwarf, header).unwrap_or(false);
-        let start = header.debug_info_offset()?.0;
-        let len = header.length_including_self();
+        dwarf: &Dwarf<Slice<'_>>,
+        header: &UnitHeader<Slice<'_>>,
+        is_name: &dyn Fn(&str) -> bool,
+    ) -> bool {
+        let Some(looked_for) = &self.looked_for else {
+            return true;
+        };
         let mut unit = *dwarf.debug_info.reader();
-        unit.skip(start).ok()?;
-        unit.truncate(len).ok()?;
+        let start = header.debug_info_offset().map_or(0, |offset| offset.0);
+        let len = header.length_including_self();
+        let is_cut = unit.skip(start).and_then(|()| unit.truncate(len));
+        if is_cut.is_err() || matches!(header.type_(), UnitType::Skeleton(_)) {
+            return true;
+        }
         let bytes = unit.slice();
-        let referred = self.references.places(bytes).into_iter();
-        let places = referred.chain(named(&self.name, bytes));
-        let mut places: Vec<UnitOffset> = places.map(UnitOffset).collect();
-        places.sort_unstable();
-        are_shown.then_some(Mentioned { unit, places })
+        let mut references = looked_for.references.iter();
+        references.any(|reference| reference.find(bytes).is_some())
+            || named(&looked_for.start, bytes, is_name).next().is_some()
+            || !shows_names(dwarf, header).unwrap_or(false)
     }
 }
 
-impl Mentioned<'_> {
-    /// Places in entries that may refer to the entry at `offset`, rising.
-    #[must_use]
-    pub fn referring_to(&self, offset: UnitOffset) -> Vec<UnitOffset> {
-        let reference = low_half(offset.0, self.unit.endian());
-        let found = occurrences(Finder::new(&reference), self.unit.slice());
-        found.map(UnitOffset).collect()
-    }
-}
-
-/// Where the whole name is, or the name before its type arguments.
-fn named<'n>(name: &Finder<'n>, bytes: &'n [u8]) -> impl Iterator<Item = usize> {
-    let len = name.needle().len();
-    let is_whole = move |at: &usize| matches!(bytes.get(at + len), Some(0 | b'<'));
-    occurrences(name.clone(), bytes).filter(is_whole)
+/// Where texts begin in `bytes` that `is_name` says yes to, up to their zero.
+fn named<'n>(
+    start: &Finder<'n>,
+    bytes: &'n [u8],
+    is_name: &'n dyn Fn(&str) -> bool,
+) -> impl Iterator<Item = usize> {
+    let is_named = move |at: &usize| {
+        let rest = bytes.get(*at..).unwrap_or_default();
+        let text = memchr::memchr(0, rest).and_then(|end| rest.get(..end));
+        text.is_some_and(|text| is_name(&String::from_utf8_lossy(text)))
+    };
+    occurrences(start.clone(), bytes).filter(is_named)
 }
 
 /// Wherever it is, also where it overlaps itself.
@@ -147,29 +119,23 @@ fn low_half(offset: usize, endian: RunTimeEndian) -> [u8; 4] {
     }
 }
 
-/// Whether the entries of a unit have their names, or offsets of texts, in them, and refer to each other by offsets of four
-/// bytes.
-fn shows_names(dwarf: &Dwarf<Slice<'_>>, header: &UnitHeader<Slice<'_>>) -> gimli::Result<bool> {
-    let mut table = *dwarf.debug_abbrev.reader();
-    table.skip(header.debug_abbrev_offset().0)?;
-    while table.read_uleb128()? != 0 {
-        let _tag = table.read_uleb128()?;
-        let _has_children = table.read_u8()?;
-        loop {
-            let name = DwAt(table.read_uleb128_u16()?);
-            let form = DwForm(table.read_uleb128_u16()?);
-            if form == gimli::DW_FORM_implicit_const {
-                table.read_sleb128()?;
-            }
-            if name.0 == 0 && form.0 == 0 {
-                break;
-            }
-            if name == gimli::DW_AT_GNU_dwo_id || hides(form) {
-                return Ok(false);
+/// Whether the entries of a unit, or others of the same unit that they refer to, have their names or offsets of texts in them.
+/// `None` where the abbreviations are damaged.
+fn shows_names(dwarf: &Dwarf<Slice<'_>>, header: &UnitHeader<Slice<'_>>) -> Option<bool> {
+    let table = dwarf.debug_abbrev.reader().slice();
+    let mut at = header.debug_abbrev_offset().0;
+    let sizes = Sizes::new(header.encoding());
+    while leb::unsigned(table, &mut at)? != 0 {
+        let _tag = leb::unsigned(table, &mut at)?;
+        let _has_children = *table.get(at)?;
+        at += 1;
+        while let Some(spec) = Spec::read(table, &mut at, &sizes)? {
+            if spec.name == gimli::DW_AT_GNU_dwo_id || hides(spec.form) {
+                return Some(false);
             }
         }
     }
-    Ok(true)
+    Some(true)
 }
 
 /// Whether what an attribute of this form refers to is in another unit or file, or behind an index.
@@ -177,9 +143,6 @@ fn hides(form: DwForm) -> bool {
     matches!(
         form,
         gimli::DW_FORM_indirect
-            | gimli::DW_FORM_ref1
-            | gimli::DW_FORM_ref2
-            | gimli::DW_FORM_ref_udata
             | gimli::DW_FORM_ref_addr
             | gimli::DW_FORM_GNU_ref_alt
             | gimli::DW_FORM_ref_sup4
@@ -197,34 +160,16 @@ fn hides(form: DwForm) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
-    proptest! {
-        #[test]
-        fn references_are_found_wherever_they_are(
-            bytes in proptest::collection::vec(0u8..3, 0..200),
-            words in proptest::collection::vec(proptest::array::uniform4(0u8..3), 0..8),
-        ) {
-            let expected: Vec<usize> = (0..bytes.len())
-                .filter(|at| words.iter().any(|word| bytes[*at..].starts_with(word)))
-                .collect();
-            let words = words.into_iter().map(u32::from_ne_bytes);
-            let mut found = References::new(words.collect()).places(&bytes);
-            found.sort_unstable();
-            found.dedup();
-            prop_assert_eq!(found, expected);
-        }
-    }
-
     #[test]
-    fn names_are_whole_or_have_type_arguments() {
-        let texts = b"vfs_read\0read<u8>\0reader\0read\0";
-        let found: Vec<usize> = named(&Finder::new("read"), texts).collect();
+    fn names_are_whole_and_may_overlap() {
+        let texts = b"vfs_read\0read<u8>\0reader\0read\0read";
+        let is_name = |text: &str| text == "read" || text.starts_with("read<");
+        let found: Vec<usize> = named(&Finder::new("read"), texts, &is_name).collect();
         assert_eq!(found, [4, 9, 25]);
-        let found: Vec<usize> = named(&Finder::new("abab"), b"ababab\0").collect();
-        assert_eq!(found, [2]);
+        let found: Vec<usize> = named(&Finder::new("abab"), b"ababab\0", &|_| true).collect();
+        assert_eq!(found, [0, 2]);
         assert_eq!(low_half(0x1_0203_0405, RunTimeEndian::Big), [2, 3, 4, 5]);
         assert_eq!(low_half(0x1_0203_0405, RunTimeEndian::Little), [5, 4, 3, 2]);
     }

@@ -9,18 +9,23 @@
 
 mod answers;
 mod budget;
+mod defined;
 mod functions;
 mod index;
 mod info;
 mod interner;
+mod known;
+mod leb;
 mod mentions;
 mod name;
 mod open;
+mod plan;
 mod ranges;
 mod relocate;
 mod rows;
 mod sections;
 mod sift;
+mod skim;
 mod source;
 mod split;
 mod unit;
@@ -30,10 +35,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub use budget::Budget;
+pub use defined::MAX_ORIGINS;
 pub use info::{DebugInfo, DebugUnit};
-pub use mentions::Mentioned;
 pub use sections::Slice;
-pub use sift::Sift;
+pub use sift::{Sift, Sought};
+pub use skim::{Origin, Skim, Skimmed, Text};
 pub use source::DebugSource;
 
 use answers::Answers;

@@ -7,11 +7,13 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
-use gimli::{UnitHeader, UnitType};
+use gimli::{Dwarf, UnitHeader, UnitType};
 
+use super::defined::{Verdict, defines};
 use super::index::UnitNumber;
 use super::info::{DebugInfo, DebugUnit};
-use super::mentions::{Mentioned, Mentions};
+use super::known::Known;
+use super::mentions::Mentions;
 use super::sections::Slice;
 use super::units::Units;
 use crate::files::Files;
@@ -19,16 +21,26 @@ use crate::files::Files;
 /// How many units a thread takes at a time.
 const BATCH: u32 = 8;
 
+/// A function that a unit must have.
+#[derive(Clone, Copy)]
+pub struct Sought<'s> {
+    /// How its names begin, as far as that is known.
+    pub start: &'s str,
+    /// Whether it may be called so.
+    pub is_name: &'s (dyn Fn(&str) -> bool + Sync),
+    /// Whether it is in a unit where others have the names of functions: the answer of one who reads those, too.
+    pub is_in: &'s (dyn Fn(DebugUnit<'_>) -> bool + Sync),
+}
+
 /// What a unit must have.
 #[derive(Clone, Copy)]
 pub struct Sift<'s> {
     /// How many threads look.
     pub threads: NonZeroUsize,
-    /// A name that an entry of it has, up to type arguments (`name<u8>`).
-    pub name: Option<&'s str>,
-    /// Whether the unit itself is wanted, which is not asked of those that lack the name. With it comes where the name is, if
-    /// there is no other way to have it.
-    pub keep: &'s (dyn Fn(DebugUnit<'_>, Option<&Mentioned<'_>>) -> bool + Sync),
+    /// A function with code or copies.
+    pub function: Option<Sought<'s>>,
+    /// What else is asked of units that have it.
+    pub keep: Option<&'s (dyn Fn(DebugUnit<'_>) -> bool + Sync)>,
 }
 
 /// What was found.
@@ -58,7 +70,9 @@ impl Sift<'_> {
             sift: self,
             info,
             files,
-            mentions: self.name.and_then(|name| Mentions::find(&main, name)),
+            mentions: self
+                .function
+                .and_then(|function| Mentions::find(&main, function.start, function.is_name)),
             next: AtomicU32::new(0),
         };
         let parts: Vec<Sifted> = thread::scope(|scope| {
@@ -84,13 +98,17 @@ impl Search<'_> {
         let units = Units::new(&self.info.object);
         let count = UnitNumber::try_from(self.info.object.index.len()).unwrap_or(UnitNumber::MAX);
         let mut found = Sifted::default();
+        let mut known = match &self.mentions {
+            Some(mentions) => Known::of_places(mentions.places()),
+            None => Known::default(),
+        };
         loop {
             let first = self.next.fetch_add(BATCH, Ordering::Relaxed);
             if first >= count {
                 return found;
             }
             for number in first..count.min(first.saturating_add(BATCH)) {
-                match self.wants(&units, number) {
+                match self.wants(&units, number, &mut known) {
                     Some(true) => found.kept.push(number),
                     Some(false) => {}
                     None => found.missing += 1,
@@ -100,30 +118,66 @@ impl Search<'_> {
     }
 
     /// Whether a unit is wanted; `None` where its entries are missing.
-    fn wants(&self, units: &Units<'_, '_>, number: UnitNumber) -> Option<bool> {
+    fn wants(&self, units: &Units<'_, '_>, number: UnitNumber, known: &mut Known) -> Option<bool> {
         let Some(header) = units.header(number) else {
             return Some(false);
         };
         if !is_of_compilation(&header) {
             return Some(false);
         }
-        let mentions = self.mentions.as_ref();
-        let mentioned = mentions.and_then(|mentions| mentions.within(&units.main, &header));
-        if mentioned
-            .as_ref()
-            .is_some_and(|mentioned| mentioned.places.is_empty())
-        {
-            return Some(false);
+        let verdict = self.verdict(&units.main, &header, known);
+        match (verdict, self.sift.keep) {
+            (Verdict::No, _) => return Some(false),
+            (Verdict::Yes, None) => return Some(true),
+            _ => {}
         }
         let Ok(skeleton) = units.main.unit(header).map(Rc::new) else {
             return Some(false);
         };
         let mut is_kept = false;
         let visited = self.info.visit(self.files, units, &skeleton, &mut |unit| {
-            is_kept = (self.sift.keep)(unit, mentioned.as_ref());
+            is_kept =
+                self.has_function(verdict, &unit) && self.sift.keep.is_none_or(|keep| keep(unit));
             ControlFlow::Continue(())
         });
         visited.map(|_| is_kept)
+    }
+
+    /// Whether the function is in a unit, as far as the unit itself tells.
+    fn verdict(
+        &self,
+        dwarf: &Dwarf<Slice<'_>>,
+        header: &UnitHeader<Slice<'_>>,
+        known: &mut Known,
+    ) -> Verdict {
+        let Some(function) = self.sift.function else {
+            return Verdict::Yes;
+        };
+        let mentions = self.mentions.as_ref();
+        let may_be = |mentions: &Mentions<'_>| mentions.may_be_in(dwarf, header, function.is_name);
+        match mentions.is_none_or(may_be) {
+            true => defines(dwarf, header, function.is_name, known),
+            false => Verdict::No,
+        }
+    }
+
+    /// The same of a unit whose entries are at hand.
+    fn has_function(&self, verdict: Verdict, unit: &DebugUnit<'_>) -> bool {
+        let Some(function) = self.sift.function else {
+            return true;
+        };
+        let verdict = match verdict {
+            Verdict::Split => {
+                let known = &mut Known::forgetful();
+                defines(unit.dwarf, &unit.unit.header, function.is_name, known)
+            }
+            verdict => verdict,
+        };
+        match verdict {
+            Verdict::Yes => true,
+            Verdict::No => false,
+            Verdict::Perhaps | Verdict::Split => (function.is_in)(unit.clone()),
+        }
     }
 }
 

@@ -7,6 +7,7 @@ mod kernel;
 mod lines;
 mod perf_data;
 mod perf_map;
+mod skimmed;
 mod vdso;
 
 use std::io;

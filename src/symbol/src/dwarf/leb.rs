@@ -1,0 +1,93 @@
+//! Numbers of variable length, of which nearly all are a byte long here.
+
+/// The unsigned number at `at`, and what is behind it. `None` where it doesn't end or is too large.
+#[inline]
+pub(super) fn unsigned(bytes: &[u8], at: &mut usize) -> Option<u64> {
+    let first = *bytes.get(*at)?;
+    *at += 1;
+    match first {
+        0..0x80 => Some(first.into()),
+        _ => longer(bytes, at, (first & 0x7f).into()),
+    }
+}
+
+fn longer(bytes: &[u8], at: &mut usize, first: u64) -> Option<u64> {
+    let mut found = first;
+    let mut shift = 7;
+    loop {
+        let byte = *bytes.get(*at)?;
+        *at += 1;
+        let part = u64::from(byte & 0x7f);
+        if shift > 56 && part.checked_shr(64 - shift).unwrap_or(part) != 0 {
+            return None;
+        }
+        found |= part.checked_shl(shift).unwrap_or(0);
+        if byte < 0x80 {
+            return Some(found);
+        }
+        shift += 7;
+    }
+}
+
+/// The signed number at `at`, of which 64 bits are kept.
+pub(super) fn signed(bytes: &[u8], at: &mut usize) -> Option<i64> {
+    let mut found = 0_i64;
+    let mut shift = 0;
+    loop {
+        let byte = *bytes.get(*at)?;
+        *at += 1;
+        found |= i64::from(byte & 0x7f).checked_shl(shift).unwrap_or(0);
+        shift += 7;
+        if byte < 0x80 {
+            let sign = (-1_i64).checked_shl(shift).unwrap_or(0);
+            return Some(if byte & 0x40 == 0 {
+                found
+            } else {
+                found | sign
+            });
+        }
+    }
+}
+
+/// Goes behind the number at `at`, signed or not.
+#[inline]
+pub(super) fn skip(bytes: &[u8], at: &mut usize) -> Option<()> {
+    while *bytes.get(*at)? >= 0x80 {
+        *at += 1;
+    }
+    *at += 1;
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use gimli::{EndianSlice, LittleEndian, Reader as _};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn numbers_are_those_of_gimli(bytes in proptest::collection::vec(any::<u8>(), 0..14)) {
+            let slice = || EndianSlice::new(&bytes, LittleEndian);
+            let mut theirs = slice();
+            let expected = theirs.read_uleb128().ok();
+            let mut at = 0;
+            let found = unsigned(&bytes, &mut at);
+            // Zeros at the end of a long number are no harm.
+            prop_assert!(found == expected || expected.is_none());
+            if expected.is_some() {
+                prop_assert_eq!(at, bytes.len() - theirs.len());
+                let mut other = 0;
+                prop_assert_eq!(skip(&bytes, &mut other), Some(()));
+                prop_assert_eq!(at, other);
+            }
+            let mut theirs = slice();
+            if let Ok(expected) = theirs.read_sleb128() {
+                let mut at = 0;
+                prop_assert_eq!(signed(&bytes, &mut at), Some(expected));
+                prop_assert_eq!(at, bytes.len() - theirs.len());
+            }
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! Entries that are skimmed and units that are sifted, against gimli reading all of everything.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+
+use gimli::{AttributeValue, DwTag, Reader as _, Unit, UnitOffset};
+use rperf_symbol::dwarf::{MAX_ORIGINS, Origin, Skim, Slice};
+use rperf_symbol::{
+    DebugInfo, DebugUnit, ObjectKind, ObjectRequest, SearchPaths, Sift, Sought, load,
+};
+
+use crate::{Disk, scratch};
+
+/// Functions in functions, in types and in blocks; several names; copies of declarations.
+const C: &str = r"
+struct pair { int a, b; int (*call)(int, int); };
+union both { struct pair pair; long whole[4]; };
+enum colour { RED, GREEN };
+static inline int twice(int v) { return v * 2; }
+__attribute__((noinline)) int outer(struct pair *p, int n)
+{
+    extern int elsewhere(int);
+    int inner(int x) { return x * n + p->a; }
+    int sum = 0;
+    for (int i = 0; i < n; i++) { int part = inner(i); sum += twice(part); }
+    return elsewhere(sum);
+}
+";
+const OTHER: &str = r"
+static inline int twice(int v) { return v * 2 + 1; }
+int elsewhere(int n) { return twice(n) + twice(n + 1); }
+struct pair { int a, b; int (*call)(int, int); };
+int outer(struct pair *p, int n);
+int main(int argc, char **argv) { struct pair p = { argc, 2, 0 }; (void)argv; return outer(&p, argc); }
+";
+const CPP: &str = r"
+#include <string>
+#include <vector>
+namespace geo {
+struct Shape {
+    enum class Kind { A, B };
+    virtual ~Shape() = default;
+    virtual int area() const { return 0; }
+    template <class T> T scaled(T by) const { struct Local { static T of(T v) { return v + v; } }; return Local::of(by); }
+};
+struct Square : Shape { int side = 3; int area() const override; static int count(int n); };
+int Square::area() const { return side * side; }
+int Square::count(int n) { auto twice = [](int v) { return v * 2; }; return twice(n); }
+}
+int main(int argc, char **argv)
+{
+    std::vector<std::string> all(argv, argv + argc);
+    geo::Square square;
+    const geo::Shape &shape = square;
+    return shape.area() + geo::Square::count(argc) + square.scaled(argc) + int(all.size()) + int(square.scaled(2.5));
+}
+";
+
+/// Compiler, flags and sources.
+const PROGRAMS: &[(&str, &[&str], &[&str])] = &[
+    ("cc", &["-O0", "-g"], &["c.c", "other.c"]),
+    ("cc", &["-O2", "-g"], &["c.c", "other.c"]),
+    (
+        "cc",
+        &["-O2", "-gdwarf-2", "-gstrict-dwarf"],
+        &["c.c", "other.c"],
+    ),
+    ("cc", &["-O2", "-gdwarf-3"], &["c.c", "other.c"]),
+    ("cc", &["-O2", "-gdwarf-4"], &["c.c", "other.c"]),
+    (
+        "cc",
+        &["-O2", "-gdwarf-5", "-gdwarf64"],
+        &["c.c", "other.c"],
+    ),
+    ("cc", &["-O2", "-g", "-gz"], &["c.c", "other.c"]),
+    ("cc", &["-O2", "-g", "-flto"], &["c.c", "other.c"]),
+    (
+        "cc",
+        &["-O2", "-gdwarf-4", "-gsplit-dwarf"],
+        &["c.c", "other.c"],
+    ),
+    (
+        "cc",
+        &["-O2", "-gdwarf-5", "-gsplit-dwarf"],
+        &["c.c", "other.c"],
+    ),
+    ("c++", &["-O0", "-g"], &["cpp.cpp"]),
+    ("c++", &["-O2", "-g"], &["cpp.cpp"]),
+    (
+        "c++",
+        &["-O2", "-gdwarf-4", "-fdebug-types-section"],
+        &["cpp.cpp"],
+    ),
+    ("c++", &["-O2", "-g", "-flto"], &["cpp.cpp"]),
+    ("c++", &["-O1", "-g", "-gsplit-dwarf"], &["cpp.cpp"]),
+];
+
+/// What is known of an entry: place, depth, names, origin in the same unit, and what else is read.
+#[derive(Debug, PartialEq)]
+struct Entry {
+    offset: usize,
+    tag: DwTag,
+    depth: isize,
+    names: Vec<String>,
+    origin: Option<Option<usize>>,
+    is_declaration: bool,
+    numbers: [Option<u64>; 4],
+}
+
+fn is_function_or_copy(tag: DwTag) -> bool {
+    matches!(
+        tag,
+        gimli::DW_TAG_subprogram | gimli::DW_TAG_inlined_subroutine
+    )
+}
+
+/// By gimli.
+fn read(unit: &DebugUnit<'_>) -> Vec<Entry> {
+    let here: &Unit<Slice<'_>> = &unit.unit;
+    let mut entries = here.entries();
+    let mut found = Vec::new();
+    let text = |value| {
+        let text = unit.dwarf.attr_string(here, value).ok()?;
+        Some(text.to_string_lossy().into_owned())
+    };
+    while let Ok(Some(entry)) = entries.next_dfs() {
+        if !is_function_or_copy(entry.tag()) {
+            continue;
+        }
+        let value = |name| entry.attr_value(name);
+        let number = |name| match value(name) {
+            Some(AttributeValue::FileIndex(index)) => Some(index),
+            value => value?.udata_value(),
+        };
+        let names = [
+            gimli::DW_AT_name,
+            gimli::DW_AT_linkage_name,
+            gimli::DW_AT_MIPS_linkage_name,
+        ];
+        let origin = value(gimli::DW_AT_abstract_origin).or(value(gimli::DW_AT_specification));
+        found.push(Entry {
+            offset: entry.offset().0,
+            tag: entry.tag(),
+            depth: entry.depth(),
+            names: names
+                .into_iter()
+                .filter_map(|name| text(value(name)?))
+                .collect(),
+            origin: origin.map(|origin| match origin {
+                AttributeValue::UnitRef(offset) => Some(offset.0),
+                _ => None,
+            }),
+            is_declaration: value(gimli::DW_AT_declaration).is_some(),
+            numbers: [
+                gimli::DW_AT_decl_file,
+                gimli::DW_AT_decl_line,
+                gimli::DW_AT_call_file,
+                gimli::DW_AT_call_line,
+            ]
+            .map(number),
+        });
+    }
+    found
+}
+
+/// By the skim.
+fn skimmed(unit: &DebugUnit<'_>) -> Vec<Entry> {
+    let mut skim = Skim::new(unit.dwarf, &unit.unit.header, &is_function_or_copy).expect("a unit");
+    let mut found = Vec::new();
+    while let Some(entry) = skim.next() {
+        let names = Mutex::new(Vec::new());
+        let is_found = skim.has_name(&entry.names, &|name| {
+            names.lock().expect("no panic").push(name.to_owned());
+            false
+        });
+        assert!(!is_found);
+        found.push(Entry {
+            offset: entry.offset.0,
+            tag: entry.tag,
+            depth: entry.depth,
+            names: names.into_inner().expect("no panic"),
+            origin: entry.origin.map(|origin| match origin {
+                Origin::Here(offset) => Some(offset.0),
+                Origin::Elsewhere => None,
+            }),
+            is_declaration: entry.is_declaration,
+            numbers: [
+                entry.declared_file,
+                entry.declared_line,
+                entry.call_file,
+                entry.call_line,
+            ],
+        });
+    }
+    found
+}
+
+fn build(
+    dir: &Path,
+    number: usize,
+    (compiler, flags, sources): (&str, &[&str], &[&str]),
+) -> Option<PathBuf> {
+    let dir = dir.join(number.to_string());
+    std::fs::create_dir_all(&dir).expect("a folder");
+    for (name, text) in [("c.c", C), ("other.c", OTHER), ("cpp.cpp", CPP)] {
+        std::fs::write(dir.join(name), text).expect("a source");
+    }
+    let mut command = Command::new(compiler);
+    command.args(flags).args(sources).args(["-o", "program"]);
+    let output = command.current_dir(&dir).output();
+    let is_built = output.as_ref().is_ok_and(|output| output.status.success());
+    if !is_built {
+        eprintln!("skipped: {compiler} {flags:?} doesn't build: {output:?}");
+        return None;
+    }
+    Some(dir.join("program"))
+}
+
+fn open(program: &Path) -> DebugInfo {
+    let paths = SearchPaths::new(None);
+    let request = ObjectRequest::new(program, ObjectKind::User);
+    let loaded = load(&Disk, &paths, &request);
+    let source = loaded.debug.expect("it is read");
+    DebugInfo::open(&Disk, &paths, &source).expect("it has debug information")
+}
+
+fn each_unit(info: &DebugInfo, sift: Sift<'_>, visit: &mut dyn FnMut(DebugUnit<'_>)) {
+    let missing = info.for_each_unit(&Disk, &sift, &mut |unit| {
+        visit(unit);
+        ControlFlow::Continue(())
+    });
+    assert_eq!(missing, 0);
+}
+
+fn all() -> Sift<'static> {
+    Sift {
+        threads: NonZeroUsize::MIN,
+        function: None,
+        keep: None,
+    }
+}
+
+/// Whether one of these functions, with code or copies, is called `name`; `None` where that stands in another unit.
+fn defines(entries: &[Entry], name: &str) -> Option<bool> {
+    let mut is_sure = true;
+    let functions = || {
+        entries
+            .iter()
+            .filter(|entry| entry.tag == gimli::DW_TAG_subprogram)
+    };
+    for first in functions().filter(|entry| !entry.is_declaration) {
+        let mut entry = first;
+        for _ in 0..MAX_ORIGINS {
+            if entry.names.iter().any(|found| found == name) {
+                return Some(true);
+            }
+            is_sure &= entry.origin != Some(None);
+            let origin = entry.origin.flatten();
+            match functions().find(|entry| Some(entry.offset) == origin) {
+                Some(origin) => entry = origin,
+                None => break,
+            }
+        }
+    }
+    is_sure.then_some(false)
+}
+
+/// Where the units are that have a function, by reading all, and by sifting with either way to say its name.
+fn compare(program: &Path, info: &DebugInfo, name: &str) {
+    let start = |unit: &DebugUnit<'_>| unit.skeleton.header.debug_info_offset().map(|at| at.0);
+    let is_in = |unit: DebugUnit<'_>| defines(&read(&unit), name) != Some(false);
+    let mut expected = BTreeSet::new();
+    each_unit(info, all(), &mut |unit| {
+        let at = start(&unit);
+        if is_in(unit) {
+            expected.insert(at);
+        }
+    });
+    for known in [name, name.get(..3).unwrap_or_default(), ""] {
+        let mut found = BTreeSet::new();
+        let sift = Sift {
+            function: Some(Sought {
+                start: known,
+                is_name: &|other| other == name,
+                is_in: &is_in,
+            }),
+            ..all()
+        };
+        each_unit(info, sift, &mut |unit| {
+            found.insert(start(&unit));
+        });
+        assert_eq!(found, expected, "{name} in {}", program.display());
+    }
+}
+
+#[test]
+fn functions_are_skimmed_and_sifted_as_by_reading_all() {
+    let dir = scratch("skimmed");
+    let mut built = 0;
+    for (number, program) in PROGRAMS.iter().enumerate() {
+        let Some(program) = build(&dir, number, *program) else {
+            continue;
+        };
+        built += 1;
+        let info = open(&program);
+        let mut names = BTreeSet::from(["nowhere".to_owned(), "in".to_owned()]);
+        each_unit(&info, all(), &mut |unit| {
+            let expected = read(&unit);
+            assert_eq!(skimmed(&unit), expected, "{}", program.display());
+            names.extend(expected.into_iter().flat_map(|entry| entry.names));
+        });
+        assert!(names.contains("main"), "{names:?}");
+        // Each name takes several readings of all.
+        let step = names.len().div_ceil(8);
+        for name in names.iter().filter(|name| name.len() % step < 2) {
+            compare(&program, &info, name);
+        }
+    }
+    assert!(built > 0 || Command::new("cc").arg("--version").output().is_err());
+}
+
+#[test]
+fn damage_ends_a_skim_and_nothing_else() {
+    let dir = scratch("skimmed-damage");
+    let Some(program) = build(&dir, 0, PROGRAMS[1]) else {
+        return;
+    };
+    let info = open(&program);
+    each_unit(&info, all(), &mut |unit| {
+        let bytes = unit.dwarf.debug_info;
+        let start = unit.unit.header.debug_info_offset().map_or(0, |at| at.0);
+        let root = start + unit.unit.header.root_offset().0;
+        let whole = gimli::Section::reader(&bytes).slice().to_vec();
+        for at in (root..whole.len()).step_by(7) {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0xff;
+            let endian = gimli::Section::reader(&bytes).endian();
+            let slice = Slice::new(&damaged, endian);
+            let dwarf = gimli::Dwarf {
+                debug_info: gimli::DebugInfo::from(slice),
+                debug_abbrev: unit.dwarf.debug_abbrev,
+                ..gimli::Dwarf::default()
+            };
+            if let Ok(header) = dwarf.unit_header(gimli::DebugInfoOffset(start))
+                && let Some(skim) = Skim::new(&dwarf, &header, &is_function_or_copy)
+            {
+                let end = UnitOffset(header.length_including_self());
+                assert!(skim.into_iter().all(|entry| entry.offset < end));
+            }
+        }
+    });
+}
