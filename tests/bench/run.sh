@@ -2,7 +2,9 @@
 # Records the files that docs/performance.md speaks of, measures perf and rperf in turns, and prints its tables.
 # usage: tests/bench/run.sh [FOLDER [PART...]]   (root; needs linux-perf, g++, rustc, python3; 12 GB if all parts run)
 # Parts: fp tp dwarf hard distinct zstd pipe tenfold text pictures exports record start; without any, all of them.
-# probe is one more, which needs VMLINUX, a kernel's image with debug information (linux-image-*-dbg).
+# probe is one more, which needs VMLINUX, a kernel's image with debug information (linux-image-*-dbg), and has rows for
+# SOURCES (linux-source-*, unpacked), CPP (libceph-common.so.2 of librados2, joined with its debug information by eu-unstrip
+# and unpacked by objcopy --decompress-debug-sections) and RUST (rperf itself, not optimised), if those are given.
 # pictures installs inferno, as tools to measure beside, into FOLDER/inferno.
 # Files that are in FOLDER already are kept, and so are perf's figures (FOLDER/perf.json: delete it to measure perf anew).
 # RPERF names a binary to measure instead of building one, ROUNDS how often; STOP and
@@ -87,6 +89,15 @@ pictures() {
         perf "$text | $tools-collapse-perf | $tools-flamegraph" rperf "$rperf flamegraph -o /dev/null -i fp.data"
 }
 
+# probed OPTIONS WORDS...: a row for each of the words.
+probed() {
+    options=$1
+    shift
+    for words; do
+        compare --row "\`$words\`" perf "perf probe $options $words" rperf "$rperf probe $options $words"
+    done
+}
+
 measure() {
     case $1 in
     fp) three fp; own fp "\`report --inline\`" "report --stdio --inline" ;;
@@ -123,9 +134,11 @@ measure() {
         kill "$load"
         ;;
     probe)
-        for words in "-D tcp_sendmsg" "-D tcp_sendmsg:5" "-D fs/read_write.c:467" "-V vfs_read" "-F 'tcp_*'" "-D kfree" "-D 'tcp_sen*'"; do
-            compare --row "\`probe $words\`" perf "perf probe -k $VMLINUX $words" rperf "$rperf probe -k $VMLINUX $words"
-        done
+        probed "-k $VMLINUX" "-D tcp_sendmsg" "-D kfree" "-D 'tcp_sen*'" "-D tcp_sendmsg:5" "-D fs/read_write.c:467" \
+            "-V vfs_read" "-F 'tcp_*'"
+        [ -z "${SOURCES:-}" ] || probed "-k $VMLINUX -s $SOURCES" "-L tcp_sendmsg"
+        [ -z "${CPP:-}" ] || probed "-x $CPP" "-D decode" "-D 'handle_osd_*'" "-D MOSDOp.h:200" "-V handle_osd_map" "-F 'Objecter::*'"
+        [ -z "${RUST:-}" ] || probed "-x $RUST" "-D in_debug_info" "-D 'in_deb*'" "-L in_debug_info" "-F 'in_*'"
         ;;
     start)
         compare --row "\`--version\`" perf "perf --version" rperf "$rperf --version"
