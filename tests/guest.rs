@@ -67,7 +67,7 @@ impl Guest {
             .map(|name| cases.join(name))
             .collect();
         files.extend([source.join("run.sh"), self.rperf.clone()]);
-        let mut others = vec!["stat", "stat_alone", "probe.sh", "definitions"];
+        let mut others = vec!["stat", "stat_alone", "probe.sh", "definitions", "traces"];
         others.extend(bless().then_some("fixtures"));
         for name in others {
             let file = cases.join(name);
@@ -94,6 +94,10 @@ impl Guest {
         if cases.join("stat").exists() {
             // Two sockets, so that sums over them differ from those over everything.
             boot.env("CPUS", "4,sockets=2,cores=2");
+        }
+        if cases.join("traces").exists() {
+            // perf asks the processor, not its units, whose traces there are.
+            boot.env("MODEL", "max,vendor=GenuineIntel");
         }
         if self.folder == EXACT {
             // Time passes with instructions, which one processor alone can do.
@@ -186,6 +190,70 @@ fn faults(machine: &str, out: &Path, case: &str, recorder: &str) -> Vec<String> 
     faults
 }
 
+/// What is wrong with one hardware trace, recorded by `recorder`: perf must decode it, and both must tell the same of it.
+fn trace_faults(out: &Path, case: &str, recorder: &str) -> Vec<String> {
+    let name = format!("{case}.{recorder}");
+    let file = |suffix: &str| text(&out.join(format!("{name}{suffix}")));
+    if file(".status").trim() != "0" {
+        return vec![format!("{name} was not recorded: {}", file(".said"))];
+    }
+    let mut faults = Vec::new();
+    let branch = Regex::new(
+        r"^ +load +[0-9]+ +1 +branches:uH: +[0-9a-f]+ \S+ \(/payload/load\) => +[0-9a-f]+ \S+ \(/payload/load\)$",
+    );
+    let branch = branch.expect("a pattern");
+    // Where the process ends there is no address any more.
+    let branches = file(".branches");
+    let branches: Vec<&str> = branches
+        .lines()
+        .filter(|line| line.contains("branches:uH:"))
+        .collect();
+    let whole = branches.iter().filter(|line| branch.is_match(line)).count();
+    if whole < 50 || whole * 2 < branches.len() {
+        faults.push(format!(
+            "{name}: {whole} of {} branches are whole, the last is {:?}",
+            branches.len(),
+            branches.last()
+        ));
+    }
+    // Behind compressed records places are counted otherwise.
+    let is_compressed = case.ends_with("-zstd");
+    let dumps = difference(&file(".dump.perf"), &file(".dump.rperf"));
+    let dumps = dumps.filter(|_| !is_compressed);
+    faults.extend(dumps.map(|found| format!("{name}: dump\n{found}")));
+    faults
+}
+
+/// The records that a recorder makes itself, as a dump names them, up to the first of the kernel's.
+fn own_records(dump: &str) -> Vec<String> {
+    let record = Regex::new(r"PERF_RECORD_(\w+)").expect("a pattern");
+    let names = dump.lines().filter_map(|line| record.captures(line));
+    let names = names.map(|found| found[1].to_owned());
+    names.take_while(|name| name != "FINISHED_INIT").collect()
+}
+
+/// What is wrong with hardware traces.
+fn traces_faults(out: &Path, cases: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for case in names(cases) {
+        for recorder in ["perf", "rperf"] {
+            found.extend(trace_faults(out, case, recorder));
+        }
+        let file =
+            |recorder: &str, suffix: &str| text(&out.join(format!("{case}.{recorder}{suffix}")));
+        let attrs = difference(&file("perf", ".attrs"), &file("rperf", ".attrs"));
+        found.extend(attrs.map(|found| format!("{case}: attrs\n{found}")));
+        let [theirs, ours] =
+            ["perf", "rperf"].map(|recorder| own_records(&file(recorder, ".dump.perf")));
+        if theirs != ours {
+            found.push(format!(
+                "{case}: begins with {ours:?}, perf's with {theirs:?}"
+            ));
+        }
+    }
+    found
+}
+
 /// What is wrong with the tables of one line of `stat`.
 fn stat_faults(out: &Path, case: &str) -> Vec<String> {
     let table = |tool: &str| text(&out.join(format!("{case}.{tool}.stat")));
@@ -265,6 +333,10 @@ fn compare(test: &str, machine: &'static str) {
         found.extend(both.flat_map(|case| stat_faults(&out, case)));
         let alone = text(&counted.with_file_name("stat_alone"));
         found.extend(names(&alone).filter_map(|case| stat_alone_faults(&out, case)));
+    }
+    let traces = counted.with_file_name("traces");
+    if traces.exists() && guest.made.join("fakepmu.ko").exists() {
+        found.extend(traces_faults(&out, &text(&traces)));
     }
     if root()
         .join("tests/guest")

@@ -4,6 +4,8 @@
 #   NAME.RECORDER.data, NAME.RECORDER.said and .status of the recorder, NAME.RECORDER.READER and .READER.said of
 #   script, NAME.RECORDER.report.READER of report, NAME.RECORDER.insn.READER of script with the instructions (the kernel's
 #   are in /proc/kcore), NAME.RECORDER.attrs of perf evlist -v
+# Lines of `traces` are recorded by both: NAME.RECORDER.branches is what perf decodes of the trace, NAME.RECORDER.dump.READER
+# what both tell of its records.
 # For each line of `stat` both tools count ./load: NAME.TOOL.stat; those of `stat_alone` only rperf can.
 # probe.sh, where it is there, does what there is to do with probes of the kernel.
 # Lines of `fixtures` are recorded by perf alone: NAME.data.
@@ -27,6 +29,23 @@ while read -r name words; do
         perf evlist -v -i "$base.data" >"$base.attrs" 2>&1
     done
 done <cases
+
+# Traces are decoded by perf, and dumped by both.
+if [ -e traces ] && [ -e /sys/bus/event_source/devices/intel_bts ]; then
+    while read -r name words; do
+        for recorder in perf rperf; do
+            base=/out/$name.$recorder
+            # shellcheck disable=SC2086 # a list of words
+            timeout 60 $recorder record -o "$base.data" $words -- ./load 60 >"$base.said" 2>&1 </dev/null
+            echo $? >"$base.status"
+            timeout 60 perf script --itrace=be -i "$base.data" >"$base.branches" 2>"$base.branches.said" </dev/null
+            for reader in perf rperf; do
+                timeout 60 $reader script -D -i "$base.data" >"$base.dump.$reader" 2>&1 </dev/null
+            done
+            perf evlist -v -i "$base.data" >"$base.attrs" 2>&1
+        done
+    done <traces
+fi
 
 if [ -e probe.sh ]; then . ./probe.sh; fi
 
