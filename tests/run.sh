@@ -6,6 +6,8 @@ set -eu
 cd "$(dirname "$0")/.."
 
 started=$(date +%s)
+# What is built once needs no state for the next time.
+[ -z "${RPERF_CI:-}" ] || export CARGO_INCREMENTAL=0
 say() { printf '\n==> %s (after %d s)\n' "$*" $(($(date +%s) - started)) >&2; }
 missing() {
     if [ -n "${RPERF_CI:-}" ]; then echo "error: $*" >&2; exit 1; fi
