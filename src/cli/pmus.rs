@@ -11,7 +11,7 @@ use crate::cli::tracefs::MachineTracepoints;
 use crate::cli::vendor::MachineTables;
 
 /// Where sysfs is mounted unless the environment says otherwise, as it can to perf.
-const SYSFS: &str = "/sys";
+pub(super) const SYSFS: &str = "/sys";
 const SYSFS_VARIABLE: &str = "SYSFS_PATH";
 
 /// The PMUs of a sysfs, and what vendors tell of them.

@@ -65,7 +65,7 @@ mod tests {
             raw_samples: false,
             details: crate::Details::default(),
         };
-        let specs = [default_event(true), off_cpu_event(CallGraph::None)];
+        let specs = [default_event(true, ""), off_cpu_event(CallGraph::None)];
         let events = record_events(&specs, &options);
         let attr = &events[1].attr;
         assert_eq!((attr.config, attr.sample_period), (CONTEXT_SWITCHES, 1));

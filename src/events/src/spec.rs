@@ -140,13 +140,18 @@ const TRACERS: [(&str, Tracer); 5] = [
 ];
 
 /// The event of a recording without `-e`: cycles, as precise as the machine can. Who may not
-/// profile the kernel starts with a user-only one.
+/// profile the kernel starts with a user-only one. `cpuid` is the processor's, as perf writes it: the precise
+/// events of AMD's count guests, too, and are refused where those are excluded.
 #[must_use]
-pub fn default_event(may_profile_kernel: bool) -> EventSpec {
+pub fn default_event(may_profile_kernel: bool, cpuid: &str) -> EventSpec {
+    let without_guests = !cpuid.starts_with("AuthenticAMD");
+    let flags = AttrFlags::default()
+        .with(AttrFlags::EXCLUDE_KERNEL, !may_profile_kernel)
+        .with(AttrFlags::EXCLUDE_GUEST, without_guests);
     let mut attr = Attr {
         kind: EventType::HARDWARE,
         config: CPU_CYCLES,
-        flags: AttrFlags::default().with(AttrFlags::EXCLUDE_KERNEL, !may_profile_kernel),
+        flags,
         ..Attr::default()
     };
     attr.set_precise_ip(3);
@@ -224,6 +229,8 @@ mod tests {
         Some(clock.name)
     }
 
+    const AMD: &str = "AuthenticAMD,25,1,1";
+
     #[test]
     fn only_cycles_fall_back_to_the_clock() {
         let names = |text| fallback(&named(text));
@@ -232,14 +239,15 @@ mod tests {
         assert_eq!(names("cycles:uk").as_deref(), Some("cpu-clock:kuH"));
         assert_eq!(names("cycles:P").as_deref(), Some("cpu-clock:ppp"));
         assert_eq!(names("cycles:D").as_deref(), Some("cpu-clock:HG"));
-        assert_eq!(
-            fallback(&default_event(true)).as_deref(),
-            Some("cpu-clock:ppp")
-        );
-        assert_eq!(
-            fallback(&default_event(false)).as_deref(),
-            Some("cpu-clock:uhppp")
-        );
+        for (kernel, cpuid, name) in [
+            (true, AMD, "cpu-clock:ppp"),
+            (false, AMD, "cpu-clock:uhppp"),
+            (true, "GenuineIntel,6,85,4", "cpu-clock:pppH"),
+            (true, "", "cpu-clock:pppH"),
+        ] {
+            let event = default_event(kernel, cpuid);
+            assert_eq!(fallback(&event).as_deref(), Some(name), "{cpuid}");
+        }
         assert_eq!(names("instructions"), None);
         assert_eq!(names("cpu-clock"), None);
     }
@@ -252,7 +260,7 @@ mod tests {
         assert_eq!(names("cpu-clock:H").as_deref(), Some("cpu-clock:Hu"));
         assert_eq!(names("cs:u"), None);
         assert_eq!(names("cs:k"), None, "nothing would be left");
-        assert_eq!(user_only(&default_event(false)), None);
+        assert_eq!(user_only(&default_event(false, AMD)), None);
     }
 
     /// What an ordinary user gets for `cycles` on a machine without a PMU: the kernel refuses the

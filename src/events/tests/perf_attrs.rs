@@ -354,10 +354,18 @@ fn shown_name(spec: &EventSpec) -> String {
     }
 }
 
+/// The vendor of this machine's processor, where it is told.
+fn cpuid() -> String {
+    let known = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let vendor = known.lines().find(|line| line.starts_with("vendor_id"));
+    let vendor = vendor.and_then(|line| line.split(' ').next_back());
+    vendor.unwrap_or_default().to_owned()
+}
+
 /// `name: key: value, …` for each event, as evlist prints it.
 fn ours(case: &Case, has_pmu: bool) -> Vec<String> {
     let mut specs: Vec<EventSpec> = if case.events.is_empty() {
-        vec![default_event(true)]
+        vec![default_event(true, &cpuid())]
     } else {
         parse(case.events, &machine()).unwrap()
     };

@@ -1,11 +1,11 @@
 //! From options to the recording they describe.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
 use rperf_events::{EventSpec, default_event, on_all_cores};
 use rperf_session::{Request, Target, may_profile_kernel};
-use rperf_sys::{Program, Sysctl};
+use rperf_sys::{Program, Sysctl, cpuid};
 
 use super::call_graph::Chains;
 use super::details::details;
@@ -15,7 +15,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::live::{PROC, cgroups, events, explain, target, workload};
 use crate::cli::options::flag;
-use crate::cli::pmus::MachinePmus;
+use crate::cli::pmus::{MachinePmus, SYSFS};
 use crate::cli::tracefs::MachineTracepoints;
 
 /// What the command line asks for; says on stderr what it decides itself.
@@ -182,7 +182,7 @@ fn usual_event(context: &Context, target: &Target) -> EventSpec {
         let paranoid = Sysctl::new(PROC).perf_event_paranoid();
         context.note(explain::user_only_note(paranoid));
     }
-    default_event(allowed)
+    default_event(allowed, &cpuid(Path::new(SYSFS)).unwrap_or_default())
 }
 
 /// The program to run.
