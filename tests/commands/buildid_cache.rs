@@ -1,8 +1,10 @@
 //! `rperf buildid-cache`: one cache on disk for both tools.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use rperf_testkit::{Bytes, Outcome, Run, Scratch};
 
@@ -171,6 +173,69 @@ fn what_is_done_is_said_when_asked() {
     let purged = run(&scratch, &["-P"]);
     assert_eq!((purged.status, &*purged.stderr), (0, ""));
     assert_eq!(tree(&scratch.path().join(".debug")), []);
+}
+
+/// Several that fill, empty and list one cache at once: what is there in the end is whole, and nothing else.
+#[test]
+fn who_works_at_once_leaves_whole_files() {
+    let scratch = Scratch::new();
+    // On the cache's file system as well as on another, maybe: links and copies.
+    fs::copy("/bin/ls", scratch.path().join("prog")).expect("a program can be copied");
+    let adds = ["-a", "prog,/bin/sh,/bin/cat"];
+    assert_eq!(run(&scratch, &adds).status, 0);
+    let cache = scratch.path().join(".debug");
+    let alone = tree(&cache);
+    assert_eq!(run(&scratch, &["-P"]).status, 0);
+
+    let same = |words: &'static [&'static str]| {
+        let all: Vec<Outcome> = thread::scope(|scope| {
+            let workers: Vec<_> = (0..6)
+                .map(|_| scope.spawn(|| run(&scratch, words)))
+                .collect();
+            let done = workers.into_iter().map(|worker| worker.join());
+            done.map(|done| done.expect("no panic")).collect()
+        });
+        for outcome in all {
+            assert_eq!((outcome.status, &*outcome.stderr), (0, ""), "{words:?}");
+        }
+    };
+    same(&["-a", "prog,/bin/sh,/bin/cat"]);
+    assert_eq!(tree(&cache), alone);
+    let recorded = ["record", "-q", "-e", "cpu-clock", "-F", "20000", "-o"];
+    thread::scope(|scope| {
+        for file in ["first.data", "second.data", "third.data"] {
+            let words = [&recorded[..], &[file, "ls", "/usr/bin"]].concat();
+            let scratch = &scratch;
+            scope.spawn(move || {
+                let run = rperf(&words).within(scratch.path());
+                let outcome = run.env("HOME", scratch.path()).finish();
+                let outcome = outcome.expect("rperf starts");
+                assert_eq!((outcome.status, &*outcome.stderr), (0, ""), "{words:?}");
+            });
+        }
+        scope.spawn(|| run(&scratch, &["-u", "prog,/bin/sh"]));
+        scope.spawn(|| run(&scratch, &["-l"]));
+    });
+    for line in run(&scratch, &["-l"]).stdout.lines() {
+        let (id, path) = line.split_once(' ').expect("an id and a path");
+        // The kernel's and the vdso have no file.
+        if path.starts_with('/') {
+            let cached = cache.join(".build-id").join(&id[..2]).join(&id[2..]);
+            let cached = fs::read(cached.join("elf")).expect("it is cached");
+            assert!(cached == fs::read(path).expect("it is there"), "{line}");
+        }
+    }
+    let is_content = |name: &OsStr| {
+        let names = ["elf", "debug", "kallsyms", "vdso", "probes"];
+        names.iter().any(|known| name == *known)
+    };
+    for (path, leads) in tree(&cache) {
+        let file = cache.join(&path);
+        assert!(file.exists(), "{} leads nowhere", path.display());
+        let name = path.file_name().expect("a name");
+        let is_ours = leads.is_some() || file.is_dir() || is_content(name);
+        assert!(is_ours, "{}", path.display());
+    }
 }
 
 #[test]

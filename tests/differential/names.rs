@@ -38,7 +38,8 @@ const LISTED: &[(&str, &[&str])] = &[
 const OWN: &[&[&str]] = &[
     &["-s", "sym"],
     &["-s", "srcline"],
-    &["-s", "srcfile", "--full-source-path"],
+    // perf puts samples without a file into one row, whatever their objects, which --dsos then keeps or drops in whole.
+    &["-s", "dso,srcfile", "--full-source-path"],
     &["-s", "srcline,sym", "--full-source-path", "-v"],
     &["--demangle-kernel", "--ignore-vmlinux"],
 ];
