@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// link is not followed.
 ///
 /// # Errors
-/// What `make` and moving report; then `path` is as it was, and nothing is left beside it.
+/// What `make` and moving report; then `path` is as it was. Nothing is left beside it.
 pub fn make_whole<T>(path: &Path, make: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{}.tmp", std::process::id()));
@@ -23,10 +23,9 @@ pub fn make_whole<T>(path: &Path, make: impl FnOnce(&Path) -> io::Result<T>) -> 
         fs::rename(&temporary, path)?;
         Ok(made)
     });
-    if made.is_err() {
-        // The error that is told is the first one.
-        let _ = fs::remove_file(&temporary);
-    }
+    // The error that is told is the first one. After success it is still there where both are names of one file, which
+    // rename(2) leaves as they are.
+    let _ = fs::remove_file(&temporary);
     made
 }
 
@@ -114,6 +113,7 @@ mod tests {
             Err::<(), _>(io::ErrorKind::UnexpectedEof.into())
         });
         assert_eq!(failed.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        make_whole(&path, |temporary| fs::hard_link(&path, temporary)).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "second");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
         fs::remove_dir_all(folder).unwrap();

@@ -144,14 +144,14 @@ impl Cache {
         if let Some(list) = object.probes
             && !probes.exists()
         {
-            fs::write(probes, list)?;
+            make_whole(&probes, |temporary| fs::write(temporary, list))?;
         }
-        // A link that leads nowhere, or to another file of the same build.
+        // In place of a link that leads nowhere, or to another file of the same build.
         if self.object(object.id).is_none() {
-            remove_if_there(&link)?;
             fs::create_dir_all(link.parent().unwrap_or(&self.root))?;
             let below = folder.strip_prefix(&self.root).unwrap_or(&folder);
-            symlink(Path::new("../..").join(below), &link)?;
+            let target = Path::new("../..").join(below);
+            make_whole(&link, |temporary| symlink(&target, temporary))?;
         }
         Ok(())
     }
