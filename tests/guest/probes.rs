@@ -29,7 +29,7 @@ const TOLD: &[&str] = &[
     "Added new event for this run:\n  probe:do_sys_openat2 (on do_sys_openat2 with filename:ustring)\n",
     "filename_ustring=\"/payload/definitions\"",
     "probe:do_sys_openat2__return: ",
-    "\"*:*\" does not hit any event.",
+    "\"probe:*\" does not hit any event.",
     "the kernel refused the event: ",
     "hint: exc_int3 is one of the functions that the kernel does not let be probed",
     "hint: block:block_rq_complete is a tracepoint of this name",

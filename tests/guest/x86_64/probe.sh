@@ -13,16 +13,14 @@ for tool in perf rperf; do
         $tool probe -d 'probe:*'
         $tool probe -d 'probe:*' || echo "status $?"
     } >"/out/life.$tool" 2>&1 </dev/null
-    mkdir "/tmp/home.$tool"
-    HOME=/tmp/home.$tool $tool probe --cache -n --add 'own:opened=do_sys_openat2' --add 'own:low=vfs_open+4 first=%di' 2>/dev/null
-    {
-        cat "/tmp/home.$tool"/.debug/*/*/probes
-        HOME=/tmp/home.$tool $tool probe --cache --list
-    } >"/out/kept.$tool" 2>&1 </dev/null
 done
-# What the other has kept.
-HOME=/tmp/home.rperf perf probe -D '%own:*' >>/out/kept.perf 2>&1
-HOME=/tmp/home.perf rperf probe -D '%own:*' >>/out/kept.rperf 2>&1
+# What one keeps, both read.
+export HOME=/tmp/home
+mkdir $HOME
+rperf probe --cache -n --add 'own:opened=do_sys_openat2' --add 'own:low=vfs_open+4 first=%di' 2>/dev/null
+for tool in perf rperf; do
+    $tool probe -D '%own:*' >"/out/kept.$tool" 2>&1 </dev/null
+done
 
 # What the kernel tells of its own types, which perf doesn't read.
 {
@@ -36,7 +34,7 @@ HOME=/tmp/home.perf rperf probe -D '%own:*' >>/out/kept.rperf 2>&1
     rperf record -o /tmp/own.data --probe 'do_sys_openat2 filename:ustring' \
         --probe 'do_sys_openat2%return ret=$retval:s64' -- cat /payload/definitions
     rperf script -i /tmp/own.data -F event,trace
-    rperf probe -d '*:*'
+    rperf probe -d 'probe:*'
     # No probe may be there: the probes themselves use it.
     rperf probe --add exc_int3
     rperf probe -V block_rq_complete
