@@ -7,18 +7,16 @@ use std::collections::HashMap;
 use std::io;
 
 use rperf_wire::{
-    Attr, AttrFlags, Encoder, Endian, EventType, Misc, RawRecord, RecordHeader, RecordKind,
-    SampleType, UserRecord,
+    Attr, AttrFlags, AuxTraceInfo, Encoder, Endian, EventType, Misc, RawRecord, RecordHeader,
+    RecordKind, SampleType, UserRecord,
 };
 
 use crate::pipe_writer::attr;
 use crate::writer::Front;
 use crate::{EventDesc, FileHeader, PerfData, WriteError, Writer};
 
-/// `PERF_AUXTRACE_INTEL_BTS`.
-const INTEL_BTS: u32 = 2;
 /// Bytes of an entry.
-const ENTRY: usize = 24;
+const ENTRY: usize = AuxTraceInfo::BTS_BRANCH;
 /// `PERF_COUNT_HW_BRANCH_INSTRUCTIONS`.
 const BRANCHES: u64 = 4;
 /// How far the id of the branches is from that of the trace's event, as in perf.
@@ -77,7 +75,7 @@ impl PerfData<'_> {
         let mut records = Vec::new();
         trace.replace(self, None, &mut records);
         writer.write_data(&records)?;
-        let (_, file) = writer.finish(&self.features_without_traces())?;
+        let (_, file) = writer.finish(&self.features_for(None))?;
         Ok(Some(file.into_inner()))
     }
 
@@ -93,7 +91,9 @@ impl PerfData<'_> {
                 _ => None,
             }
         });
-        let info = infos.filter(|info| info.kind == INTEL_BTS).last()?;
+        let info = infos
+            .filter(|info| info.kind == AuxTraceInfo::INTEL_BTS)
+            .last()?;
         let unit = info.private.get(0)?;
         let is_traced = |event: &&EventDesc| u64::from(event.attr.kind.0) == unit;
         let traced = self.events().iter().find(is_traced)?;

@@ -34,22 +34,23 @@ impl PerfData<'_> {
         };
         let mut writer = Writer::with_front(output, &front)?;
         writer.write_data(self.data)?;
-        let features = self.features_for(writer.data_offset());
+        let is_same = !self.unpacked;
+        let features = self.features_for(is_same.then(|| writer.data_offset()));
         writer.finish(&features)
     }
 
-    /// The feature sections for a file whose records begin at `data_offset`.
-    fn features_for(&self, data_offset: u64) -> FeatureSet {
+    /// The feature sections for a file whose records are the same and begin at `data_offset`; where they are others, `None`, those
+    /// that tell how records are packed and where traces are have no place.
+    pub(crate) fn features_for(&self, data_offset: Option<u64>) -> FeatureSet {
         let mut set = FeatureSet::new(self.endian());
         // Not what was found in records: it stays there.
         for feature in self.header().present() {
             let Some(section) = self.features().raw(feature) else {
                 continue;
             };
-            match feature {
-                FeatureId::AUXTRACE | FeatureId::COMPRESSED | FeatureId::DIR_FORMAT
-                    if self.unpacked => {}
-                FeatureId::AUXTRACE => {
+            match (feature, data_offset) {
+                (FeatureId::AUXTRACE | FeatureId::COMPRESSED | FeatureId::DIR_FORMAT, None) => {}
+                (FeatureId::AUXTRACE, Some(data_offset)) => {
                     let distance = data_offset.wrapping_sub(self.data_offset());
                     let moved = AuxIndexEntry::moved(section, distance, self.endian());
                     set.opaque(feature, &moved);
@@ -57,19 +58,6 @@ impl PerfData<'_> {
                 _ => {
                     set.opaque(feature, section);
                 }
-            }
-        }
-        set
-    }
-
-    /// The feature sections of the same recording without the traces of hardware.
-    pub(crate) fn features_without_traces(&self) -> FeatureSet {
-        let mut set = FeatureSet::new(self.endian());
-        let packing = [FeatureId::COMPRESSED, FeatureId::DIR_FORMAT];
-        for feature in self.header().present() {
-            let stays = feature != FeatureId::AUXTRACE && !packing.contains(&feature);
-            if let Some(section) = self.features().raw(feature).filter(|_| stays) {
-                set.opaque(feature, section);
             }
         }
         set

@@ -134,15 +134,12 @@ fn last_of(area: &[u8], head: usize, most: usize) -> (&[u8], &[u8]) {
     let has_wrapped = oldest.iter().any(|byte| *byte != 0);
     let oldest = if has_wrapped { oldest } else { &[] };
     // Entries are not cut in two.
-    let most = most - most % BTS_ENTRY;
+    let most = most - most % AuxTraceInfo::BTS_BRANCH;
     let kept = |part: &'_ [u8], most: usize| part.len().saturating_sub(most);
     let newest = newest.get(kept(newest, most)..).unwrap_or_default();
     let oldest = oldest.get(kept(oldest, most - newest.len().min(most))..);
     (oldest.unwrap_or_default(), newest)
 }
-
-/// Bytes of a branch in a trace of Intel's branch trace store.
-const BTS_ENTRY: usize = 24;
 
 /// Maps an AUX area for each counter of the trace among `events`, if there is one, beside its ring.
 pub(crate) fn map_areas(
@@ -238,14 +235,11 @@ pub(crate) fn trace_info(
     ];
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
     let info = UserRecord::AuxTraceInfo(AuxTraceInfo {
-        kind: INTEL_BTS,
+        kind: AuxTraceInfo::INTEL_BTS,
         private: U64s::new(&bytes, rperf_wire::Endian::NATIVE),
     });
     to.user(RecordKind::AUXTRACE_INFO, |to| info.encode_body(to));
 }
-
-/// `PERF_AUXTRACE_INTEL_BTS`.
-const INTEL_BTS: u32 = 2;
 
 #[cfg(test)]
 mod tests {

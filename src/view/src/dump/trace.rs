@@ -4,10 +4,8 @@ use std::io::{self, Write};
 
 use rperf_wire::{AuxTraceInfo, Endian};
 
-/// `PERF_AUXTRACE_INTEL_BTS`.
-const INTEL_BTS: u32 = 2;
-/// Bytes of a branch: from where, to where, flags.
-const BRANCH: usize = 24;
+/// Bytes of a branch.
+const BRANCH: usize = AuxTraceInfo::BTS_BRANCH;
 /// The flag of branches that were predicted.
 const PREDICTED: u64 = 0x10;
 /// What perf calls the words behind the kind of such a trace.
@@ -23,7 +21,7 @@ const NAMES: [&str; 6] = [
 /// The lines behind AUXTRACE_INFO.
 pub(super) fn info(info: &AuxTraceInfo<'_>) -> String {
     let mut text = format!(" type: {}\n", info.kind);
-    if info.kind == INTEL_BTS {
+    if info.kind == AuxTraceInfo::INTEL_BTS {
         for (name, word) in NAMES.iter().zip(info.private.iter()) {
             text += &format!("  {name:<18} {word}\n");
         }
@@ -33,7 +31,7 @@ pub(super) fn info(info: &AuxTraceInfo<'_>) -> String {
 
 /// Whether traces of this kind are shown.
 pub(super) fn is_known(kind: Option<u32>) -> bool {
-    kind == Some(INTEL_BTS)
+    kind == Some(AuxTraceInfo::INTEL_BTS)
 }
 
 /// The branches of a trace, one a line.

@@ -56,6 +56,11 @@ pub struct AuxTraceError<'a> {
 const MESSAGE: usize = 64;
 
 impl<'a> AuxTraceInfo<'a> {
+    /// `PERF_AUXTRACE_INTEL_BTS`: the kind of traces of Intel's branch trace store.
+    pub const INTEL_BTS: u32 = 2;
+    /// Bytes of a branch in such a trace: three words, from where, to where, flags.
+    pub const BTS_BRANCH: usize = 24;
+
     pub(super) fn decode(at: &mut Cursor<'a>) -> Result<Self, DecodeError> {
         let kind = at.u32("auxtrace type")?;
         at.u32("auxtrace reserved")?;
