@@ -53,6 +53,7 @@ const ALONE: &[&str] = &[
     "--synth no",
     "--synth task",
     "--proc-map-timeout 0",
+    "-a -e cpu-clock:k --num-thread-synthesize 3",
     "--per-thread",
     "-m 1 --mmap-flush 1K",
     "--affinity cpu --aio",

@@ -188,6 +188,9 @@ pub struct Request {
     pub synthesized: Synthesized,
     /// How long the mappings of one process may take to be read (`--proc-map-timeout`).
     pub maps_within: Duration,
+    /// How many threads read what is told (`--num-thread-synthesize`); `None` for one on each processor. There are fewer
+    /// where few processes run.
+    pub told_by: Option<usize>,
     /// Whether that is told at the end of each file (`--tail-synthesize`).
     pub tail_synthesize: bool,
     /// Whether the header lists build-ids.
@@ -254,6 +257,7 @@ impl Request {
                 cgroups: true,
             },
             maps_within: Duration::from_millis(500),
+            told_by: None,
             tail_synthesize: false,
             build_ids: false,
             command_line: Vec::new(),

@@ -75,6 +75,7 @@ impl Start<'_> {
         tasks.then_some(Told {
             mapped,
             within: self.request.maps_within,
+            threads: self.request.told_by.unwrap_or_else(rperf_sys::parallelism),
             namespaces: self.request.details.namespaces,
         })
     }

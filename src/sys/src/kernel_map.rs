@@ -35,11 +35,29 @@ impl Proc {
     /// Looks the kernel's text up in `kallsyms`; `None` when addresses are hidden from the caller
     /// (`kptr_restrict`) or the symbols are missing.
     ///
+    /// The kernel makes the text of `kallsyms` while it is read, some 40 ms for all of it. Where `iomem` tells how much
+    /// code there is, the first symbols are enough.
+    ///
     /// # Errors
     /// What opening and reading the file report.
     pub fn kernel_text(&self) -> io::Result<Option<KernelText>> {
+        let size = cfg!(target_arch = "x86_64").then(|| self.code_size());
         let file = File::open(self.path("kallsyms"))?;
-        Ok(find_text(BufReader::with_capacity(1 << 16, file)))
+        let lines = BufReader::with_capacity(1 << 16, file);
+        Ok(find_text(lines, size.flatten()))
+    }
+
+    /// Bytes from `_text` to `_etext`, as x86 kernels reserve them (arch/x86/kernel/setup.c, `code_resource`; those of
+    /// other architectures end elsewhere). `None` where that is hidden from the caller.
+    fn code_size(&self) -> Option<u64> {
+        let text = fs::read_to_string(self.path("iomem")).ok()?;
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_suffix(" : Kernel code"))?;
+        let (first, last) = line.trim_start().split_once('-')?;
+        let [first, last] = [first, last].map(|digits| u64::from_str_radix(digits, 16).ok());
+        let size = last?.checked_sub(first?)? + 1;
+        (last != Some(0)).then_some(size)
     }
 
     /// The address of a symbol of the kernel, the first of that name; `None` where there is none, or addresses are
@@ -74,30 +92,44 @@ impl Proc {
     }
 }
 
-fn find_text(mut lines: impl BufRead) -> Option<KernelText> {
-    let (mut text, mut stext, mut end) = (None, None, None);
+/// The text's two ends. Where its size is known, nothing is read behind its first address.
+fn find_text(mut lines: impl BufRead, size: Option<u64>) -> Option<KernelText> {
+    let mut found: Option<(&'static str, u64)> = None;
     let mut line = Vec::new();
     while lines
         .read_until(b'\n', &mut line)
         .is_ok_and(|size| size > 0)
     {
-        let place = match line.trim_ascii_end() {
-            [.., b' ', b'_', b't', b'e', b'x', b't'] => Some(&mut text),
-            [.., b' ', b'_', b's', b't', b'e', b'x', b't'] => Some(&mut stext),
-            [.., b' ', b'_', b'e', b't', b'e', b'x', b't'] => Some(&mut end),
-            _ => None,
-        };
-        if let Some(place) = place {
-            *place = address(&line);
+        // The symbols are sorted by address; those at the same one in any order.
+        if let (Some((symbol, start)), Some(size)) = (found, size)
+            && address(&line)? != start
+        {
+            let end = start.checked_add(size)?;
+            return Some(KernelText { symbol, start, end });
         }
-        // kallsyms is sorted by address: what is asked for stands at the text's two ends.
-        if let (Some(start), Some(end)) = (text.or(stext), end) {
-            let symbol = if text.is_some() { "_text" } else { "_stext" };
-            return (start != 0 && start < end).then_some(KernelText { symbol, start, end });
+        match name(&line) {
+            b"_text" => found = Some(("_text", address(&line)?)),
+            b"_stext" if found.is_none() => found = Some(("_stext", address(&line)?)),
+            b"_etext" => {
+                let ((symbol, start), end) = (found?, address(&line)?);
+                return (start < end).then_some(KernelText { symbol, start, end });
+            }
+            _ => {}
+        }
+        // Hidden, as all others are then.
+        if found.is_some_and(|(_, start)| start == 0) {
+            return None;
         }
         line.clear();
     }
     None
+}
+
+/// The third word of a line, the last one for symbols of the kernel itself.
+fn name(line: &[u8]) -> &[u8] {
+    let line = line.trim_ascii_end();
+    let last = line.iter().rposition(|byte| *byte == b' ');
+    line.get(last.map_or(0, |at| at + 1)..).unwrap_or_default()
 }
 
 /// A line is an address, a letter, the name, and for symbols of modules a tab with the module.
@@ -169,18 +201,47 @@ mod tests {
     #[test]
     fn the_text_is_between_its_symbols_whatever_comes_first() {
         let text = b"ffffffff81000000 T _stext\nffffffff81000000 T _text\nffffffff81000010 t x_text\nffffffff82000000 T _etext\n";
-        let found = find_text(&text[..]).unwrap();
+        let expected = |end| KernelText {
+            symbol: "_text",
+            start: 0xffff_ffff_8100_0000,
+            end,
+        };
+        let found = |size| find_text(&text[..], size).unwrap();
+        assert_eq!(found(None), expected(0xffff_ffff_8200_0000));
+        assert_eq!(found(Some(0x1234)), expected(0xffff_ffff_8100_1234));
+        let hidden = b"0000000000000000 T _stext\n0000000000000000 T _etext\n";
+        for size in [None, Some(1)] {
+            assert_eq!(find_text(&hidden[..], size), None);
+            assert_eq!(find_text(&b"no such line"[..], size), None);
+        }
+    }
+
+    #[test]
+    fn sizes_of_code_are_those_that_root_sees() {
+        let root = std::env::temp_dir().join(format!("rperf-iomem-{}", std::process::id()));
+        fs::create_dir_all(&root).unwrap();
+        let size = |text: &str| {
+            fs::write(root.join("iomem"), text).unwrap();
+            Proc::new(&root).code_size()
+        };
+        let seen = "00100000-bfffffff : System RAM\n  01000000-0220bb07 : Kernel code\n  02400000-02e09fff : Kernel rodata\n";
+        assert_eq!(size(seen), Some(0x0120_bb08));
         assert_eq!(
-            found,
-            KernelText {
-                symbol: "_text",
-                start: 0xffff_ffff_8100_0000,
-                end: 0xffff_ffff_8200_0000
-            }
+            size("00000000-00000000 : System RAM\n  00000000-00000000 : Kernel code\n"),
+            None
         );
-        let hidden = b"0000000000000000 T _text\n0000000000000000 T _etext\n";
-        assert_eq!(find_text(&hidden[..]), None);
-        assert_eq!(find_text(&b"no such line"[..]), None);
+        assert_eq!(size("00000000-ffffffff : System RAM\n"), None);
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn this_kernel_has_the_size_that_it_reserved() {
+        let proc = Proc::new("/proc");
+        let lines = || BufReader::new(File::open("/proc/kallsyms").unwrap());
+        let Some(searched) = find_text(lines(), None) else {
+            return;
+        };
+        assert_eq!(proc.kernel_text().unwrap(), Some(searched));
     }
 
     #[test]

@@ -250,7 +250,7 @@ fn output() -> Vec<Arg> {
         value("max-size", "size").help("end when the output has this size: 64K, 5M, 2G"),
         value("num-thread-synthesize", "n")
             .value_parser(number)
-            .help("taken as it is meant: one thread tells what ran before, in less time than starting others takes"),
+            .help("threads that read what ran before (default: one on each processor, fewer for few processes)"),
         control::option(),
         value("synth", "what")
             .help("tell of what ran before: no, all (default), or some of task (names), mmap, cgroup"),

@@ -75,6 +75,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, 
         max_size: timing::max_size(matches)?,
         synthesized: told::synthesized(matches)?,
         maps_within: told::maps_within(matches),
+        told_by: told::told_by(matches),
         tail_synthesize: flag(matches, "tail-synthesize") == Some(true),
         proc: PROC.into(),
         sysfs: pmus.sysfs.root().to_owned(),
@@ -143,9 +144,6 @@ fn compress(matches: &ArgMatches) -> Result<bool, CliError> {
 fn say_what_is_otherwise(matches: &ArgMatches, context: &Context) {
     if matches.contains_id("aio") {
         context.note("--aio: rings are emptied by ordinary writes, and nothing that waits for the disk is done between them");
-    }
-    if matches.contains_id("num-thread-synthesize") {
-        context.note("--num-thread-synthesize: one thread tells of what ran before");
     }
 }
 

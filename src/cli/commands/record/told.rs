@@ -50,6 +50,12 @@ pub(super) fn maps_within(matches: &ArgMatches) -> Duration {
     Duration::from_millis(given.unwrap_or(MAPS_WITHIN))
 }
 
+/// Threads that read what is told; `None` where that is left to the recording. perf takes 0 for one as well.
+pub(in crate::cli::commands) fn told_by(matches: &ArgMatches) -> Option<usize> {
+    let given = matches.get_one::<u64>("num-thread-synthesize").copied();
+    given.map(|threads| usize::try_from(threads).map_or(usize::MAX, |threads| threads.max(1)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

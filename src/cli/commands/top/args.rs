@@ -163,7 +163,7 @@ fn details() -> Vec<Arg> {
         switch("no-bpf-event").help("leave out what BPF programs come and go"),
         value("num-thread-synthesize", "n")
             .value_parser(number)
-            .help("taken as it is meant: one thread tells what ran before, in less time than starting others takes"),
+            .help("threads that read what ran before (default: one on each processor, fewer for few processes)"),
         not_yet("objdump", "code is read and printed without it"),
         not_yet("overwrite", "rings are emptied as they fill"),
         value("percent-limit", "percent")

@@ -8,7 +8,7 @@ use rperf_session::{Request, Roots, Target};
 use rperf_sys::{CpuList, Sysctl};
 
 use crate::cli::commands::record::{
-    Chains, real_time, refuse_traces, ring_pages, sampling, wanted_events,
+    Chains, real_time, refuse_traces, ring_pages, sampling, told_by, wanted_events,
 };
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
@@ -61,6 +61,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, 
         cgroups,
         real_time: real_time(matches)?,
         maps_within: maps_within.map_or(request.maps_within, Duration::from_millis),
+        told_by: told_by(matches),
         ..request
     })
 }

@@ -40,6 +40,12 @@ impl Records {
         std::mem::take(&mut self.bytes)
     }
 
+    /// Appends what others gathered.
+    pub(crate) fn append_all(&mut self, other: Self) {
+        self.bytes.extend_from_slice(&other.bytes);
+        self.cut_maps += other.cut_maps;
+    }
+
     /// Appends a record of a kernel kind. One that does not fit the 16-bit size field (a name of
     /// 64 KiB) is dropped.
     pub(crate) fn kernel(&mut self, record: &Record<'_>, misc: Misc) {

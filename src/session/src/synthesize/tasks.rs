@@ -1,7 +1,11 @@
 //! What runs already: FORK, COMM and MMAP2 for processes and threads found in `/proc`.
 
+use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::Builder;
 use std::time::Duration;
 
 use rperf_sys::{MapEntry, Proc, map_entries};
@@ -13,6 +17,8 @@ use super::Records;
 const USER: Misc = Misc(2);
 /// What perf calls memory without a name.
 const ANONYMOUS: &[u8] = b"//anon";
+/// Processes that a thread reads in one go, some tenths of a millisecond each: for fewer none is started.
+const TOLD_AT_ONCE: usize = 16;
 /// Bits of mmap(2).
 const PROT_READ: u32 = 1;
 const PROT_WRITE: u32 = 2;
@@ -37,6 +43,8 @@ pub(crate) struct Told {
     pub(crate) mapped: Mapped,
     /// How long those of one process may take to be read.
     pub(crate) within: Duration,
+    /// How many threads read, where there are many processes.
+    pub(crate) threads: usize,
     /// Which namespaces it is in.
     pub(crate) namespaces: bool,
 }
@@ -46,48 +54,92 @@ pub(crate) struct Told {
 /// The forks are marked as synthesized: their children share nothing with the parents they name.
 /// What ends while this reads is skipped.
 pub(crate) fn all_tasks(to: &mut Records, proc: &Proc, told: Told) -> std::io::Result<()> {
-    for pid in proc.processes()? {
-        for tid in proc.threads(pid).unwrap_or_default() {
-            let Ok(status) = proc.status(pid, tid) else {
-                continue;
-            };
-            // As perf assumes: the leader has started all other threads.
-            let parent = if tid == status.tgid {
-                status.ppid
-            } else {
-                status.tgid
-            };
-            let task = Task {
-                pid: status.tgid,
-                ppid: parent,
-                tid,
-                ptid: parent,
-                time: 0,
-            };
-            to.kernel(&Record::Fork(task), Misc::FORK_EXEC);
-            if told.namespaces {
-                namespaces(to, proc, status.tgid, tid);
-            }
-            comm(to, status.tgid, tid, &status.name);
-            if tid == pid && !status.is_kernel {
-                mappings(to, proc, pid, told);
-            }
+    let processes = proc.processes()?;
+    shared_out(to, &processes, told.threads, &|to, pid| {
+        a_process(to, proc, *pid, told);
+    });
+    Ok(())
+}
+
+fn a_process(to: &mut Records, proc: &Proc, pid: u32, told: Told) {
+    for tid in proc.threads(pid).unwrap_or_default() {
+        let Ok(status) = proc.status(pid, tid) else {
+            continue;
+        };
+        // As perf assumes: the leader has started all other threads.
+        let parent = if tid == status.tgid {
+            status.ppid
+        } else {
+            status.tgid
+        };
+        let task = Task {
+            pid: status.tgid,
+            ppid: parent,
+            tid,
+            ptid: parent,
+            time: 0,
+        };
+        to.kernel(&Record::Fork(task), Misc::FORK_EXEC);
+        if told.namespaces {
+            namespaces(to, proc, status.tgid, tid);
+        }
+        comm(to, status.tgid, tid, &status.name);
+        if tid == pid && !status.is_kernel {
+            mappings(to, proc, pid, told);
         }
     }
-    Ok(())
 }
 
 /// COMM of these threads, and MMAP2 of the processes they belong to.
 pub(crate) fn some_tasks(to: &mut Records, proc: &Proc, tids: &[i32], told: Told) {
-    for tid in tids.iter().map(|tid| tid.unsigned_abs()) {
+    let leaders: HashSet<i32> = tids.iter().copied().collect();
+    shared_out(to, tids, told.threads, &|to, tid| {
+        let tid = tid.unsigned_abs();
         let Ok(pid) = proc.process_of(tid) else {
-            continue;
+            return;
         };
         one_task(to, proc, (pid, tid), told);
         // Maps hang on the leader, so it comes along where it was not asked for.
-        if pid != tid && !tids.contains(&pid.cast_signed()) {
+        if pid != tid && !leaders.contains(&pid.cast_signed()) {
             one_task(to, proc, (pid, pid), told);
         }
+    });
+}
+
+/// Makes the records of each item, in their order, in several threads where there are many.
+fn shared_out<T: Sync>(
+    to: &mut Records,
+    items: &[T],
+    threads: usize,
+    make: &(dyn Fn(&mut Records, &T) + Sync),
+) {
+    let parts: Vec<&[T]> = items.chunks(TOLD_AT_ONCE).collect();
+    let (next, made) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let trailer = to.trailer;
+    let work = || {
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(part) = parts.get(index) else { return };
+            let mut records = Records::new(trailer);
+            for item in *part {
+                make(&mut records, item);
+            }
+            if let Ok(mut made) = made.lock() {
+                made.push((index, records));
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads.min(parts.len()) {
+            // One that cannot be started leaves its share to the others.
+            let _ = Builder::new().spawn_scoped(scope, work);
+        }
+        work();
+    });
+    let mut made = made.into_inner().unwrap_or_default();
+    made.sort_unstable_by_key(|(index, _)| *index);
+    for (_, records) in made {
+        to.append_all(records);
     }
 }
 
@@ -228,6 +280,7 @@ mod tests {
         Told {
             mapped,
             within: Duration::from_secs(60),
+            threads: 1,
             namespaces: false,
         }
     }
@@ -294,6 +347,48 @@ mod tests {
             (ANONYMOUS, MAP_SHARED)
         );
         assert_eq!(records[4].1, fork(9, 7));
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn many_threads_tell_the_same_in_the_same_order() {
+        let root = std::env::temp_dir().join(format!("rperf-told-{}", std::process::id()));
+        // One that has ended, others with and without mappings: more than one share for each thread.
+        for pid in 1..=100_u32 {
+            let directory = root.join(format!("{pid}/task/{pid}"));
+            fs::create_dir_all(&directory).unwrap();
+            let status = format!("Name:\tp{pid}\nTgid:\t{pid}\nPPid:\t1\nVmPeak:\t1 kB\n");
+            fs::write(root.join(format!("{pid}/status")), &status).unwrap();
+            if pid != 40 {
+                fs::write(directory.join("status"), &status).unwrap();
+            }
+            let map = format!("{pid:x}000-ffff000 r-xp 00000000 fe:01 {pid} /bin/x\n");
+            fs::write(directory.join("maps"), map.repeat(pid as usize % 3)).unwrap();
+        }
+        let proc = Proc::new(&root);
+        let by = |threads, within| {
+            let told = Told {
+                threads,
+                within,
+                ..told(Mapped::Code)
+            };
+            let (mut all, mut some) = (Records::new(8), Records::new(8));
+            all_tasks(&mut all, &proc, told).unwrap();
+            some_tasks(&mut some, &proc, &Vec::from_iter(1..=100), told);
+            (all.take(), all.cut_maps, some.take(), some.cut_maps)
+        };
+        let minute = Duration::from_secs(60);
+        let alone = by(1, minute);
+        let kinds = |kind| {
+            split(&alone.0)
+                .iter()
+                .filter(|raw| raw.kind == kind)
+                .count()
+        };
+        assert_eq!(kinds(rperf_wire::RecordKind::COMM), 99);
+        assert_eq!(kinds(rperf_wire::RecordKind::MMAP2), 99);
+        assert!(by(3, minute) == alone && by(usize::MAX, minute) == alone);
+        assert_eq!([1, 4].map(|threads| by(threads, Duration::ZERO).1), [99; 2]);
         fs::remove_dir_all(root).unwrap();
     }
 
