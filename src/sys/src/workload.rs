@@ -397,16 +397,24 @@ mod tests {
         assert_eq!(child.wait().unwrap(), Ended::Signaled(9));
     }
 
+    /// Writes a script from another process: while this one has it open, the children that other tests fork would have so,
+    /// too, and what is open for writing is not executed.
+    fn write_script(path: &Path, text: &str) {
+        let script = "printf %s \"$2\" >\"$1\" && chmod 755 \"$1\"";
+        let mut writer = std::process::Command::new("sh");
+        writer.args(["-c", script, "sh"]).arg(path).arg(text);
+        assert!(writer.status().unwrap().success());
+    }
+
     #[test]
     fn a_program_that_cannot_be_loaded_is_the_error_of_start() {
         let signals = Signals::hold(&[libc::SIGUSR1]).unwrap();
         let path = std::env::temp_dir().join(format!("rperf-workload-{}", std::process::id()));
-        fs::write(&path, "#!/no/such/interpreter\n").unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        write_script(&path, "#!/no/such/interpreter\n");
         let found = Program::find(vec![path.clone().into()], None).unwrap();
         let mut child = Workload::fork(&found, &signals).unwrap();
         assert_eq!(child.start().unwrap_err().kind(), io::ErrorKind::NotFound);
-        fs::write(&path, "exit 5\n").unwrap();
+        write_script(&path, "exit 5\n");
         let mut child = Workload::fork(&found, &signals).unwrap();
         child.start().unwrap();
         assert_eq!(
