@@ -38,7 +38,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["count", "events", "perfdata", "ring", "sys", "wire"],
     ),
     ("symbol", &[]),
-    ("sys", &["wire"]),
+    ("sys", &["ring", "wire"]),
     ("testkit", &[]),
     ("tui", &["disasm", "flame", "hist", "view"]),
     ("unwind", &["symbol", "wire"]),

@@ -17,8 +17,6 @@ use crate::{EventDesc, FileHeader, PerfData, WriteError, Writer};
 
 /// Bytes of an entry.
 const ENTRY: usize = AuxTraceInfo::BTS_BRANCH;
-/// `PERF_COUNT_HW_BRANCH_INSTRUCTIONS`.
-const BRANCHES: u64 = 4;
 /// How far the id of the branches is from that of the trace's event, as in perf.
 const AWAY: u64 = 1_000_000_000;
 /// Fields of their samples.
@@ -110,7 +108,7 @@ impl PerfData<'_> {
             | AttrFlags::SAMPLE_ID_ALL;
         let attr = Attr {
             kind: EventType::HARDWARE,
-            config: BRANCHES,
+            config: Attr::BRANCHES,
             sample_period: 1,
             sample_type: FIELDS,
             read_format: traced.attr.read_format,

@@ -33,24 +33,6 @@ pub(crate) struct Area {
     keeps: Option<usize>,
 }
 
-impl Memory for Area {
-    fn head(&self) -> u64 {
-        self.map.head()
-    }
-
-    fn tail(&self) -> u64 {
-        self.map.tail()
-    }
-
-    fn bytes(&self, from: u64, to: u64) -> (&[u8], &[u8]) {
-        self.map.bytes(from, to)
-    }
-
-    fn release(&mut self, tail: u64) {
-        self.map.release(tail);
-    }
-}
-
 impl Area {
     /// Bytes that fit.
     pub(crate) fn size(&self) -> u64 {
@@ -73,7 +55,7 @@ impl Area {
             return Ok(false);
         }
         let mut trace = self.trace();
-        let Some(chunk) = drain(self) else {
+        let Some(chunk) = drain(&mut self.map) else {
             return Ok(false);
         };
         (trace.offset, trace.size) = (chunk.start(), chunk.size());

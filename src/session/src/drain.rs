@@ -123,7 +123,7 @@ fn empty_ring(
     lost: &mut u64,
     (beside, sink): (&mut Option<Beside>, &mut Sink),
 ) -> Result<bool, WriteError> {
-    let Some(chunk) = drain(ring) else {
+    let Some(chunk) = drain(&mut ring.map) else {
         return Ok(false);
     };
     let tally = &mut sink.tally;
@@ -305,7 +305,9 @@ impl Rings {
     pub(crate) fn hand_over(&mut self, walker: &mut Walker, take: &mut dyn FnMut(&[u8])) -> bool {
         let mut any = false;
         for ring in &mut self.rings {
-            let Some(chunk) = drain(ring) else { continue };
+            let Some(chunk) = drain(&mut ring.map) else {
+                continue;
+            };
             any = true;
             let runs = walker.walk(chunk.pieces(), |_| {});
             for run in [runs.first, runs.straddling, runs.second] {

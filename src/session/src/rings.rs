@@ -36,24 +36,6 @@ impl Ring {
     }
 }
 
-impl Memory for Ring {
-    fn head(&self) -> u64 {
-        self.map.head()
-    }
-
-    fn tail(&self) -> u64 {
-        self.map.tail()
-    }
-
-    fn bytes(&self, from: u64, to: u64) -> (&[u8], &[u8]) {
-        self.map.bytes(from, to)
-    }
-
-    fn release(&mut self, tail: u64) {
-        self.map.release(tail);
-    }
-}
-
 /// Data pages of a ring where the user doesn't say: what `perf_event_mlock_kb` lets everyone lock,
 /// without the control page, rounded down to a power of two. 512 KiB by default.
 pub(crate) fn default_pages(sysctl: &Sysctl) -> usize {

@@ -51,7 +51,9 @@ impl Triggers<'_> {
         let mut samples = 0;
         let mut walker = Walker::default();
         for ring in self.rings.iter_mut() {
-            let Some(chunk) = drain(ring) else { continue };
+            let Some(chunk) = drain(&mut ring.map) else {
+                continue;
+            };
             walker.walk(chunk.pieces(), |record| {
                 samples += u32::from(record.kind == RecordKind::SAMPLE);
             });

@@ -2,15 +2,15 @@
 
 use std::io;
 use std::mem::offset_of;
-use std::os::fd::{AsFd as _, AsRawFd as _};
-use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use perf_event_open_sys::bindings::perf_event_mmap_page;
+use rperf_ring::Memory;
 
 use crate::host::page_size;
-use crate::ring_memory::RingMemory;
+use crate::mapping::Mapping;
+use crate::ring_memory::{RingMemory, held};
 use crate::{Counter, RingMap};
 
 /// Offsets on the control page.
@@ -25,14 +25,9 @@ const AUX_SIZE: usize = offset_of!(perf_event_mmap_page, aux_size);
 pub struct AuxMap {
     /// The ring with the control page, which stays mapped as long as the area.
     control: Arc<RingMemory>,
-    base: NonNull<u8>,
-    /// Bytes, a power of two.
-    size: usize,
+    /// The area, whose size is a power of two.
+    area: Mapping,
 }
-
-// SAFETY: the mapping belongs to this value alone and has no tie to the thread that made it; the shared positions are only
-// touched through atomics.
-unsafe impl Send for AuxMap {}
 
 impl AuxMap {
     /// Maps an area of `pages` pages (a power of two) beside `ring`, into which `counter`, a trace, writes its records. An area
@@ -61,106 +56,71 @@ impl AuxMap {
             true => libc::PROT_READ,
             false => libc::PROT_READ | libc::PROT_WRITE,
         };
-        let offset = libc::off_t::try_from(offset).map_err(io::Error::other)?;
-        // SAFETY: a new shared mapping at an address of the kernel's choice; it overlaps nothing.
-        let base = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                size,
-                protection,
-                libc::MAP_SHARED,
-                counter.as_fd().as_raw_fd(),
-                offset,
-            )
-        };
-        if base == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let base = NonNull::new(base.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self {
+            area: Mapping::of(counter, (offset, size), protection)?,
             control,
-            base,
-            size,
         })
     }
 
     /// Bytes that fit, a power of two.
     #[must_use]
     pub fn size(&self) -> usize {
-        self.size
-    }
-
-    /// Where the hardware will write next.
-    #[must_use]
-    pub fn head(&self) -> u64 {
-        // Acquire: the trace before the head, written before it, is seen after it.
-        self.control.shared(AUX_HEAD).load(Ordering::Acquire)
-    }
-
-    /// Up to where the trace has been consumed.
-    #[must_use]
-    pub fn tail(&self) -> u64 {
-        // Only this process writes it, so its own order suffices.
-        self.control.shared(AUX_TAIL).load(Ordering::Relaxed)
-    }
-
-    /// Gives the bytes below `tail` back to the hardware. Positions beyond the head are taken as the head.
-    pub fn release(&mut self, tail: u64) {
-        let tail = tail.min(self.head());
-        // Release: every read of what was consumed happens before the kernel sees the room.
-        self.control.shared(AUX_TAIL).store(tail, Ordering::Release);
-    }
-
-    /// The bytes between two positions of an area that is drained, in two pieces where they run over its end; empty unless
-    /// `tail <= from <= to <= head`.
-    #[must_use]
-    pub fn bytes(&self, from: u64, to: u64) -> (&[u8], &[u8]) {
-        let held = self.tail() <= from && from <= to && to <= self.head();
-        let length = usize::try_from(to.wrapping_sub(from)).unwrap_or(usize::MAX);
-        if !held || length > self.size {
-            return (&[], &[]);
-        }
-        let start = usize::try_from(from & (self.size as u64 - 1)).unwrap_or_default();
-        let first = length.min(self.size - start);
-        // SAFETY: both pieces lie inside the area (start < size, first <= size - start, length <= size), between tail and
-        // head, where nothing is written until the tail moves; `release` takes `&mut self`.
-        unsafe {
-            let area = self.base.as_ptr().cast_const();
-            (
-                std::slice::from_raw_parts(area.add(start), first),
-                std::slice::from_raw_parts(area, length - first),
-            )
-        }
+        self.area.size()
     }
 
     /// A copy of the whole area and the place of its head in it, which is the area's size where it is full to the end. The
     /// counters that write into it must stand still, or what is written meanwhile is torn.
     #[must_use]
     pub fn copy(&self) -> (Vec<u8>, usize) {
-        let mut copy = Vec::with_capacity(self.size);
+        let size = self.area.size();
+        let mut copy = Vec::with_capacity(size);
         // SAFETY: the area is mapped for its whole size, the copy has room for as much, and they don't overlap; hardware may
         // write meanwhile, so nothing is borrowed from the area.
         unsafe {
             std::ptr::copy_nonoverlapping(
-                self.base.as_ptr().cast_const(),
+                self.area.base().as_ptr().cast_const(),
                 copy.as_mut_ptr(),
-                self.size,
+                size,
             );
-            copy.set_len(self.size);
+            copy.set_len(size);
         }
         let head = usize::try_from(self.head()).unwrap_or(usize::MAX);
-        let place = match head <= self.size {
+        let place = match head <= size {
             true => head,
-            false => head & (self.size - 1),
+            false => head & (size - 1),
         };
         (copy, place)
     }
 }
 
-impl Drop for AuxMap {
-    fn drop(&mut self) {
-        // SAFETY: the mapping was made by `new` with this address and size and is not used afterwards.
-        unsafe { libc::munmap(self.base.as_ptr().cast(), self.size) };
+impl Memory for AuxMap {
+    /// Where the hardware will write next.
+    fn head(&self) -> u64 {
+        // Acquire: the trace before the head, written before it, is seen after it.
+        self.control.shared(AUX_HEAD).load(Ordering::Acquire)
+    }
+
+    /// Up to where the trace has been consumed.
+    fn tail(&self) -> u64 {
+        // Only this process writes it, so its own order suffices.
+        self.control.shared(AUX_TAIL).load(Ordering::Relaxed)
+    }
+
+    /// The bytes between two positions of an area that is drained.
+    fn bytes(&self, from: u64, to: u64) -> (&[u8], &[u8]) {
+        let Some(length) = held(self, from, to) else {
+            return (&[], &[]);
+        };
+        // SAFETY: the bytes lie between tail and head, where nothing is written until the tail moves; `release` takes
+        // `&mut self`.
+        unsafe { self.area.round(0, from, length) }
+    }
+
+    /// Gives the bytes below `tail` back to the hardware. Positions beyond the head are taken as the head.
+    fn release(&mut self, tail: u64) {
+        let tail = tail.min(self.head());
+        // Release: every read of what was consumed happens before the kernel sees the room.
+        self.control.shared(AUX_TAIL).store(tail, Ordering::Release);
     }
 }
 

@@ -18,6 +18,7 @@ mod host;
 mod kernel_map;
 mod limits;
 mod map_file;
+mod mapping;
 mod pipe;
 mod priority;
 mod procfs;

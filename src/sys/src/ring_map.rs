@@ -3,8 +3,10 @@
 use std::io;
 use std::sync::Arc;
 
+use rperf_ring::Memory;
+
 use crate::Counter;
-use crate::ring_memory::{RingMemory, TimeConversion};
+use crate::ring_memory::{RingMemory, TimeConversion, held};
 
 /// A ring that the kernel writes forward: it never overwrites what lies between tail and head.
 ///
@@ -39,37 +41,32 @@ impl RingMap {
     pub fn size(&self) -> usize {
         self.memory.size()
     }
+}
 
+impl Memory for RingMap {
     /// Where the kernel will write next.
-    #[must_use]
-    pub fn head(&self) -> u64 {
+    fn head(&self) -> u64 {
         self.memory.head()
     }
 
     /// Up to where the records have been consumed.
-    #[must_use]
-    pub fn tail(&self) -> u64 {
+    fn tail(&self) -> u64 {
         self.memory.tail()
     }
 
-    /// Gives the bytes below `tail` back to the kernel. Positions beyond the head are taken as the head.
-    pub fn release(&mut self, tail: u64) {
-        let tail = tail.min(self.head());
-        self.memory.set_tail(tail);
-    }
-
-    /// The bytes between two positions, in two pieces where they run over the end of the memory;
-    /// empty unless `tail <= from <= to <= head`.
-    #[must_use]
-    pub fn bytes(&self, from: u64, to: u64) -> (&[u8], &[u8]) {
-        let held = self.tail() <= from && from <= to && to <= self.head();
-        let length = usize::try_from(to.wrapping_sub(from)).unwrap_or(usize::MAX);
-        if !held {
+    fn bytes(&self, from: u64, to: u64) -> (&[u8], &[u8]) {
+        let Some(length) = held(self, from, to) else {
             return (&[], &[]);
-        }
+        };
         // SAFETY: the bytes lie between tail and head, where the kernel does not write until the tail moves; `release` takes
         // `&mut self`, so it can't move while they are borrowed.
         unsafe { self.memory.at(from, length) }
+    }
+
+    /// Gives the bytes below `tail` back to the kernel. Positions beyond the head are taken as the head.
+    fn release(&mut self, tail: u64) {
+        let tail = tail.min(self.head());
+        self.memory.set_tail(tail);
     }
 }
 

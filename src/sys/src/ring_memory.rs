@@ -2,14 +2,14 @@
 
 use std::io;
 use std::mem::offset_of;
-use std::os::fd::{AsFd, AsRawFd};
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use perf_event_open_sys::bindings::perf_event_mmap_page;
+use rperf_ring::Memory;
 
 use crate::Counter;
 use crate::host::page_size;
+use crate::mapping::Mapping;
 
 /// Offsets of the two positions on the control page.
 const DATA_HEAD: usize = offset_of!(perf_event_mmap_page, data_head);
@@ -51,21 +51,13 @@ impl TimeConversion {
 /// A mapped ring. The place of a position in memory is its remainder by the ring's size.
 #[derive(Debug)]
 pub(crate) struct RingMemory {
-    /// First byte of the control page; the data follow one page later.
-    base: NonNull<u8>,
-    /// Bytes mapped: control page and data.
-    mapped: usize,
-    /// Bytes from `base` to the data.
+    /// The control page, and the data behind it.
+    mapping: Mapping,
+    /// Bytes from the control page's first to the data.
     data_offset: usize,
     /// Bytes of data, a power of two.
     size: usize,
 }
-
-// SAFETY: the mapping belongs to this value alone and has no tie to the thread that made it; the
-// shared positions are only touched through atomics.
-unsafe impl Send for RingMemory {}
-// SAFETY: what is shared are positions, touched through atomics, and data that are read alone.
-unsafe impl Sync for RingMemory {}
 
 impl RingMemory {
     /// Maps a ring of `pages` data pages for `counter`; `protection` as mmap(2) has it.
@@ -73,24 +65,8 @@ impl RingMemory {
         let page = page_size();
         let size = pages.checked_mul(page).ok_or(io::ErrorKind::OutOfMemory)?;
         let mapped = size.checked_add(page).ok_or(io::ErrorKind::OutOfMemory)?;
-        // SAFETY: a new shared mapping at an address of the kernel's choice; it overlaps nothing.
-        let base = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                mapped,
-                protection,
-                libc::MAP_SHARED,
-                counter.as_fd().as_raw_fd(),
-                0,
-            )
-        };
-        if base == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let base = NonNull::new(base.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self {
-            base,
-            mapped,
+            mapping: Mapping::of(counter, (0, mapped), protection)?,
             data_offset: page,
             size,
         })
@@ -125,26 +101,13 @@ impl RingMemory {
     ///
     /// The kernel must not write there as long as they are borrowed.
     pub(crate) unsafe fn at(&self, position: u64, length: usize) -> (&[u8], &[u8]) {
-        if length > self.size {
-            return (&[], &[]);
-        }
-        let mask = self.size as u64 - 1;
-        let start = usize::try_from(position & mask).unwrap_or_default();
-        let first = length.min(self.size - start);
-        // SAFETY: both pieces lie inside the mapped data area (start < size, first <= size - start,
-        // length <= size), where, as the caller has it, nobody writes.
-        unsafe {
-            let data = self.base.as_ptr().add(self.data_offset).cast_const();
-            (
-                std::slice::from_raw_parts(data.add(start), first),
-                std::slice::from_raw_parts(data, length - first),
-            )
-        }
+        // SAFETY: as the caller has it.
+        unsafe { self.mapping.round(self.data_offset, position, length) }
     }
 
     /// Bytes mapped: control page and data.
     pub(crate) fn mapped(&self) -> usize {
-        self.mapped
+        self.mapping.size()
     }
 
     /// How timestamps follow from the hardware's clock; `None` where the kernel doesn't say (`cap_user_time_zero`).
@@ -155,7 +118,12 @@ impl RingMemory {
             let before = self.lock().load(Ordering::Acquire);
             // SAFETY: the control page is mapped as long as `self` lives, and begins with this structure; any bits are values
             // of its fields. What the kernel may be writing is thrown away.
-            let page = unsafe { self.base.cast::<perf_event_mmap_page>().read_volatile() };
+            let page = unsafe {
+                self.mapping
+                    .base()
+                    .cast::<perf_event_mmap_page>()
+                    .read_volatile()
+            };
             // Acquire: the fields are read before the second look.
             fence(Ordering::Acquire);
             if before & 1 == 0 && self.lock().load(Ordering::Relaxed) == before {
@@ -167,20 +135,20 @@ impl RingMemory {
 
     fn lock(&self) -> &AtomicU32 {
         // SAFETY: as for `shared`; the lock is a word of 32 bits at a multiple of four.
-        unsafe { AtomicU32::from_ptr(self.base.as_ptr().add(LOCK).cast::<u32>()) }
+        unsafe { AtomicU32::from_ptr(self.mapping.base().as_ptr().add(LOCK).cast::<u32>()) }
     }
 
     /// The shared position at `offset` of the control page.
     pub(crate) fn shared(&self, offset: usize) -> &AtomicU64 {
         // SAFETY: the control page is mapped as long as `self` lives, the offsets used lie inside
         // it and are multiples of eight, and both sides access the positions as whole 64-bit words.
-        unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(offset).cast::<u64>()) }
+        unsafe { AtomicU64::from_ptr(self.mapping.base().as_ptr().add(offset).cast::<u64>()) }
     }
 }
 
-impl Drop for RingMemory {
-    fn drop(&mut self) {
-        // SAFETY: the mapping was made by `map` with this address and size and is not used afterwards.
-        unsafe { libc::munmap(self.base.as_ptr().cast(), self.mapped) };
-    }
+/// Bytes between two positions; `None` unless `tail <= from <= to <= head`.
+pub(crate) fn held(memory: &impl Memory, from: u64, to: u64) -> Option<usize> {
+    let are_held = memory.tail() <= from && from <= to && to <= memory.head();
+    let length = usize::try_from(to.wrapping_sub(from)).ok();
+    length.filter(|_| are_held)
 }

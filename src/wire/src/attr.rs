@@ -98,7 +98,10 @@ impl Attr {
     /// The software event that counts nothing and carries side-band records (`PERF_COUNT_SW_DUMMY`).
     pub const DUMMY: u64 = 9;
 
-    /// Whether it is that event.
+    /// The hardware event of branches that retired (`PERF_COUNT_HW_BRANCH_INSTRUCTIONS`).
+    pub const BRANCHES: u64 = 4;
+
+    /// Whether it is that of the side-band, which counts nothing.
     #[must_use]
     pub fn is_dummy(&self) -> bool {
         self.kind == EventType::SOFTWARE && self.config == Self::DUMMY

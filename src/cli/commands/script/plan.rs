@@ -18,8 +18,6 @@ use crate::cli::symbols::shows_inlines;
 
 /// `PERF_COUNT_SW_PAGE_FAULTS`, `_MIN`, `_MAJ`: events whose data address has a symbol of its own.
 const PAGE_FAULTS: [u64; 3] = [2, 5, 6];
-/// `PERF_COUNT_HW_BRANCH_INSTRUCTIONS`.
-const BRANCHES: u64 = 4;
 /// `PERF_COUNT_SW_BPF_OUTPUT`.
 const BPF_OUTPUT: u64 = 10;
 
@@ -208,7 +206,7 @@ fn style(recording: Described<'_>, settings: &Settings) -> Style {
 /// Whether each sample of the event is one branch, and its address where that led to.
 fn is_single_branch(attr: &Attr) -> bool {
     attr.kind == EventType::HARDWARE
-        && attr.config == BRANCHES
+        && attr.config == Attr::BRANCHES
         && attr.sample_period == 1
         && !attr.flags.contains(AttrFlags::FREQ)
         && attr.sample_type.contains(SampleType::ADDR)
