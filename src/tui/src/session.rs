@@ -25,6 +25,8 @@ pub struct Session<M> {
     theme: Theme,
     /// When the screen on top wants to be woken.
     tick: Option<Instant>,
+    /// Whether the screen on top was never drawn, and so does not know its size.
+    is_new: bool,
 }
 
 /// What a turn of the loop has done.
@@ -45,6 +47,7 @@ impl<M> Session<M> {
             messages: Some(messages),
             theme,
             tick: None,
+            is_new: true,
         }
     }
 
@@ -79,12 +82,14 @@ impl<M> Session<M> {
     fn draw(&mut self, frame: &mut ratatui::Frame<'_>) {
         let whole = self.screens.iter().rposition(|screen| !screen.is_popup());
         let area = frame.area();
+        self.is_new = false;
         for screen in self.screens.iter_mut().skip(whole.unwrap_or_default()) {
             screen.draw(frame, area, &self.theme);
         }
     }
 
-    /// Waits for something, and takes all that has come: one paint is enough for a page of key strokes.
+    /// Waits for something, and takes all that has come: one paint is enough for a page of key strokes. What comes behind
+    /// one that opens a screen waits for its first paint, by which it learns its size.
     fn turn(&mut self, source: &mut dyn Source) -> Result<Change, Error> {
         let read = Error::terminal("read");
         let mut change = self.take_messages();
@@ -95,7 +100,7 @@ impl<M> Session<M> {
         while let Some(event) = source.next(wait).map_err(&read)? {
             change = change.max(self.take_event(event));
             wait = Duration::ZERO;
-            if self.screens.is_empty() {
+            if self.screens.is_empty() || self.is_new {
                 return Ok(change);
             }
         }
@@ -169,11 +174,15 @@ impl<M> Session<M> {
         let is_on_top = place + 1 == self.screens.len();
         match answer {
             Answer::Same => return Change::Nothing,
-            Answer::Push(screen) => self.screens.push(screen),
+            Answer::Push(screen) => {
+                self.screens.push(screen);
+                self.is_new = true;
+            }
             Answer::Leave(reply) if is_on_top => self.leave(reply),
             Answer::Replace(screen) if is_on_top => {
                 self.screens.pop();
                 self.screens.push(screen);
+                self.is_new = true;
             }
             Answer::Quit => self.screens.clear(),
             Answer::Changed | Answer::Leave(_) | Answer::Replace(_) => {}

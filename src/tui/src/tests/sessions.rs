@@ -118,6 +118,39 @@ fn a_popup_lies_over_the_screen_and_replies_to_it() {
     assert_eq!(lines[5], "[Chosen(0)]");
 }
 
+/// Opens another of its kind by each key, but `q`.
+struct Opening {
+    is_drawn: bool,
+}
+
+impl Screen<u32> for Opening {
+    fn draw(&mut self, _: &mut Frame<'_>, _: Rect, _: &Theme) {
+        self.is_drawn = true;
+    }
+
+    fn input(&mut self, input: Input) -> Answer<u32> {
+        assert!(self.is_drawn, "{input:?} comes before it knows its size");
+        match input {
+            Input::Key(key) if key.code == KeyCode::Char('q') => Answer::Leave(Reply::Cancelled),
+            Input::Key(key) if key.code == KeyCode::Char('r') => {
+                Answer::Replace(Box::new(Self { is_drawn: false }))
+            }
+            Input::Key(_) => Answer::Push(Box::new(Self { is_drawn: false })),
+            _ => Answer::Same,
+        }
+    }
+}
+
+#[test]
+fn keys_that_came_together_reach_a_new_screen_when_it_was_drawn() {
+    let (_, messages) = channel();
+    let mut terminal = ratatui::Terminal::new(TestBackend::new(16, 6)).expect("a buffer");
+    let first = Opening { is_drawn: false };
+    let mut session = Session::new(Box::new(first), messages, Theme::new(false));
+    let keys = ['o', 'o', 'r', 'o', 'q', 'q', 'q', 'q'].map(KeyCode::Char);
+    assert!(session.run(&mut terminal, &mut pressed(&keys)).is_ok());
+}
+
 #[test]
 fn news_reach_screens_below_popups_and_are_painted_together() {
     let (_, lines, paints) = after(&[KeyCode::Char('q')], &[1, 2, 3]);
