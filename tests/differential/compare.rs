@@ -27,6 +27,30 @@ fn is_lost_mapping(perf: &str, rperf: &str) -> bool {
     perf.ends_with(UNKNOWN) && rperf.ends_with(')') && !rperf.ends_with(UNKNOWN)
 }
 
+/// Our lines of `script` over a recording of everything that ran, with perf's wherever perf has lost the mappings of a
+/// process other than `steady`, the one that ran from before the recording to its end.
+///
+/// Processes come and go beside such a recording, more of them on a busy machine, and perf knows no mapping of many that
+/// begin while it starts. What is told of `steady` must be the same.
+pub(crate) fn with_lost_mappings(perf: &str, rperf: &str, steady: Option<u32>) -> String {
+    let steady = steady.map(|pid| pid.to_string());
+    let mut theirs = perf.lines();
+    let mut is_steady = false;
+    let mut text = String::new();
+    for ours in rperf.lines() {
+        let perf = theirs.next().unwrap_or_default();
+        if !perf.starts_with('\t') && !perf.is_empty() {
+            // NAME TID or NAME PID/TID; frames follow behind tabs.
+            let mut words = perf.split_whitespace().map(|word| word.split('/').next());
+            is_steady = steady.is_some() && words.any(|word| word == steady.as_deref());
+        }
+        let is_lost = !is_steady && is_lost_mapping(perf, ours);
+        text.push_str(if is_lost { perf } else { ours });
+        text.push('\n');
+    }
+    text
+}
+
 /// The first differing lines of both texts, each with the line before it; `None` where the texts are equal.
 pub(crate) fn difference(expected: &str, actual: &str) -> Option<String> {
     if expected == actual {
@@ -104,6 +128,21 @@ fn accepts_few_lost_mappings() {
     assert!(difference(lost, known).is_some(), "one of few");
     let twice = |odd: &str| format!("{same}{odd}{odd}");
     assert!(difference(&twice(lost), &twice(known)).is_some());
+}
+
+#[test]
+fn accepts_lost_mappings_of_all_but_the_steady_process() {
+    let text = |frame: &str, tid: u32| format!("a b {tid} 1.0: 1 cpu-clock:\n\t{frame}\n\n");
+    let (lost, known) = ("7f00 [unknown] ([unknown])", "d0 g+0x7 (/a.so)");
+    let accepted = |perf: &str, rperf: &str, steady| {
+        let [perf, rperf] = [perf, rperf].map(|frame| text(frame, 7) + &text("10 f (/a)", 8));
+        perf == with_lost_mappings(&perf, &rperf, steady)
+    };
+    assert!(accepted(lost, known, None) && accepted(lost, known, Some(8)));
+    assert!(!accepted(lost, known, Some(7)));
+    for rperf in [lost, "d0 h+0x7 (/a.so)"] {
+        assert!(!accepted(known, rperf, None), "{rperf}");
+    }
 }
 
 #[test]

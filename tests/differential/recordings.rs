@@ -21,9 +21,19 @@ pub(crate) enum Target {
     Command(&'static [&'static str]),
     /// A process that runs already, by `-p`.
     Process(&'static [&'static str]),
+    /// A program that runs already, and the command that ends the recording of everything.
+    Beside(&'static [&'static str], &'static [&'static str]),
 }
 
-use Target::{Command as Runs, Process as Joins};
+/// A recording that was made.
+pub(crate) struct Made {
+    /// Its name in the scratch directory.
+    pub(crate) file: String,
+    /// The process that ran from before the recording to its end, if one did.
+    pub(crate) steady: Option<u32>,
+}
+
+use Target::{Beside, Command as Runs, Process as Joins};
 
 /// Every kind of recording that the two tools make alike.
 pub(crate) const RECORDINGS: &[Recording] = &[
@@ -117,12 +127,12 @@ pub(crate) const RECORDINGS: &[Recording] = &[
     Recording {
         name: "system-wide",
         options: &["-a", "-F", "499"],
-        target: Runs(&["sleep", "0.3"]),
+        target: Beside(&["frames", "60000"], &["sleep", "0.3"]),
     },
     Recording {
         name: "system-wide with callchains and several events",
         options: &["-a", "-g", "-e", "cpu-clock,context-switches", "-F", "499"],
-        target: Runs(&["sleep", "0.2"]),
+        target: Beside(&["frames", "60000"], &["sleep", "0.2"]),
     },
 ];
 
@@ -132,7 +142,7 @@ impl Recording {
         self.options.iter().any(|word| ["-a", "-C"].contains(word))
     }
 
-    /// What `compare` finds in it each time; nothing where it can't be made.
+    /// What `compare` finds in the file each time; nothing where it can't be made.
     pub(crate) fn differences(
         &self,
         tools: &Tools,
@@ -140,8 +150,19 @@ impl Recording {
         recorder: Tool,
         compare: impl Fn(&str) -> Vec<String>,
     ) -> Vec<String> {
-        settled(|| match self.make(tools, workloads, recorder) {
-            Some(file) => compare(&file),
+        self.differences_beside(tools, workloads, recorder, |made| compare(&made.file))
+    }
+
+    /// The same with what ran beside it.
+    pub(crate) fn differences_beside(
+        &self,
+        tools: &Tools,
+        workloads: &Workloads,
+        recorder: Tool,
+        compare: impl Fn(&Made) -> Vec<String>,
+    ) -> Vec<String> {
+        settled(|| match self.record(tools, workloads, recorder) {
+            Some(made) => compare(&made),
             None => Vec::new(),
         })
     }
@@ -153,10 +174,14 @@ impl Recording {
         workloads: &Workloads,
         recorder: Tool,
     ) -> Option<String> {
+        Some(self.record(tools, workloads, recorder)?.file)
+    }
+
+    fn record(&self, tools: &Tools, workloads: &Workloads, recorder: Tool) -> Option<Made> {
         let folder = tools.scratch.path();
         let (words, join) = match self.target {
             Runs(words) => (words, false),
-            Joins(words) => (words, true),
+            Joins(words) | Beside(words, _) => (words, true),
         };
         let mut program: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         if let Some(path) = words.first().and_then(|name| workloads.path(name)) {
@@ -175,10 +200,12 @@ impl Recording {
         let file = format!("{:?} {}.data", recorder, self.name);
         let mut line = vec!["record", "-q", "-o", &file];
         line.extend(self.options);
-        let pid = running.as_ref().map(|running| running.0.id().to_string());
-        match &pid {
-            Some(pid) => line.extend(["-p", pid, "--", "sleep", "0.2"]),
-            None => {
+        let steady = running.as_ref().map(|running| running.0.id());
+        let pid = steady.map(|pid| pid.to_string()).unwrap_or_default();
+        match self.target {
+            Joins(_) => line.extend(["-p", &pid, "--", "sleep", "0.2"]),
+            Beside(_, words) => line.extend([&["--"], words].concat()),
+            Runs(_) => {
                 line.push("--");
                 line.extend(program.iter().map(String::as_str));
             }
@@ -189,7 +216,7 @@ impl Recording {
             rperf_testkit::skip(&file, &outcome.stderr);
             return None;
         }
-        Some(file)
+        Some(Made { file, steady })
     }
 }
 

@@ -4,7 +4,8 @@ use std::fs;
 
 use rperf_testkit::{Run, may_trace, skip};
 
-use super::recordings::{RECORDINGS, Recording, Target};
+use super::compare::with_lost_mappings;
+use super::recordings::{Made, RECORDINGS, Recording, Target};
 use super::workloads::Workloads;
 use super::{Tool, Tools, assert_alike, difference, settled};
 
@@ -103,11 +104,16 @@ fn script_prints_the_same_lines() {
             let all = recorder == Tool::Perf && recording.name.starts_with("frames, ");
             let more: &[&[&str]] = if all { FIELDS } else { &[] };
             let lines = || SCRIPT.iter().chain(more);
-            let compare = |file: &str| {
-                let found = lines().filter_map(|words| compare_script(&tools, file, words));
+            let compare = |made: &Made| {
+                let of_all = recording.is_system_wide();
+                let found = lines().filter_map(|words| match of_all {
+                    true => compare_all(&tools, made, words),
+                    false => compare_script(&tools, &made.file, words),
+                });
                 found.collect()
             };
-            differences.extend(recording.differences(&tools, &workloads, recorder, compare));
+            let found = recording.differences_beside(&tools, &workloads, recorder, compare);
+            differences.extend(found);
         }
     }
     workloads.clean_up();
@@ -149,8 +155,25 @@ pub(crate) fn compare_script(tools: &Tools, file: &str, words: &[&str]) -> Optio
     compare_lines(tools, &line, &[])
 }
 
+/// The same over a recording of everything that ran.
+fn compare_all(tools: &Tools, made: &Made, words: &[&str]) -> Option<String> {
+    let line = [&["script", "-i", &made.file], words].concat();
+    compare_outcomes(tools, &line, &[], |perf, rperf| {
+        difference(perf, &with_lost_mappings(perf, rperf, made.steady))
+    })
+}
+
 /// Any command line by both tools.
 fn compare_lines(tools: &Tools, line: &[&str], stdin: &[u8]) -> Option<String> {
+    compare_outcomes(tools, line, stdin, difference)
+}
+
+fn compare_outcomes(
+    tools: &Tools,
+    line: &[&str],
+    stdin: &[u8],
+    compare: impl Fn(&str, &str) -> Option<String>,
+) -> Option<String> {
     let [perf, rperf] = tools.outcomes(line, stdin);
     let shown = line.join(" ");
     assert_eq!(perf.status, 0, "perf {shown}: {}", perf.stderr);
@@ -167,7 +190,7 @@ fn compare_lines(tools: &Tools, line: &[&str], stdin: &[u8]) -> Option<String> {
         filters || !perf.stdout.is_empty(),
         "{shown} prints nothing: the recording is empty"
     );
-    let found = difference(&perf.stdout, &rperf.stdout)?;
+    let found = compare(&perf.stdout, &rperf.stdout)?;
     Some(format!("{shown}\n{found}"))
 }
 
