@@ -2,8 +2,10 @@
 //! the same command line must have the same attrs.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
 
@@ -26,6 +28,41 @@ pub(crate) fn perf_in(perf: &std::path::Path, scratch: &Scratch, words: &[&str])
 pub(crate) fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|metadata| metadata.uid() == 0)
 }
+
+/// A user without any privilege, whom no other test is, with a copy of rperf in a directory that everyone may write.
+pub(crate) struct Stranger<'s> {
+    scratch: &'s Scratch,
+    user: String,
+}
+
+impl<'s> Stranger<'s> {
+    /// `None`, which is said, where nobody can become another.
+    pub(crate) fn new(test: &str, scratch: &'s Scratch) -> Option<Self> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        if !is_root() || !Path::new(SETPRIV).exists() {
+            skip(test, "needs root and setpriv");
+            return None;
+        }
+        let open = fs::Permissions::from_mode(0o777);
+        fs::set_permissions(scratch.path(), open).expect("own directory");
+        let binary = scratch.path().join("rperf");
+        fs::copy(env!("CARGO_BIN_EXE_rperf"), binary).expect("readable");
+        let user = 5_000_000 + std::process::id() * 16 + NEXT.fetch_add(1, Ordering::Relaxed);
+        let user = user.to_string();
+        Some(Self { scratch, user })
+    }
+
+    /// What a program says to this user, for whom `./rperf` is that copy.
+    pub(crate) fn run(&self, words: &[&str]) -> Outcome {
+        let run = Run::new(SETPRIV).args(["--reuid", &self.user, "--regid", &self.user]);
+        let run = run.args(["--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]);
+        let run = run.args(words).within(self.scratch.path());
+        let run = run.env("HOME", self.scratch.path());
+        run.finish().expect("setpriv starts")
+    }
+}
+
+const SETPRIV: &str = "/usr/bin/setpriv";
 
 /// A process that runs until it is dropped.
 pub(crate) struct Running(pub(crate) Child);

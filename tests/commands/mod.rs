@@ -40,6 +40,7 @@ mod record_off_cpu;
 mod record_options;
 mod record_pipe;
 mod record_steered;
+mod record_stranger;
 mod record_targets;
 mod record_threads;
 mod record_turns;
