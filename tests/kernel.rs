@@ -98,6 +98,18 @@ const RECORDINGS: &[(&[&str], bool)] = &[
         true,
     ),
     (&["-C", "0", "-e", "cpu-clock", "-F", "499"], true),
+    (
+        &[
+            "-ag",
+            "-e",
+            "context-switches,page-faults,minor-faults",
+            "-e",
+            "migrations,cpu-clock",
+        ],
+        true,
+    ),
+    (&["-a", "-e", "sched:*"], true),
+    (&["-a", "-e", "{sched:sched_wak*}"], true),
     (&["-e", "{cpu-clock,page-faults}:S"], false),
     (
         &["-e", "work{cpu-clock,cs},page-faults", "-F", "999"],

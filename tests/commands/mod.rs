@@ -38,6 +38,7 @@ mod record_faults;
 mod record_groups;
 mod record_off_cpu;
 mod record_options;
+mod record_order;
 mod record_pipe;
 mod record_steered;
 mod record_stranger;

@@ -1,13 +1,12 @@
 //! Options of `rperf record` that decide when, how long and for whom is recorded.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
 
 use crate::differential::settled;
-use crate::kernel::{BUSY, Running, is_root, rperf_in};
+use crate::kernel::{BUSY, Running, rperf_in};
 
 fn record(scratch: &Scratch, options: &[&str], workload: &[&str]) -> Outcome {
     let words = [&["record", "-o", "perf.data"], options, workload].concat();
@@ -126,35 +125,6 @@ fn build_ids_and_their_cache_can_be_left_out() {
 
 fn below(path: &Path) -> &Path {
     path.strip_prefix("/").expect("an absolute path")
-}
-
-/// The limit is that of all rings of a user, so that others who test may have taken a part.
-#[test]
-fn rings_are_halved_where_memory_may_not_be_locked() {
-    let test = "record_options::rings_are_halved_where_memory_may_not_be_locked";
-    if !is_root() || !Path::new("/usr/bin/setpriv").exists() {
-        return skip(test, "needs root and setpriv");
-    }
-    let scratch = Scratch::new();
-    let open = fs::Permissions::from_mode(0o777);
-    fs::set_permissions(scratch.path(), open).expect("own directory");
-    let binary = scratch.path().join("rperf");
-    fs::copy(env!("CARGO_BIN_EXE_rperf"), &binary).expect("readable");
-    let line = "ulimit -l 64; exec ./rperf record -v -o perf.data -m 64M -e cs:u true";
-    let run = Run::new("/usr/bin/setpriv").args(["--reuid=65534", "--clear-groups"]);
-    let run = run.args(["--inh-caps=-all", "--bounding-set=-all", "sh", "-c", line]);
-    let run = run.within(scratch.path()).env("HOME", scratch.path());
-    let outcome = run.finish().expect("setpriv starts");
-    let pages = outcome.stderr.strip_prefix("rings have ").and_then(|rest| {
-        let (had, rest) = rest.split_once(" instead of ")?;
-        let (asked, _) = rest.split_once(" pages: ")?;
-        Some((had.parse::<usize>().ok()?, asked.parse::<usize>().ok()?))
-    });
-    let (had, asked) = pages.expect(&outcome.stderr);
-    assert!(had.is_power_of_two() && had < asked, "{}", outcome.stderr);
-    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
-    let told = "\nrings of ";
-    assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
 }
 
 #[test]

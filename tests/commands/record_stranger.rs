@@ -104,8 +104,9 @@ fn rings_that_may_not_be_locked_are_halved_until_they_may() {
     let usual = record(&[]);
     assert!(usual.stderr.starts_with("[ rperf record: "), "{usual:?}");
     let pages = (256 << 20) / rperf_sys::page_size();
-    let outcome = record(&["-m", "256M"]);
+    let outcome = record(&["-v", "-m", "256M"]);
     let had = halved(&outcome, pages).expect(&outcome.stderr);
+    assert!(outcome.stderr.contains("\nrings of "), "{outcome:?}");
     assert!(had < pages && had.is_power_of_two(), "{had}");
     // As large as can be: rings of the size that they came to are mapped at once, those of twice the size are not.
     let again = record(&["-m", &had.to_string()]);

@@ -83,6 +83,31 @@ fn probes_of_a_recording_end_with_it() {
 }
 
 #[test]
+fn texts_and_numbers_of_a_probe_choose_its_samples() {
+    let test = "texts_and_numbers_of_a_probe_choose_its_samples";
+    if !can_probe(test) {
+        return;
+    }
+    let group = Group::new("chosen");
+    let (name, home) = (&group.0, Scratch::new());
+    let file = home.path().join("perf.data").display().to_string();
+    let probe = format!("./plain:{name}:called=middle count name=it->name:string");
+    let called = |count: u32| format!("{name}:called: count={count} name=\"alpha\"");
+    for (filter, counts) in [
+        ("count > 3 && name ~ \"alp*\"", &[4, 5][..]),
+        ("count < 2 || count == 5", &[1, 5]),
+        ("name == \"alpha\" && count != 3", &[1, 2, 4, 5]),
+        ("name ~ \"sev*\"", &[]),
+    ] {
+        let words = ["record", "-o", &file, "--probe", &probe, "--filter", filter];
+        let outcome = told(home.path(), &[&words[..], &["./plain", "5"]].concat());
+        assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        let expected: Vec<_> = counts.iter().copied().map(called).collect();
+        assert_eq!(fields(rperf(), &file), expected, "{filter}");
+    }
+}
+
+#[test]
 fn probes_of_a_recording_end_with_its_errors() {
     let test = "probes_of_a_recording_end_with_its_errors";
     if !can_probe(test) {

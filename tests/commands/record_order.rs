@@ -1,0 +1,150 @@
+//! What recordings of whole CPUs hold: who ran there, in order of time, and how much each sample stands for.
+
+use std::collections::BTreeSet;
+use std::process::{Command, Stdio};
+
+use rperf_testkit::{Outcome, Scratch, skip};
+
+use crate::differential::settled;
+use crate::kernel::{BUSY, Running, is_root, rperf_in};
+
+fn record(scratch: &Scratch, options: &[&str], workload: &[&str]) -> Outcome {
+    let words = [&["record", "-N", "-o", "perf.data"], options, workload].concat();
+    let outcome = rperf_in(scratch, &words).finish().expect("rperf starts");
+    assert_eq!(outcome.status, 0, "{words:?}: {}", outcome.stderr);
+    outcome
+}
+
+fn read(scratch: &Scratch, words: &[&str]) -> String {
+    let outcome = rperf_in(scratch, words).finish().expect("rperf starts");
+    assert_eq!(outcome.status, 0, "{words:?}: {}", outcome.stderr);
+    outcome.stdout
+}
+
+#[test]
+fn a_cpus_tasks_are_recorded_and_those_of_no_other() {
+    let test = "record_order::a_cpus_tasks_are_recorded_and_those_of_no_other";
+    if !is_root() {
+        return skip(test, "whole CPUs need root");
+    }
+    let bound = |cpu: &str| {
+        let mut command = Command::new("taskset");
+        command.args(["-c", cpu, "sh", "-c", "while :; do :; done"]);
+        Some(Running(command.stdin(Stdio::null()).spawn().ok()?))
+    };
+    let Some(targets) = bound("0").zip(bound("0")) else {
+        return skip(test, "there is no taskset");
+    };
+    let pids = [targets.0.0.id(), targets.1.0.id()].map(|pid| pid.to_string());
+    for option in [&["-C", "0"][..], &["-a", "-C0-0"]] {
+        let found = settled(|| {
+            let scratch = Scratch::new();
+            let options = [option, &["-e", "cpu-clock:u", "-F", "999"]].concat();
+            record(&scratch, &options, &["sleep", "0.3"]);
+            let samples = read(&scratch, &["script", "-F", "pid,cpu"]);
+            let rows = samples.lines().map(str::trim);
+            let (pids_seen, cpus): (BTreeSet<_>, BTreeSet<_>) = rows
+                .filter_map(|row| row.split_once(char::is_whitespace))
+                .unzip();
+            assert!(cpus.iter().all(|cpu| cpu.trim() == "[000]"), "{cpus:?}");
+            let missing = pids.iter().filter(|pid| !pids_seen.contains(pid.as_str()));
+            missing.cloned().collect()
+        });
+        assert!(found.is_empty(), "{option:?}: no samples of {found:?}");
+    }
+}
+
+#[test]
+fn events_of_all_cpus_are_read_in_order_of_time() {
+    let test = "record_order::events_of_all_cpus_are_read_in_order_of_time";
+    if !is_root() {
+        return skip(test, "tracepoints need root");
+    }
+    let events = ["sched:sched_switch", "sched:sched_wakeup"];
+    let found = settled(|| {
+        let scratch = Scratch::new();
+        let options = ["-a", "-e", events[0], "-e", events[1]];
+        record(
+            &scratch,
+            &options,
+            &["sh", "-c", "for i in 1 2 3; do sleep 0.05; done"],
+        );
+        let samples = read(&scratch, &["script", "--ns", "-F", "time,event"]);
+        let rows: Vec<(&str, &str)> = samples
+            .lines()
+            .filter_map(|row| row.trim().split_once(':'))
+            .collect();
+        let times = rows
+            .iter()
+            .map(|(time, _)| time.parse::<f64>().expect("a time"));
+        assert!(times.is_sorted(), "{samples}");
+        let names: BTreeSet<_> = rows
+            .iter()
+            .map(|(_, event)| event.trim().trim_end_matches(':'))
+            .collect();
+        let missing = events.iter().filter(|event| !names.contains(*event));
+        missing
+            .map(|event| format!("no {event}: {samples}"))
+            .collect()
+    });
+    assert!(found.is_empty(), "{found:?}");
+}
+
+/// The kernel changes the period of an event with a rate as it comes more often or less.
+#[test]
+fn each_sample_stands_for_its_own_period() {
+    let found = settled(|| {
+        let scratch = Scratch::new();
+        // Each child touches the pages that it shares with its parent.
+        let forks = "i=0; while [ $i -lt 300 ]; do ( : ); i=$((i+1)); done";
+        let options = ["-e", "page-faults:u", "-F", "2000"];
+        record(&scratch, &options, &["sh", "-c", forks]);
+        let periods = read(&scratch, &["script", "-F", "period"]);
+        let periods: Vec<u64> = periods
+            .lines()
+            .map(|period| period.trim().parse().expect("a period"))
+            .collect();
+        let total: u64 = periods.iter().sum();
+        let report = read(&scratch, &["report", "--stdio", "-g", "none"]);
+        assert!(
+            report.contains(&format!("# Event count (approx.): {total}\n")),
+            "{total}: {report}"
+        );
+        let different = BTreeSet::from_iter(&periods).len();
+        (different < 3)
+            .then(|| format!("{periods:?}"))
+            .into_iter()
+            .collect()
+    });
+    assert!(found.is_empty(), "{found:?}");
+}
+
+#[test]
+fn hardware_events_without_a_unit_are_refused_by_name() {
+    let test = "record_order::hardware_events_without_a_unit_are_refused_by_name";
+    let units = ["cpu", "cpu_core", "armv8_pmuv3", "armv8_pmuv3_0"];
+    let is_there = |unit| {
+        std::path::Path::new("/sys/bus/event_source/devices")
+            .join(unit)
+            .exists()
+    };
+    if units.into_iter().any(is_there) {
+        return skip(test, "this machine counts instructions");
+    }
+    let scratch = Scratch::new();
+    let words = [
+        "record",
+        "-o",
+        "perf.data",
+        "-e",
+        "instructions",
+        "sh",
+        "-c",
+        BUSY,
+    ];
+    let outcome = rperf_in(&scratch, &words).finish().expect("rperf starts");
+    let said = "Error:\nThe instructions event is not supported.\n";
+    assert!(outcome.stderr.starts_with(said), "{}", outcome.stderr);
+    assert_eq!(outcome.status, 255);
+    assert!(!scratch.path().join("perf.data").exists());
+}
