@@ -151,17 +151,27 @@ fn tracing_data(bytes: &mut Vec<u8>, content: &[u8], endian: Endian) {
     bytes.resize(bytes.len() + room - content.len(), 0);
 }
 
-/// The section is a run of records already, but of kind 0.
+/// The section is a run of records already, but of kind 0, and of sizes that are no multiples of eight: readers of newer
+/// releases refuse a stream with such records.
 fn build_ids(bytes: &mut Vec<u8>, mut content: &[u8], endian: Endian) {
     while let Ok(header) = RecordHeader::decode(content, endian) {
         let size = usize::from(header.size).max(RecordHeader::SIZE);
         let Some((entry, rest)) = content.split_at_checked(size) else {
             return;
         };
-        let kind = RecordKind::HEADER_BUILD_ID;
-        let to = &mut Encoder::new(bytes, endian);
-        RecordHeader { kind, ..header }.encode(to);
-        to.bytes(entry.get(RecordHeader::SIZE..).unwrap_or_default());
         content = rest;
+        let whole = size.next_multiple_of(size_of::<u64>());
+        let Ok(whole_size) = u16::try_from(whole) else {
+            continue;
+        };
+        let to = &mut Encoder::new(bytes, endian);
+        let header = RecordHeader {
+            kind: RecordKind::HEADER_BUILD_ID,
+            size: whole_size,
+            ..header
+        };
+        header.encode(to);
+        to.bytes(entry.get(RecordHeader::SIZE..).unwrap_or_default());
+        to.zeros(whole - size);
     }
 }
