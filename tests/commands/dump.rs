@@ -379,7 +379,7 @@ fn what_perf_refuses_is_dumped_as_far_as_it_goes() {
     };
     let text = dump(&whole).stdout;
     for part in [
-        "PERF_RECORD_CALLCHAIN_DEFERRED cookie: 0x77 nr:1\n.....  0: 0000000000001000\n",
+        "PERF_RECORD_CALLCHAIN_DEFERRED(IP, 0x0): 0/0: 0x77\n... FP chain: nr:1\n.....  0: 0000000000001000\n",
         "PERF_RECORD_AUXTRACE_INFO type: 4\n",
         "PERF_RECORD_UNKNOWN\n",
         "PERF_RECORD_SIMPLEPERF_DSO id: 5  type: 2  min_vaddr: 0x1000: /a/b.so\n",

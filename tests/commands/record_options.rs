@@ -284,3 +284,29 @@ fn the_kernels_code_goes_with_the_records() {
         assert!(!made.exists());
     }
 }
+
+#[test]
+fn user_callchains_are_put_off_where_the_kernel_can() {
+    let scratch = Scratch::new();
+    let options = ["-e", "cpu-clock:u", "--call-graph", "fp,defer"];
+    let outcome = record(&scratch, &options, &["sh", "-c", BUSY]);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let listed = rperf_in(&scratch, &["evlist", "-v"]).finish();
+    let listed = listed.expect("rperf starts").stdout;
+    let cannot = outcome.stderr.contains(
+        "Warning: this kernel cannot put off user callchains, as Linux 6.19 and later can: ",
+    );
+    let put_off = listed.contains("defer_callchain: 1, defer_output: 1");
+    assert_eq!(put_off, !cannot, "{listed}{}", outcome.stderr);
+    assert!(listed.contains("|CALLCHAIN|"), "{listed}");
+    for (others, other) in [
+        (&["record", "--off-cpu", "--", "true"][..], "--off-cpu"),
+        (&["top", "--stdio"], "top"),
+    ] {
+        let words = [&others[..1], &options, &others[1..]].concat();
+        let refused = rperf_in(&scratch, &words).finish().expect("rperf starts");
+        assert_eq!(refused.status, 129, "{refused:?}");
+        assert!(refused.stderr.contains(other), "{refused:?}");
+        assert!(refused.stderr.contains("fp,defer"), "{refused:?}");
+    }
+}

@@ -246,3 +246,31 @@ fn a_closed_pipe_is_silent() {
     );
     assert_eq!(found.stderr, "");
 }
+
+/// perf 7.2 recorded it, with `--call-graph fp,defer`.
+#[test]
+fn callers_that_come_later_belong_to_their_samples() {
+    let folder = root().join("tests/golden/script");
+    let file = folder.join("deferred.data");
+    let file = file.to_string_lossy();
+    let words = [
+        "script",
+        "-f",
+        "-F",
+        "comm,tid,time,event,ip,dso",
+        "-i",
+        &file,
+    ];
+    let outcome = rperf(&words).finish().expect("the binary starts");
+    assert_eq!((outcome.status, outcome.stderr.as_str()), (0, ""));
+    assert_golden(&folder.join("deferred.txt"), &outcome.stdout);
+    // Each of the samples that were in user space, too, was called from there.
+    let stacks = outcome
+        .stdout
+        .split("\n\n")
+        .filter(|stack| !stack.is_empty());
+    let whole = stacks
+        .clone()
+        .filter(|stack| stack.contains("/payload/deep"));
+    assert_eq!((stacks.count(), whole.count()), (62, 61));
+}

@@ -126,6 +126,9 @@ impl Watch for Said<'_> {
             Happened::UserOnly { event, paranoid } => {
                 context.note(format_args!("{}, as {event}", explain::user_only_note(paranoid)));
             }
+            Happened::NotDeferred => context.warn(
+                "this kernel cannot put off user callchains, as Linux 6.19 and later can: they are taken at each sample, as by --call-graph fp"
+            ),
             Happened::SmallerRings { asked, had } => context.note(format_args!(
                 "rings have {had} instead of {asked} pages: /proc/sys/kernel/perf_event_mlock_kb or RLIMIT_MEMLOCK allows no more"
             )),

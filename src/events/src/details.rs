@@ -43,6 +43,9 @@ pub enum CallGraph {
     None,
     /// The kernel follows frame pointers (`-g`).
     FramePointers,
+    /// The same, but user space only when the task returns there, once for all samples until then (`fp,defer`; the
+    /// kernel, from Linux 6.19 on).
+    Deferred,
     /// The kernel's part by the kernel; for user space registers and a copy of the stack's top, to be unwound when the
     /// file is read.
     Dwarf {
@@ -245,7 +248,9 @@ impl Details {
     /// to the caller of a leaf function: the link register does.
     pub(crate) fn registers(&self, call_graph: CallGraph, attr: &mut Attr) {
         let mut user_regs = self.user_regs;
-        if cfg!(target_arch = "aarch64") && call_graph == CallGraph::FramePointers {
+        if cfg!(target_arch = "aarch64")
+            && matches!(call_graph, CallGraph::FramePointers | CallGraph::Deferred)
+        {
             user_regs |= LINK_REGISTER;
         }
         if user_regs != 0 {
@@ -263,6 +268,9 @@ impl Details {
             return;
         }
         attr.sample_type |= SampleType::CALLCHAIN;
+        if call_graph == CallGraph::Deferred {
+            attr.flags |= AttrFlags::DEFER_CALLCHAIN;
+        }
         if self.user_callchains {
             attr.flags |= AttrFlags::EXCLUDE_CALLCHAIN_KERNEL;
         }

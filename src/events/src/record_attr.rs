@@ -229,6 +229,10 @@ fn set_flags(attr: &mut Attr, tracking: bool, options: &RecordOptions) {
         (AttrFlags::TASK, tracking),
         (AttrFlags::KSYMBOL, tracking),
         (AttrFlags::BPF_EVENT, tracking),
+        (
+            AttrFlags::DEFER_OUTPUT,
+            tracking && options.call_graph == CallGraph::Deferred,
+        ),
     ] {
         attr.flags = attr.flags.with(flag, on);
     }
@@ -297,5 +301,35 @@ mod tests {
         set_rate(&mut clock, Sampling::Default(1750));
         assert_eq!(clock.sample_period, 1750);
         assert!(clock.flags.contains(AttrFlags::FREQ));
+    }
+
+    #[test]
+    fn user_callchains_that_are_put_off_come_with_the_side_band() {
+        let clock = || EventSpec::new("cpu-clock".to_owned(), Attr::default());
+        let options = |target, call_graph| RecordOptions {
+            target,
+            sampling: Sampling::Default(4000),
+            call_graph,
+            raw_samples: false,
+            details: Details::default(),
+        };
+        let flags = |target, call_graph| {
+            let events = record_events(&[clock(), clock()], &options(target, call_graph));
+            let has = |event: &RecordEvent, flag| event.attr.flags.contains(flag);
+            let both = [AttrFlags::DEFER_CALLCHAIN, AttrFlags::DEFER_OUTPUT];
+            events
+                .iter()
+                .map(|event| both.map(|flag| has(event, flag)))
+                .collect::<Vec<_>>()
+        };
+        let (deferred, plain) = (CallGraph::Deferred, CallGraph::FramePointers);
+        assert_eq!(
+            flags(Target::Workload, deferred),
+            [[true, true], [true, false]]
+        );
+        assert_eq!(flags(Target::Cpus, deferred).len(), 3);
+        assert_eq!(flags(Target::Cpus, deferred)[0], [true, false]);
+        assert!(flags(Target::Cpus, deferred)[2][1]);
+        assert_eq!(flags(Target::Workload, plain), [[false; 2]; 2]);
     }
 }

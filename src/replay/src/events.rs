@@ -7,6 +7,7 @@ use rperf_wire::{
 };
 use rustc_hash::FxHashMap;
 
+use crate::deferred::Key;
 use crate::{EventIndex, Order, Sample, SideRecord};
 
 /// The events of a file, ready for decoding.
@@ -27,6 +28,8 @@ struct Event {
     period: u64,
     /// Whether its samples hold the values of counters.
     holds_values: bool,
+    /// Whether the user's part of its callchains may come later.
+    defers_callchains: bool,
 }
 
 /// What pass 1 wants to know of a sample.
@@ -85,6 +88,11 @@ impl EventTable {
     /// Whether samples of any event do.
     pub(crate) fn hold_values(&self) -> bool {
         self.events.iter().any(|event| event.holds_values)
+    }
+
+    /// Whether the user's part of callchains may come in records of its own.
+    pub(crate) fn defer_callchains(&self) -> bool {
+        self.events.iter().any(|event| event.defers_callchains)
     }
 
     /// The event of a sample; `None` for an id that the header does not know. All events of a file
@@ -193,6 +201,12 @@ impl EventTable {
         Ok(true)
     }
 
+    /// Which samples a CALLCHAIN_DEFERRED record is for; `None` for one that is not whole.
+    pub(crate) fn waited_for(&self, raw: &RawRecord<'_>) -> Option<Key> {
+        let (_, tid) = self.split(raw).1.pid_tid?;
+        Key::of_record(raw, self.endian, tid)
+    }
+
     /// A record that is no sample, at its place.
     pub(crate) fn side<'a>(&self, raw: RawRecord<'a>, order: Order) -> SideRecord<'a> {
         let id = match raw.kind.is_user() {
@@ -219,6 +233,7 @@ impl Event {
             trailer: SampleIdLayout::new(desc.attr.sample_type),
             period: desc.attr.sample_period,
             holds_values: desc.attr.sample_type.contains(SampleType::READ),
+            defers_callchains: desc.attr.flags.contains(AttrFlags::DEFER_CALLCHAIN),
         }
     }
 

@@ -10,6 +10,7 @@
 //! nothing older can follow.
 
 mod ahead;
+mod deferred;
 mod diagnostics;
 mod drive;
 mod dso;

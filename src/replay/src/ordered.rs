@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::sync::MutexGuard;
 
+use crate::deferred::Deferred;
 use crate::diagnostics::Bad;
 use crate::events::EventTable;
 use crate::render::{Recorded, render_blocks};
@@ -49,6 +50,10 @@ impl Recorded for Replay<'_> {
 
     fn shares(&self) -> &Shares {
         &self.scan.shares
+    }
+
+    fn deferred(&self) -> &Deferred {
+        &self.scan.deferred
     }
 
     fn bad(&self) -> MutexGuard<'_, Bad> {

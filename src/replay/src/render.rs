@@ -9,6 +9,7 @@ use std::thread;
 use rperf_wire::{RawRecord, RecordKind};
 
 use crate::ahead::fetch;
+use crate::deferred::Deferred;
 use crate::diagnostics::Bad;
 use crate::events::EventTable;
 use crate::shares::Shares;
@@ -27,6 +28,18 @@ pub(crate) trait Recorded: Sync {
 
     /// The samples that stand for several events.
     fn shares(&self) -> &Shares;
+
+    /// User callchains that came by themselves.
+    fn deferred(&self) -> &Deferred;
+
+    /// Calls `each` with the samples that `sample` stands for, their callchains whole.
+    #[inline]
+    fn deliver(&self, sample: &Sample<'_>, mut each: impl FnMut(&Sample<'_>)) {
+        let bytes_at = |position| self.from(position);
+        self.shares().deliver(sample, |sample| {
+            self.deferred().complete(sample, bytes_at, &mut each);
+        });
+    }
 
     /// Where samples are counted that cannot be decoded.
     fn bad(&self) -> MutexGuard<'_, Bad>;
@@ -191,7 +204,7 @@ fn render_block<S: Recorded, R: Render>(
             continue;
         }
         match events.sample_into(&raw, |_| *order, &mut sample) {
-            Ok(true) => recorded.shares().deliver(&sample, |sample| {
+            Ok(true) => recorded.deliver(&sample, |sample| {
                 render.render(world, sample, scratch, out);
             }),
             // Of an event that the header does not know.

@@ -9,6 +9,7 @@ use rperf_wire::{Endian, RawRecord};
 use crate::ahead::{Ahead, Walked};
 use crate::diagnostics::Bad;
 use crate::events::EventTable;
+use crate::render::Recorded;
 use crate::scan::{Scan, Slice, scan};
 use crate::{Diagnostics, Error, Order, Sample, World};
 
@@ -94,10 +95,10 @@ impl<'a> Replay<'a> {
     }
 
     /// Calls `each` with the samples that `sample` stands for: itself, or with `:S` one of each event of its group that
-    /// gained something.
+    /// gained something. User frames that came by themselves are in their callchains.
     #[inline]
     pub fn deliver(&self, sample: &Sample<'_>, each: impl FnMut(&Sample<'_>)) {
-        self.scan.shares.deliver(sample, each);
+        Recorded::deliver(self, sample, each);
     }
 
     pub(crate) fn bad(&self) -> std::sync::MutexGuard<'_, Bad> {

@@ -7,6 +7,7 @@ use rperf_perfdata::{PerfData, RecordAt};
 use rperf_wire::{Endian, RawRecord, RecordKind};
 
 use crate::ahead::{Ahead, Walked};
+use crate::deferred::Deferred;
 use crate::events::EventTable;
 use crate::pages::Pages;
 use crate::shares::{LastValues, Shares, Values};
@@ -52,6 +53,7 @@ pub(crate) struct Scan {
     pub(crate) rounds: Vec<Round>,
     timeless: Vec<Timeless>,
     pub(crate) shares: Shares,
+    pub(crate) deferred: Deferred,
 }
 
 impl Scan {
@@ -91,6 +93,7 @@ struct Scanner<'e, 'a> {
     timeless: Vec<Timeless>,
     /// Of the samples that hold some.
     values: Values,
+    deferred: Deferred,
     pages: &'e Pages,
 }
 
@@ -140,6 +143,7 @@ fn walk(
         earliest: u64::MAX,
         timeless: Vec::new(),
         values: Values::default(),
+        deferred: Deferred::new(events.defer_callchains()),
         pages,
     };
     let mut records = data.records();
@@ -223,6 +227,10 @@ impl<'a> Scanner<'_, 'a> {
             self.state.push((order, *raw));
         } else if matches!(raw.kind, RecordKind::LOST | RecordKind::LOST_SAMPLES) {
             self.tally.lost(at, self.endian);
+        } else if raw.kind == RecordKind::CALLCHAIN_DEFERRED {
+            let key = self.events.waited_for(raw);
+            key.into_iter()
+                .for_each(|key| self.deferred.add(key, order));
         }
         Ok(())
     }
@@ -304,6 +312,7 @@ impl<'a> Scanner<'_, 'a> {
             world: builder.finish(),
             diagnostics,
             shares,
+            deferred: self.deferred.sorted(),
             samples: self.samples,
             slices: self.slices,
             rounds: self.rounds,

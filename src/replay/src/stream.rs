@@ -14,6 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rperf_perfdata::{PipeHead, PipeReader, RecordAt, Source};
 use rperf_wire::{Endian, RawRecord, RecordKind};
 
+use crate::deferred::{Deferred, Held, Key};
 use crate::diagnostics::Bad;
 use crate::events::EventTable;
 use crate::render::{Recorded, render_blocks};
@@ -36,6 +37,9 @@ pub struct Stream<R> {
     /// What those stand for.
     shares: Shares,
     last_values: LastValues,
+    /// Samples that can be delivered but for their callchains, and the callchains of those that are ready.
+    held: Held,
+    deferred: Deferred,
     bad_samples: Mutex<Bad>,
     ended: bool,
 }
@@ -52,6 +56,8 @@ struct Intake {
     samples: Vec<Order>,
     /// Records that change the World, in the order of the stream.
     state: Vec<Order>,
+    /// Callchains that come by themselves, in the order of the stream.
+    chains: Vec<(Key, Order)>,
     tally: Tally,
     /// An event came, or a build-id.
     described: bool,
@@ -77,6 +83,7 @@ impl<R: Source> Stream<R> {
             wanted: Vec::new(),
             samples: Vec::new(),
             state: Vec::new(),
+            chains: Vec::new(),
             tally: Tally::default(),
             described: false,
         };
@@ -88,6 +95,8 @@ impl<R: Source> Stream<R> {
             ready: Vec::new(),
             shares: Shares::default(),
             last_values: LastValues::default(),
+            held: Held::default(),
+            deferred: Deferred::default(),
             bad_samples: Mutex::default(),
             ended: false,
         }
@@ -164,14 +173,18 @@ impl<R: Source> Stream<R> {
         scratches: &mut [V::Scratch],
         take: &mut T,
     ) -> Result<(), Error> {
-        let first = self.ready.iter().map(|order| order.position).min();
-        let base = first.unwrap_or_default();
+        let samples = self.ready.iter().map(|order| order.position);
+        let base = samples
+            .chain(self.deferred.positions())
+            .min()
+            .unwrap_or_default();
         let batch = Batch {
             world: self.builder.world(),
             events: &self.intake.events,
             bytes: self.reader.from(base),
             base,
             shares: &self.shares,
+            deferred: &self.deferred,
             bad: &self.bad_samples,
         };
         let blocks = self.ready.chunks(BLOCK);
@@ -245,9 +258,57 @@ impl<R: Source> Stream<R> {
             }
         }
         self.ready = take_up_to(&mut self.intake.samples, limit, |order| *order);
+        if self.intake.events.defer_callchains() {
+            self.complete_callchains(limit);
+        }
         if self.intake.events.hold_values() {
             self.share();
         }
+    }
+
+    /// Holds back the samples that are ready but for their callchains, and has those go whose callchains came.
+    fn complete_callchains(&mut self, limit: u64) {
+        let mut chains = take_up_to(&mut self.intake.chains, limit, |(_, order)| *order)
+            .into_iter()
+            .peekable();
+        self.deferred = Deferred::new(true);
+        let ready = std::mem::take(&mut self.ready);
+        for order in ready {
+            while let Some((key, came)) = chains.next_if(|(_, came)| *came < order) {
+                self.callchain(key, came);
+            }
+            match self.waits_for(order) {
+                Some(key) => self.held.hold(key, order),
+                None => self.ready.push(order),
+            }
+        }
+        for (key, came) in chains {
+            self.callchain(key, came);
+        }
+        if self.ended || self.reader.kept() > MOST_WAITING {
+            self.ready.extend(self.held.release_all());
+        }
+        self.deferred = std::mem::take(&mut self.deferred).sorted();
+    }
+
+    /// A callchain came: samples that wait for it take its place.
+    fn callchain(&mut self, key: Key, came: Order) {
+        for sample in self.held.release(key) {
+            self.deferred.add(key, came);
+            self.ready.push(Order {
+                time: came.time,
+                position: sample.position,
+            });
+        }
+    }
+
+    /// What the sample of a place waits for.
+    fn waits_for(&self, order: Order) -> Option<Key> {
+        let (raw, _) = RawRecord::split(self.reader.from(order.position), self.intake.endian)?;
+        if raw.kind != RecordKind::SAMPLE {
+            return None;
+        }
+        Key::of_sample(&self.intake.events.sample(&raw, |_| order).ok()??)
     }
 
     /// Works out what the samples that are ready stand for.
@@ -274,7 +335,9 @@ impl<R: Source> Stream<R> {
         self.ready.clear();
         let samples = self.intake.samples.iter();
         let waiting = samples.chain(&self.intake.state);
-        let first = waiting.map(|order| order.position).min();
+        let waiting = waiting.chain(self.intake.chains.iter().map(|(_, order)| order));
+        let waiting = waiting.map(|order| order.position);
+        let first = waiting.chain(self.held.positions()).min();
         self.reader.release(first.unwrap_or(u64::MAX));
     }
 }
@@ -311,6 +374,9 @@ impl Intake {
                     self.state.push(order);
                 } else if matches!(kind, RecordKind::LOST | RecordKind::LOST_SAMPLES) {
                     self.tally.lost(at, self.endian);
+                } else if kind == RecordKind::CALLCHAIN_DEFERRED {
+                    let key = self.events.waited_for(raw);
+                    self.chains.extend(key.map(|key| (key, order)));
                 }
             }
         }
@@ -326,6 +392,7 @@ struct Batch<'s> {
     bytes: &'s [u8],
     base: u64,
     shares: &'s Shares,
+    deferred: &'s Deferred,
     bad: &'s Mutex<Bad>,
 }
 
@@ -345,6 +412,10 @@ impl Recorded for Batch<'_> {
 
     fn shares(&self) -> &Shares {
         self.shares
+    }
+
+    fn deferred(&self) -> &Deferred {
+        self.deferred
     }
 
     fn bad(&self) -> MutexGuard<'_, Bad> {

@@ -59,6 +59,9 @@ const NEWER_FLAGS: [(AttrFlags, &str); 6] = [
     (AttrFlags::EXCLUDE_GUEST, "exclude_guest"),
 ];
 
+/// What puts off the user's part of callchains, which Linux 6.19 can.
+const DEFERRED: AttrFlags = AttrFlags::DEFER_CALLCHAIN.with(AttrFlags::DEFER_OUTPUT, true);
+
 /// The group that an event is in, and the cgroup whose tasks alone it sees.
 type Within<'a> = (Option<&'a OpenEvent>, Option<&'a Cgroup>);
 
@@ -271,6 +274,11 @@ impl Opener<'_> {
 
     /// Leaves out the newest part of the attr that is still in; false when nothing is left to give up.
     fn give_up_newest(&mut self, attr: &Attr, watch: &mut dyn Watch) -> bool {
+        if attr.flags.with(DEFERRED, false) != attr.flags {
+            self.left_out.1 |= DEFERRED;
+            watch.tell(Happened::NotDeferred);
+            return true;
+        }
         if attr.read_format.contains(ReadFormat::LOST) {
             self.left_out.0 = true;
             watch.tell(Happened::LeftOut {

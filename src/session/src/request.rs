@@ -304,6 +304,8 @@ pub enum Happened<'a> {
         /// The attr's field.
         field: &'a str,
     },
+    /// The kernel cannot put off the user's part of callchains: it is taken at each sample.
+    NotDeferred,
     /// Locked memory is short: the rings became smaller.
     SmallerRings {
         /// Data pages that were asked for.

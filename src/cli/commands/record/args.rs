@@ -43,6 +43,8 @@ const CALL_GRAPH: &str = "\
 How to record call graphs.
 fp: the kernel follows frame pointers, at most n frames. Programs built without them give wrong or short chains, \
 and a function that sets up no frame of its own, as most that call no other, hides its caller.
+fp,defer (Linux 6.19 and later): callers in user space are found when the task returns there, once for all samples \
+that it had in the kernel until then; they may be paged in for it. Readers put them together with the samples.
 dwarf: each sample holds the registers and a copy of the stack, n bytes of it (8192, at most 65528), from which the frames \
 are found when the file is read. Files grow accordingly: 100 samples are about 0.8 MB.
 lbr: the processor keeps the last calls of user space that have not returned (Intel's, some 32 of them). Not of events that \

@@ -48,14 +48,7 @@ impl Chains {
             None => (words, None),
         };
         match mode {
-            "fp" if rest == Some("defer") => Err(CliError::usage(
-                "--call-graph fp,defer is not supported yet: it takes user stacks when tasks return to user space, as Linux 6.19 and later can",
-            )
-            .hint("use --call-graph fp, or dwarf")),
-            "fp" => Ok(Self {
-                mode: CallGraph::FramePointers,
-                max_stack: rest.map_or(Ok(0), parse_depth)?,
-            }),
+            "fp" => rest.map_or(Ok(Self::FP), Self::parse_frames),
             "dwarf" if USER_REGISTERS.is_none() => Err(CliError::usage(format!(
                 "--call-graph dwarf is not supported yet on {}: use --call-graph fp",
                 std::env::consts::ARCH
@@ -79,10 +72,29 @@ impl Chains {
     }
 }
 
+impl Chains {
+    const FP: Self = Self {
+        mode: CallGraph::FramePointers,
+        max_stack: 0,
+    };
+
+    /// What stands behind `fp,`: frames, `defer`, or both.
+    fn parse_frames(words: &str) -> Result<Self, CliError> {
+        let mut chains = Self::FP;
+        for word in words.split(',') {
+            match word {
+                "defer" => chains.mode = CallGraph::Deferred,
+                word => chains.max_stack = parse_depth(word)?,
+            }
+        }
+        Ok(chains)
+    }
+}
+
 fn parse_depth(word: &str) -> Result<u16, CliError> {
     word.parse().map_err(|_| {
         CliError::usage(format!(
-            "'{word}' is no number of frames: use --call-graph fp,N"
+            "'{word}' is no number of frames: use --call-graph fp,N or fp,defer"
         ))
     })
 }
@@ -118,6 +130,18 @@ mod tests {
             Some(Chains { mode, max_stack })
         };
         assert_eq!([parse("fp"), parse("fp,16")], [frames(0), frames(16)]);
+        let deferred = |max_stack| {
+            let mode = CallGraph::Deferred;
+            Some(Chains { mode, max_stack })
+        };
+        assert_eq!(
+            [
+                parse("fp,defer"),
+                parse("fp,16,defer"),
+                parse("fp,defer,16")
+            ],
+            [deferred(0), deferred(16), deferred(16)]
+        );
         assert_eq!(
             [parse("dwarf"), parse("dwarf,")],
             [dwarf(8192), dwarf(8192)]
@@ -150,7 +174,8 @@ mod tests {
                 "callchain: Incorrect stack dump size (max 65528): -8",
             ),
             ("fp,x", "'x' is no number of frames"),
-            ("fp,defer", "--call-graph fp,defer is not supported yet: "),
+            ("fp,defer,", "'' is no number of frames"),
+            ("fp,deferred", "'deferred' is no number of frames"),
         ] {
             let text = Chains::parse(words).map_err(|error| error.text());
             assert!(text.is_err_and(|text| text.starts_with(message)), "{words}");

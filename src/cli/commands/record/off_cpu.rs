@@ -1,7 +1,7 @@
 //! `--off-cpu`: the time that tasks spend off their CPUs, from context switches.
 
 use clap::ArgMatches;
-use rperf_events::{OFF_CPU, describe_off_cpu, off_cpu_event};
+use rperf_events::{CallGraph, OFF_CPU, describe_off_cpu, off_cpu_event};
 use rperf_perfdata::EventDesc;
 use rperf_replay::{EventIndex, OffCpu};
 use rperf_session::{Request, Rewriter, Rewriting, may_profile_kernel};
@@ -42,6 +42,11 @@ impl OffCpuTime {
             (request.threads.is_some(), "--threads"),
             (request.details.per_thread, "--per-thread"),
             (request.details.no_samples, "--no-samples"),
+            // What waits is added up by its callchain, which has to be whole.
+            (
+                request.call_graph == CallGraph::Deferred,
+                "--call-graph fp,defer",
+            ),
         ];
         if let Some((_, other)) = others.iter().find(|(is_given, _)| *is_given) {
             let error = CliError::usage(format!("--off-cpu does not go with {other}"));

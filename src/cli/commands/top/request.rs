@@ -21,6 +21,12 @@ use crate::cli::tracefs::MachineTracepoints;
 pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, CliError> {
     refuse_workload(matches, context)?;
     let chains = Chains::new(matches, context)?;
+    if chains.mode == CallGraph::Deferred {
+        let error = CliError::usage(
+            "--call-graph fp,defer is for recordings: top shows callchains as they come",
+        );
+        return Err(error.hint("use --call-graph fp"));
+    }
     let on = |id| flag(matches, id) == Some(true);
     let sampling = sampling(matches, context, &Sysctl::new(PROC))?;
     let ring_pages = ring_pages(matches, context)?;

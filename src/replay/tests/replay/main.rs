@@ -2,6 +2,7 @@
 
 mod counts;
 mod damage;
+mod deferred;
 mod exercise;
 mod file;
 mod guests;

@@ -46,8 +46,14 @@ pub(super) fn write(
         Record::AuxOutputHwId(id) => format!(" hw_id: {}\n", Alternate(id.hw_id)),
         Record::TextPoke(poke) => text_poke(poke, None),
         Record::CallchainDeferred(chain) => {
-            let (cookie, count) = (chain.cookie, chain.ips.len());
-            writeln!(out, "PERF_RECORD_{name} cookie: {cookie:#x} nr:{count}")?;
+            let (pid, tid) = trailer.pid_tid.unwrap_or((u32::MAX, u32::MAX));
+            let [pid, tid] = [pid, tid].map(u32::cast_signed);
+            let (misc, cookie) = (raw.misc.0, chain.cookie);
+            writeln!(
+                out,
+                "PERF_RECORD_{name}(IP, {misc:#x}): {pid}/{tid}: {cookie:#x}"
+            )?;
+            writeln!(out, "... FP chain: nr:{}", chain.ips.len())?;
             return super::sample::chain(out, chain.ips.iter());
         }
         Record::Other(_) => "\n".to_owned(),

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use rperf_wire::{
-    Attr, BranchSampleType, Encoder, Endian, Misc, PERF_CONTEXT_USER, ReadFormat, ReadValues,
-    RecordHeader, Regs, RegsAbi, Sample, SampleLayout, SampleType,
+    Attr, BranchSampleType, Encoder, Endian, Misc, PERF_CONTEXT_USER, PERF_CONTEXT_USER_DEFERRED,
+    ReadFormat, ReadValues, RecordHeader, Regs, RegsAbi, Sample, SampleLayout, SampleType,
 };
 
 use super::{Alternate, branches};
@@ -104,6 +104,10 @@ fn write_stacks(out: &mut dyn Write, sample: &SampleDump<'_>) -> io::Result<()> 
         }
         writeln!(out, "... FP chain: nr:{}", callers.len())?;
         chain(out, callers.iter())?;
+        let marker = callers.len().checked_sub(2);
+        if marker.and_then(|marker| callers.get(marker)) == Some(PERF_CONTEXT_USER_DEFERRED) {
+            writeln!(out, "...... (deferred)")?;
+        }
     }
     match (calls, wire.branch_stack) {
         (Some(calls), _) => {

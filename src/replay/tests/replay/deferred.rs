@@ -1,0 +1,196 @@
+//! User callchains that come after their samples, against a plain search through what happened.
+
+use std::num::NonZeroUsize;
+
+use proptest::prelude::*;
+use rperf_perfdata::PerfData;
+use rperf_replay::{Flow, Render, Replay, Sample, World};
+use rperf_wire::{
+    AttrFlags, CallchainDeferred, Encoder, Endian, Misc, PERF_CONTEXT_KERNEL, PERF_CONTEXT_USER,
+    PERF_CONTEXT_USER_DEFERRED, Record, SampleId, SampleType, U64s,
+};
+
+use crate::file::{FileBuilder, attr};
+use crate::stream::{piped, stream};
+
+const FIELDS: SampleType = SampleType::TID
+    .with(SampleType::TIME, true)
+    .with(SampleType::CALLCHAIN, true);
+const THREADS: u32 = 3;
+
+/// What happens to a thread, and on which processor.
+#[derive(Debug, Clone)]
+enum Step {
+    /// A sample in the kernel; the user's part of its callchain is put off, or there is none.
+    Sample {
+        deferred: bool,
+    },
+    /// The thread returns to user space.
+    Return {
+        frames: Vec<u64>,
+    },
+    Round,
+}
+
+type Happened = (u32, usize, Step);
+
+fn steps() -> impl Strategy<Value = Vec<Happened>> {
+    let step = prop_oneof![
+        6 => any::<bool>().prop_map(|deferred| Step::Sample { deferred }),
+        3 => prop::collection::vec(1_u64..1000, 0..4).prop_map(|frames| Step::Return { frames }),
+        1 => Just(Step::Round),
+    ];
+    prop::collection::vec((0..THREADS, 0_usize..2, step), 0..60)
+}
+
+/// Time of a sample, its place in time, its callchain.
+type Seen = (u64, u64, Vec<u64>);
+
+/// The cookie of a thread before it returns for the next time; all threads may have the same.
+fn cookie(steps: &[Happened], tid: u32) -> u64 {
+    let returns = steps
+        .iter()
+        .filter(|(other, _, step)| *other == tid && matches!(step, Step::Return { .. }));
+    5 + returns.count() as u64
+}
+
+fn recording(steps: &[Happened], endian: Endian) -> Vec<u8> {
+    let mut event = attr(FIELDS);
+    event.flags = event.flags.with(AttrFlags::DEFER_CALLCHAIN, true);
+    let mut file = FileBuilder::new(endian, &[(event, vec![1])]);
+    let steps_at: Vec<(usize, &Happened)> = steps.iter().enumerate().collect();
+    for round in steps_at.split(|(_, (.., step))| matches!(step, Step::Round)) {
+        // One processor's ring is emptied after the other's.
+        for cpu in 0..2 {
+            for (index, (tid, _, step)) in round.iter().filter(|(_, (_, on, _))| *on == cpu) {
+                let pid_tid = Some((*tid, *tid));
+                let time = Some(*index as u64 + 1);
+                let cookie = cookie(&steps[..*index], *tid);
+                match step {
+                    Step::Sample { deferred } => {
+                        let mut words = vec![PERF_CONTEXT_KERNEL, !0xfff];
+                        if *deferred {
+                            words.extend([PERF_CONTEXT_USER_DEFERRED, cookie]);
+                        }
+                        let words = encoded(&words, endian);
+                        let sample = rperf_wire::Sample {
+                            pid_tid,
+                            time,
+                            callchain: Some(U64s::new(&words, endian)),
+                            ..rperf_wire::Sample::default()
+                        };
+                        file.sample(0, Misc(1), &sample);
+                    }
+                    Step::Return { frames } => {
+                        let ips = encoded(frames, endian);
+                        let ips = U64s::new(&ips, endian);
+                        let record = Record::CallchainDeferred(CallchainDeferred { cookie, ips });
+                        let id = SampleId {
+                            pid_tid,
+                            time,
+                            ..SampleId::default()
+                        };
+                        file.record(0, Misc(2), &record, &id);
+                    }
+                    Step::Round => unreachable!("rounds are split"),
+                }
+            }
+        }
+        file.round();
+    }
+    file.finish()
+}
+
+fn encoded(words: &[u64], endian: Endian) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut to = Encoder::new(&mut bytes, endian);
+    words.iter().for_each(|word| to.u64(*word));
+    bytes
+}
+
+/// What should be seen, in the order of the samples, and whether each waits for callers that never come.
+fn expected(steps: &[Happened]) -> Vec<(bool, Seen)> {
+    let mut expected = Vec::new();
+    for (index, (tid, _, step)) in steps.iter().enumerate() {
+        let Step::Sample { deferred } = step else {
+            continue;
+        };
+        let mut chain = vec![PERF_CONTEXT_KERNEL, !0xfff];
+        let mut place = index;
+        let returned = steps[index..]
+            .iter()
+            .position(|(other, _, step)| other == tid && matches!(step, Step::Return { .. }));
+        if let Some(later) = returned.filter(|_| *deferred)
+            && let Step::Return { frames } = &steps[index + later].2
+        {
+            chain.push(PERF_CONTEXT_USER);
+            chain.extend(frames);
+            place += later;
+        }
+        let waits = *deferred && returned.is_none();
+        expected.push((waits, (index as u64 + 1, place as u64 + 1, chain)));
+    }
+    expected
+}
+
+struct Chains;
+
+impl Render for Chains {
+    type Out = Vec<Seen>;
+    type Scratch = ();
+
+    fn render(&self, _: &World, sample: &Sample<'_>, (): &mut (), out: &mut Vec<Seen>) {
+        let chain = sample.wire.callchain.expect("one").iter().collect();
+        out.push((sample.wire.time.expect("one"), sample.order.time, chain));
+    }
+}
+
+fn of_file(bytes: &[u8], threads: usize) -> Vec<Seen> {
+    let data = PerfData::parse(bytes).expect("a sound file");
+    let replay = Replay::open(&data).expect("a sound recording");
+    let mut seen = Vec::new();
+    let mut take = |block: &mut Vec<Seen>| {
+        seen.append(block);
+        Flow::Continue
+    };
+    let threads = NonZeroUsize::new(threads).expect("some");
+    replay
+        .ordered(threads, &Chains, &mut take)
+        .expect("threads");
+    seen
+}
+
+fn of_pipe(file: &[u8], size: usize) -> Vec<Seen> {
+    let bytes = piped(file).0;
+    let mut stream = stream(&bytes, size, false);
+    let mut seen = Vec::new();
+    while stream.advance().expect("not compressed") {
+        let mut take = |block: &mut Vec<Seen>| {
+            seen.append(block);
+            Flow::Continue
+        };
+        stream
+            .deliver(&Chains, &mut [()], &mut take)
+            .expect("one thread");
+    }
+    seen
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn samples_have_the_callers_of_where_they_return_to(steps in steps(), big in any::<bool>(), threads in 1_usize..3) {
+        let endian = if big { Endian::Big } else { Endian::Little };
+        let expected: Vec<Seen> = expected(&steps).into_iter().map(|(_, seen)| seen).collect();
+        prop_assert_eq!(of_file(&recording(&steps, endian), threads), expected);
+    }
+
+    #[test]
+    fn those_of_a_pipe_wait_for_them(steps in steps(), size in 1_usize..3000) {
+        let mut expected = expected(&steps);
+        expected.sort_by_key(|(waits, (time, place, _))| (*waits, *place, *time));
+        let expected: Vec<Seen> = expected.into_iter().map(|(_, seen)| seen).collect();
+        prop_assert_eq!(of_pipe(&recording(&steps, Endian::Little), size), expected);
+    }
+}
