@@ -35,6 +35,7 @@ mod list;
 mod record;
 mod record_events;
 mod record_faults;
+mod record_filter;
 mod record_groups;
 mod record_off_cpu;
 mod record_options;

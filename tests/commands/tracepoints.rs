@@ -84,8 +84,8 @@ fn a_filter_follows_the_tracepoints_that_it_is_for() {
     assert_refused(
         &scratch,
         &[&["-e", "sched:sched_switch,cs"], &filter[..]].concat(),
-        129,
-        "event cs takes no filter: only tracepoints have fields to compare\n",
+        255,
+        "failed to set filter \"prev_pid > 1\" on event cs\nthere is no term 'prev_pid'\nhint: choose from ip, id, tid, pid, cpu, time, addr, period, txn, weight, weight1, weight2, weight3, ins_lat, p_stage_cyc, retire_lat, phys_addr, code_pgsz, code_page_size, data_pgsz, data_page_size\n",
     );
     // What the check does not know the kernel refuses.
     assert_refused(

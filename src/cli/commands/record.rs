@@ -12,6 +12,7 @@ pub(super) mod request;
 mod rewriting;
 mod ring_size;
 mod rotation;
+mod sieve;
 mod summary;
 mod threads;
 mod timing;
@@ -40,6 +41,7 @@ use self::off_cpu::OffCpuTime;
 pub(super) use self::rate::sampling;
 pub(super) use self::request::{real_time, wanted as wanted_events};
 pub(super) use self::ring_size::pages as ring_pages;
+use self::sieve::Sifting;
 pub(super) use self::told::told_by;
 pub(super) use self::traces::refuse as refuse_traces;
 use self::unwinding::Unwinding;
@@ -49,8 +51,9 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     args::check_old_spelling(matches, context)?;
     let mut request = request::build(matches, context)?;
     let unwinding = Unwinding::wanted(matches, context, &request)?;
+    let sifting = Sifting::wanted(&mut request)?;
     let off_cpu = OffCpuTime::wanted(matches, context, &mut request)?;
-    request.rewriting = rewriting::both(unwinding.clone(), off_cpu);
+    request.rewriting = rewriting::all(unwinding.clone(), sifting.clone(), off_cpu);
     if flag(matches, "dry-run") == Some(true) {
         return Ok(Exit::Ok);
     }
@@ -62,6 +65,9 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     let is_verbose = context.verbosity(matches) > 0;
     summary::print(context, &request, &recorded, is_verbose);
     unhit::print(context, &recorded);
+    if let Some(sifting) = sifting {
+        sifting.tell(context);
+    }
     if let (Some(unwinding), CallGraph::Dwarf { stack_size }) = (unwinding, request.call_graph) {
         unwinding.tell(context, stack_size.bytes());
     }

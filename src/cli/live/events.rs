@@ -1,10 +1,13 @@
 //! `-e`, and the filters that follow one.
 
+use std::error::Error;
 use std::fmt::Write as _;
 
 use clap::ArgMatches;
 use rperf_events::tracepoint::Format;
-use rperf_events::{Catalogue, EventSpec, Filter, Group, ParseError, Side, parse};
+use rperf_events::{
+    Catalogue, EventSpec, Filter, Group, ParseError, SampleFilter, Side, TracepointName, parse,
+};
 use rperf_sys::Tracefs;
 
 use super::probes;
@@ -119,53 +122,105 @@ fn unknown(errors: &[ParseError]) -> CliError {
 
 /// Gives the events of each list the filters that follow it.
 fn filter(matches: &ArgMatches, lists: &mut [List], tracefs: &Tracefs) -> Result<(), CliError> {
-    let mut given: Vec<(usize, &str, String)> = Vec::new();
+    let mut given: Vec<Given> = Vec::new();
     let filters = matches.get_many::<String>("filter").into_iter().flatten();
     let indices = matches.indices_of("filter").into_iter().flatten();
-    given.extend(
-        indices
-            .zip(filters)
-            .map(|(index, text)| (index, "--filter", text.clone())),
-    );
+    given.extend(indices.zip(filters).map(|(index, text)| Given {
+        index,
+        text: Some(text.clone()),
+    }));
     if flag(matches, "exclude-perf") == Some(true) {
-        let own = format!("common_pid != {}", std::process::id());
         let index = matches.index_of("exclude-perf").unwrap_or_default();
-        given.push((index, "--exclude-perf", own));
+        given.push(Given { index, text: None });
     }
-    given.sort_by_key(|(index, ..)| *index);
+    given.sort_by_key(|given| given.index);
     for list in (0..lists.len()).rev() {
         let start = lists[list].index;
-        let own = given.partition_point(|(index, ..)| *index < start);
-        let texts: Vec<String> = given.drain(own..).map(|(.., text)| text).collect();
-        if !texts.is_empty() {
-            for event in &mut lists[list].events {
-                event.filter = Some(joined(event, &texts, tracefs)?);
+        let own = given.partition_point(|given| given.index < start);
+        let own: Vec<Given> = given.drain(own..).collect();
+        for event in &mut lists[list].events {
+            match event.tracepoint.clone() {
+                _ if own.is_empty() => {}
+                Some(tracepoint) => {
+                    event.filter = Some(joined(&event.name, (&tracepoint, tracefs), &own)?);
+                }
+                None => event.sample_filter = of_samples(&event.name, &own)?,
             }
         }
     }
     match given.first() {
-        Some((_, option, _)) => Err(CliError::usage(format!(
-            "{option} option should follow a -e tracepoint or HW tracer option"
+        Some(given) => Err(CliError::usage(format!(
+            "{} option should follow a -e tracepoint or HW tracer option",
+            given.option()
         ))),
         None => Ok(()),
     }
 }
 
-/// All of `texts` as one filter for the kernel.
-fn joined(event: &EventSpec, texts: &[String], tracefs: &Tracefs) -> Result<String, CliError> {
-    let Some(tracepoint) = &event.tracepoint else {
-        return Err(CliError::usage(format!(
+/// A filter as it was given: `--filter` with its text, or `--exclude-perf`.
+struct Given {
+    /// Where it stands among the words.
+    index: usize,
+    text: Option<String>,
+}
+
+impl Given {
+    fn option(&self) -> &'static str {
+        match self.text {
+            Some(_) => "--filter",
+            None => "--exclude-perf",
+        }
+    }
+}
+
+/// A text that is no filter of the event.
+fn refused(text: &str, event: &str, error: &dyn Error) -> CliError {
+    let message = format!("failed to set filter \"{text}\" on event {event}");
+    CliError::message(FAILED, message).detail(error.to_string())
+}
+
+/// All filters of an event whose fields the kernel does not compare.
+fn of_samples(event: &str, given: &[Given]) -> Result<Option<SampleFilter>, CliError> {
+    let mut all: Option<SampleFilter> = None;
+    for given in given {
+        let filter = match &given.text {
+            None => SampleFilter::all_but(std::process::id()),
+            Some(text) => SampleFilter::parse(text)
+                .map_err(|error| refused(text, event, &error).hint(error.hint))?,
+        };
+        all = Some(match all {
+            Some(all) => all.and(filter),
+            None => filter,
+        });
+    }
+    Ok(all)
+}
+
+/// Refuses filters of samples where none are written.
+pub(crate) fn refuse_sample_filters(events: &[EventSpec]) -> Result<(), CliError> {
+    match events.iter().find(|event| event.sample_filter.is_some()) {
+        Some(event) => Err(CliError::usage(format!(
             "event {} takes no filter: only tracepoints have fields to compare",
             event.name
-        )));
-    };
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// All filters of a tracepoint as one for the kernel.
+fn joined(
+    event: &str,
+    (tracepoint, tracefs): (&TracepointName, &Tracefs),
+    given: &[Given],
+) -> Result<String, CliError> {
     let format = tracefs.format(&tracepoint.system, &tracepoint.name)?;
     let format = Format::parse(&String::from_utf8_lossy(&format))?;
     let mut filters = Vec::new();
-    for text in texts {
-        let filter = Filter::parse(text, &event.name, &format).map_err(|error| {
-            let message = format!("failed to set filter \"{text}\" on event {}", event.name);
-            let cli = CliError::message(FAILED, message).detail(error.to_string());
+    for given in given {
+        let own = || format!("common_pid != {}", std::process::id());
+        let text = given.text.clone().unwrap_or_else(own);
+        let filter = Filter::parse(&text, event, &format).map_err(|error| {
+            let cli = refused(&text, event, &error);
             error.hint.into_iter().fold(cli, CliError::hint)
         })?;
         filters.push(filter);

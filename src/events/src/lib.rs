@@ -26,6 +26,7 @@ mod parse;
 mod pmu_event;
 mod pmu_format;
 mod record_attr;
+mod sample_filter;
 mod select;
 mod spec;
 mod terms;
@@ -50,6 +51,7 @@ pub use parse::parse;
 pub use record_attr::{
     DEFAULT_FREQUENCY, RecordEvent, RecordOptions, Sampling, Target, record_events, trigger_events,
 };
+pub use sample_filter::{SampleFilter, SampleFilterError};
 pub use spec::{
     EventSpec, TracepointName, Tracer, default_event, fallback_to_cpu_clock, user_only,
 };

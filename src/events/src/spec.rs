@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::vendor::Scale;
-use crate::{Group, Own, Tool};
+use crate::{Group, Own, SampleFilter, Tool};
 use rperf_wire::{Attr, AttrFlags, EventType, event_name};
 
 /// `PERF_COUNT_HW_CPU_CYCLES`.
@@ -48,6 +48,8 @@ pub struct EventSpec {
     pub tool: Option<Tool>,
     /// `--filter`, as the kernel takes it: samples are only taken where it holds.
     pub filter: Option<String>,
+    /// `--filter` of an event whose fields the kernel does not compare: others of its samples are left out.
+    pub sample_filter: Option<SampleFilter>,
 }
 
 /// Where tracefs has a tracepoint.
@@ -79,6 +81,7 @@ impl EventSpec {
             own: Own::default(),
             tool: None,
             filter: None,
+            sample_filter: None,
         }
     }
 

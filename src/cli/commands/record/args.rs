@@ -37,7 +37,12 @@ const FILTER: &str = "\
 A condition on the fields of the tracepoints of the last -e before it; several are joined with &&. Comparisons are == != < \
 <= > >= & for numbers, == != ~ for text in quotes (~ compares with a shell pattern), joined by && || ! and parentheses. \
 Numbers are decimal, or hexadecimal with 0x; a device number may be given as major:minor.
-Example: -e block:block_rq_issue --filter 'nr_sector > 200 && rwbs ~ \"*W*\"'";
+Example: -e block:block_rq_issue --filter 'nr_sector > 200 && rwbs ~ \"*W*\"'
+
+Samples of other events are compared by what they hold and left out while they are written: ip, id, tid, pid, cpu, time \
+(in nanoseconds), addr, period, txn, weight (weight1, weight2, weight3), phys_addr, code_pgsz, data_pgsz with == != < <= > >= & \
+and a number; commas mean all, || means any of those between commas.
+Example: -e cpu-clock --filter 'period > 1000, cpu == 1 || cpu == 2'";
 
 const CALL_GRAPH: &str = "\
 How to record call graphs.
@@ -83,11 +88,10 @@ fn events_and_targets() -> Vec<Arg> {
             .help("events to record, separated by commas")
             .long_help(EVENT),
         list("filter", "filter")
-            .help("take samples of the tracepoints of the last -e only where this holds")
+            .help("take samples of the events of the last -e only where this holds")
             .long_help(FILTER),
         probes::option(),
-        switch("exclude-perf")
-            .help("leave the recorder itself out of the tracepoints of the last -e"),
+        switch("exclude-perf").help("leave the recorder itself out of the events of the last -e"),
         value("pid", "pid")
             .short('p')
             .value_parser(number_list)

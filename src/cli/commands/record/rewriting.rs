@@ -1,4 +1,5 @@
-//! What changes records between the rings and the file: `--unwind live`, `--off-cpu`, or one after the other.
+//! What changes records between the rings and the file: `--unwind live`, filters of samples, `--off-cpu`, or several one after
+//! the other.
 
 use std::sync::Arc;
 
@@ -6,38 +7,40 @@ use rperf_perfdata::EventDesc;
 use rperf_session::{Rewriter, Rewriting};
 
 use super::off_cpu::OffCpuTime;
+use super::sieve::Sifting;
 use super::unwinding::Unwinding;
 
-/// Both of them, where both are wanted.
-pub(super) fn both(
+/// All of them that are wanted.
+pub(super) fn all(
     unwinding: Option<Arc<Unwinding>>,
+    sifting: Option<Arc<Sifting>>,
     off_cpu: Option<OffCpuTime>,
 ) -> Option<Arc<dyn Rewriting>> {
-    match (unwinding, off_cpu) {
-        (None, None) => None,
-        (Some(unwinding), None) => Some(unwinding),
-        (None, Some(off_cpu)) => Some(Arc::new(off_cpu)),
-        (Some(unwinding), Some(off_cpu)) => Some(Arc::new(Both { unwinding, off_cpu })),
-    }
+    // Stacks are unwound first: in what was mapped when their tasks left their CPUs, not when they came back.
+    let unwinding = unwinding.map(|unwinding| unwinding as Arc<dyn Rewriting>);
+    let sifting = sifting.map(|sifting| sifting as Arc<dyn Rewriting>);
+    let off_cpu = off_cpu.map(|off_cpu| Arc::new(off_cpu) as Arc<dyn Rewriting>);
+    let chain = [unwinding, sifting, off_cpu].into_iter().flatten();
+    chain.reduce(|first, second| Arc::new(Both { first, second }))
 }
 
-/// Stacks are unwound first: in what was mapped when their tasks left their CPUs, not when they came back.
+/// One behind the other.
 #[derive(Debug)]
 struct Both {
-    unwinding: Arc<Unwinding>,
-    off_cpu: OffCpuTime,
+    first: Arc<dyn Rewriting>,
+    second: Arc<dyn Rewriting>,
 }
 
 impl Rewriting for Both {
     fn describe(&self, events: &mut [EventDesc]) {
-        self.unwinding.describe(events);
-        self.off_cpu.describe(events);
+        self.first.describe(events);
+        self.second.describe(events);
     }
 
     fn begin(&self, events: &[EventDesc]) -> Box<dyn Rewriter> {
         Box::new(OneAfterOther {
-            first: self.unwinding.begin(events),
-            second: self.off_cpu.begin(events),
+            first: self.first.begin(events),
+            second: self.second.begin(events),
             between: Vec::new(),
         })
     }
@@ -66,6 +69,9 @@ impl Rewriter for OneAfterOther {
     }
 
     fn end(&mut self, to: &mut Vec<u8>) {
+        self.between.clear();
+        self.first.end(&mut self.between);
+        self.second.rewrite(&self.between, false, to);
         self.second.end(to);
     }
 }

@@ -109,6 +109,7 @@ fn asked_for(
 ) -> Result<(Vec<EventSpec>, Metrics), CliError> {
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let mut specs = events::events(matches, context, pmus, &machine)?.unwrap_or_default();
+    events::refuse_sample_filters(&specs)?;
     let mut metrics = Metrics::default();
     if metrics::are_asked(matches) {
         let catalogue = pmus.catalogue(&machine);

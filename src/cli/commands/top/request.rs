@@ -38,6 +38,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, 
     let pmus = MachinePmus::find(context);
     let events = wanted_events(matches, context, &target, (&pmus, &machine))?;
     refuse_traces(matches, context, &events)?;
+    events::refuse_sample_filters(&events)?;
     let side = events::side(matches)?;
     let events: Vec<EventSpec> = match side {
         Some(side) => events.into_iter().map(|event| side.of(event)).collect(),

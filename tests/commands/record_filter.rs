@@ -1,0 +1,172 @@
+//! Filters of samples whose events the kernel compares nothing of, and `--exclude-perf` for them.
+
+use rperf_testkit::{Outcome, Scratch, real_perf, skip};
+
+use super::record_faults::lines;
+use crate::differential::settled;
+use crate::kernel::{BUSY, Running, is_root, rperf_in};
+
+fn record(scratch: &Scratch, options: &[&str], workload: &[&str]) -> Outcome {
+    let words = [&["record", "-N", "-o", "perf.data"], options, workload].concat();
+    rperf_in(scratch, &words).finish().expect("rperf starts")
+}
+
+/// The same where nothing is wrong: how many samples were left out, of how many, and how many were written.
+fn sifted(outcome: &Outcome) -> [u64; 3] {
+    let said = &outcome.stderr;
+    assert_eq!(outcome.status, 0, "{said}");
+    let counts = said.lines().find_map(|line| {
+        let counts =
+            line.strip_suffix(" samples did not fit their event's filter and were left out")?;
+        counts.split_once(" of ")
+    });
+    let (left_out, of) = counts.expect(said);
+    let written = said
+        .split_once(" samples)")
+        .and_then(|(before, _)| before.rsplit('(').next());
+    [left_out, of, written.unwrap_or("0")].map(|count| count.parse().expect("a number"))
+}
+
+#[test]
+fn samples_that_do_not_fit_are_left_out_and_counted() {
+    let test = "record_filter::samples_that_do_not_fit_are_left_out_and_counted";
+    if real_perf().is_none() || !is_root() {
+        return skip(test, "there is no perf, or no root");
+    }
+    let target = Running::spin();
+    let pid = target.0.id();
+    let filter = format!("cpu == 0 || pid == {pid}, pid != 0, period > 0");
+    for options in [
+        &[][..],
+        &["-z"],
+        &["-g"],
+        &["--call-graph", "dwarf", "--unwind", "live"],
+    ] {
+        let scratch = Scratch::new();
+        let events = ["-a", "-e", "cpu-clock", "-F", "499", "--filter", &filter];
+        let outcome = record(
+            &scratch,
+            &[&events[..], options].concat(),
+            &["sleep", "0.3"],
+        );
+        let [left_out, of, written] = sifted(&outcome);
+        assert_eq!(of - left_out, written, "{options:?}: {}", outcome.stderr);
+        let rows =
+            lines(&scratch, &["script", "-F", "pid,cpu,period", "-G"]).expect("perf is there");
+        assert_eq!(rows.len() as u64, written, "{options:?}");
+        for row in rows {
+            let mut words = row.split_whitespace();
+            let of = words
+                .next()
+                .and_then(|word| word.parse::<u32>().ok())
+                .expect("a pid");
+            let cpu = words.next().expect("a CPU");
+            assert!(
+                of != 0 && (of == pid || cpu == "[000]"),
+                "{options:?}: {row}"
+            );
+        }
+    }
+}
+
+#[test]
+fn each_event_has_its_own_filter() {
+    for (filter, is_kept) in [("ip > 0, tid > 1", true), ("ip < 1", false)] {
+        let found = settled(|| {
+            let scratch = Scratch::new();
+            let events = [
+                "-e",
+                "page-faults:u",
+                "-c",
+                "1",
+                "-e",
+                "task-clock:u",
+                "--filter",
+                filter,
+            ];
+            let outcome = record(&scratch, &events, &["sh", "-c", BUSY]);
+            let [left_out, of, written] = sifted(&outcome);
+            assert_eq!(left_out == 0, is_kept || of == 0, "{}", outcome.stderr);
+            let words = ["script", "-F", "event"];
+            let rows = rperf_in(&scratch, &words)
+                .finish()
+                .expect("rperf starts")
+                .stdout;
+            let count = |event| rows.lines().filter(|row| row.contains(event)).count() as u64;
+            assert_eq!(count("task-clock"), of - left_out, "{rows}");
+            assert_eq!(
+                count("page-faults") + count("task-clock"),
+                written,
+                "{rows}"
+            );
+            let none = of == 0 || count("page-faults") == 0;
+            none.then_some(rows).into_iter().collect()
+        });
+        assert!(found.is_empty(), "{filter}: {found:?}");
+    }
+}
+
+#[test]
+fn the_recorder_leaves_itself_out() {
+    let test = "record_filter::the_recorder_leaves_itself_out";
+    if !is_root() {
+        return skip(test, "whole CPUs need root");
+    }
+    let found = settled(|| {
+        let scratch = Scratch::new();
+        let options = ["-a", "-e", "context-switches", "-c", "1", "--exclude-perf"];
+        let outcome = record(&scratch, &options, &["sh", "-c", "echo $PPID; sleep 0.3"]);
+        let [left_out, ..] = sifted(&outcome);
+        let recorder = outcome.stdout.trim();
+        let pids = rperf_in(&scratch, &["script", "-F", "pid"]).finish();
+        let pids = pids.expect("rperf starts").stdout;
+        assert!(
+            pids.lines().all(|pid| pid.trim() != recorder),
+            "{recorder}: {pids}"
+        );
+        let none = left_out == 0 || pids.is_empty();
+        none.then_some(outcome.stderr).into_iter().collect()
+    });
+    assert!(found.is_empty(), "{found:?}");
+}
+
+#[test]
+fn filters_that_cannot_be_are_refused() {
+    let scratch = Scratch::new();
+    for (words, status, said) in [
+        (
+            &["--filter", "cpus == 1"][..],
+            255,
+            "failed to set filter \"cpus == 1\" on event cs\nthere is no term 'cpus'\nhint: choose from ip, ",
+        ),
+        (
+            &["--filter", "cpu == 1, mem_lvl == l1"],
+            255,
+            "failed to set filter \"cpu == 1, mem_lvl == l1\" on event cs\nsamples are not filtered by 'mem_lvl'\nhint: ",
+        ),
+        (
+            &["--filter", "cpu == 1", "--threads"],
+            129,
+            "filters of other events than tracepoints do not go with --threads\nhint: leave --threads out\n",
+        ),
+        (
+            &["--exclude-perf", "--overwrite"],
+            129,
+            "filters of other events than tracepoints do not go with --overwrite\n",
+        ),
+    ] {
+        let outcome = record(&scratch, &[&["-e", "cs"], words].concat(), &["true"]);
+        assert!(
+            outcome.stderr.starts_with(said),
+            "{words:?}: {}",
+            outcome.stderr
+        );
+        assert_eq!(outcome.status, status, "{words:?}");
+    }
+    assert!(!scratch.path().join("perf.data").exists());
+    let words = ["stat", "-e", "cs", "--filter", "cpu == 1", "true"];
+    let outcome = rperf_in(&scratch, &words).finish().expect("rperf starts");
+    let said = "event cs takes no filter: only tracepoints have fields to compare\n";
+    assert!(outcome.stderr.starts_with(said), "{}", outcome.stderr);
+    assert_eq!(outcome.status, 129);
+}
