@@ -4,8 +4,8 @@
 #   NAME.RECORDER.data, NAME.RECORDER.said and .status of the recorder, NAME.RECORDER.READER and .READER.said of
 #   script, NAME.RECORDER.report.READER of report, NAME.RECORDER.insn.READER of script with the instructions (the kernel's
 #   are in /proc/kcore), NAME.RECORDER.attrs of perf evlist -v
-# Lines of `traces` are recorded by both: NAME.RECORDER.branches is what perf decodes of the trace, NAME.RECORDER.dump.READER
-# what both tell of its records.
+# Lines of `traces` are recorded by both, as root and as another user (NAME is NAME-WHO): NAME.RECORDER.branches is what perf
+# decodes of the trace, NAME.RECORDER.dump.READER what both tell of its records.
 # For each line of `stat` both tools count ./load: NAME.TOOL.stat; those of `stat_alone` only rperf can.
 # probe.sh, where it is there, does what there is to do with probes of the kernel.
 # Lines of `fixtures` are recorded by perf alone: NAME.data.
@@ -30,21 +30,52 @@ while read -r name words; do
     done
 done <cases
 
+# Records a trace of ./load into NAME.RECORDER.data, and what both tell of it.
+trace() {
+    how=$1 recorder=$3 base=/out/$2.$3
+    shift 3
+    $how "$recorder" record -o "$base.data" "$@" -- /payload/load 60 >"$base.said" 2>&1 </dev/null
+    echo $? >"$base.status"
+    timeout 60 perf script -f --itrace=be -i "$base.data" >"$base.branches" 2>"$base.branches.said" </dev/null
+    for reader in perf rperf; do
+        timeout 60 $reader script -f -D -i "$base.data" >"$base.dump.$reader" 2>&1 </dev/null
+    done
+    perf evlist -f -v -i "$base.data" >"$base.attrs" 2>&1
+}
+
+as_root() {
+    timeout 60 "$@"
+}
+
+# Words without blanks.
+as_other() {
+    echo "exec timeout 60 $*" >/tmp/other/command
+    su other -c 'sh /tmp/other/command'
+}
+
 # Traces are decoded by perf, and dumped by both.
 if [ -e traces ] && [ -e /sys/bus/event_source/devices/intel_bts ]; then
-    while read -r name words; do
-        for recorder in perf rperf; do
-            base=/out/$name.$recorder
-            # shellcheck disable=SC2086 # a list of words
-            timeout 60 $recorder record -o "$base.data" $words -- ./load 60 >"$base.said" 2>&1 </dev/null
-            echo $? >"$base.status"
-            timeout 60 perf script --itrace=be -i "$base.data" >"$base.branches" 2>"$base.branches.said" </dev/null
-            for reader in perf rperf; do
-                timeout 60 $reader script -D -i "$base.data" >"$base.dump.$reader" 2>&1 </dev/null
+    # Others than root may lock little memory where the kernel is wary of them.
+    echo other:x:1000:1000::/tmp/other:/bin/sh >>/etc/passwd
+    mkdir /tmp/other
+    chmod 777 /tmp/other /out
+    for who in root other; do
+        case $who in
+        root) wary=-1 ;;
+        other) wary=1 ;;
+        esac
+        echo $wary >/proc/sys/kernel/perf_event_paranoid
+        while read -r name words; do
+            for recorder in perf rperf; do
+                # shellcheck disable=SC2086 # a list of words
+                trace as_$who "$name-$who" $recorder $words
             done
-            perf evlist -v -i "$base.data" >"$base.attrs" 2>&1
-        done
-    done <traces
+        done <traces
+    done
+    as_other rperf record -o /tmp/other/refused.data -m ,64M --per-thread -e intel_bts//u -- /payload/load 60 \
+        >/out/refused 2>&1 </dev/null
+    echo $? >>/out/refused
+    echo -1 >/proc/sys/kernel/perf_event_paranoid
 fi
 
 if [ -e probe.sh ]; then . ./probe.sh; fi
