@@ -164,8 +164,10 @@ impl TableBuilder {
         keeps_first(&first, &second, || {
             let raw = |s: &Symbol| self.names.get(s.name);
             let shown = |s: &Symbol| shown_name(raw(s), s.form, self.demangle);
-            // Thousands of pairs are alike; demangling would take most of the time. (A system call is none of them.)
-            let alike = first.form == second.form && are_variants(raw(&first), raw(&second));
+            // What is exported is in both tables, and thousands of other pairs are alike; demangling would take most of the
+            // time. (A system call is none of them.)
+            let (a, b) = (raw(&first), raw(&second));
+            let alike = first.form == second.form && (a == b || are_variants(a, b));
             if alike && !raw(&first).contains("SyS") {
                 return (raw(&first).into(), raw(&first).into());
             }

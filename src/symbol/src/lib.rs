@@ -41,7 +41,7 @@ pub use finding::Finding;
 pub use images::{Images, images};
 pub use kernel_code::{KernelCode, KernelMemory, kernel_code};
 pub use listing::{is_running as is_running_kernel, native_endian};
-pub use load::{Loaded, jit_dump as jit_dump_of, load};
+pub use load::{Loaded, Located, jit_dump as jit_dump_of, load};
 pub use object::Endianness;
 pub use origin::Origin;
 pub use request::{ObjectKind, ObjectRequest, SearchPaths};

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::demangle::demangle;
+use crate::demangle::{beginning, demangle};
 use crate::names::Names;
 use crate::overlaps::Overlaps;
 use crate::symbol::{NameForm, Symbol, Symbols};
@@ -108,6 +108,18 @@ impl SymbolTable {
         symbol.map_or(Cow::Borrowed(""), |symbol| {
             shown_name(self.names.get(symbol.name), symbol.form, self.demangle)
         })
+    }
+
+    /// What [`name`](Self::name) begins with, told without demangling: one of the two.
+    pub fn name_beginnings(&self, index: SymbolIndex) -> [&str; 2] {
+        let Some(symbol) = self.get(index) else {
+            return [""; 2];
+        };
+        let raw = self.names.get(symbol.name);
+        match symbol.form {
+            NameForm::Mangled | NameForm::PltTarget if self.demangle => [beginning(raw), raw],
+            _ => [raw; 2],
+        }
     }
 
     /// The name as perf shows it, where that is how the object has it for sure.

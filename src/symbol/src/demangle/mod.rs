@@ -7,6 +7,40 @@ pub fn demangle(name: &str) -> Option<String> {
     rust(name).or_else(|| cpp(name)).or_else(|| ocaml(name))
 }
 
+/// How the source form of `name` begins if there is one, as far as that is told without reading all of it; `name` where
+/// there is none for sure.
+pub(crate) fn beginning(name: &str) -> &str {
+    let is_mangled = ["_Z", "_R", "ZN", "__ZN", "caml"]
+        .iter()
+        .any(|start| name.starts_with(start));
+    match is_mangled {
+        true => first_identifier(name).unwrap_or_default(),
+        false => name,
+    }
+}
+
+/// The first identifier of `_ZN3foo…` or `_Z3foo…`, up to what stands for something else in names of Rust; `std::` of `_ZNSt3foo…`.
+fn first_identifier(name: &str) -> Option<&str> {
+    let rest = name.strip_prefix("_Z")?;
+    let nested = rest.strip_prefix('N');
+    let rest = nested.map_or(rest, |inner| inner.trim_start_matches(['r', 'V', 'K']));
+    if let Some(inner) = rest.strip_prefix("St") {
+        return inner
+            .starts_with(|c: char| c.is_ascii_digit())
+            .then_some("std::");
+    }
+    let digits = rest.find(|c: char| !c.is_ascii_digit())?;
+    let (length, rest) = rest.split_at(digits);
+    let identifier = rest.get(..length.parse().ok()?)?;
+    let end = identifier.find(['$', '.']).unwrap_or(identifier.len());
+    if identifier.starts_with("_$LT$") && through_rust_hash(name).is_some() {
+        return Some("<");
+    }
+    // `_GLOBAL__N_1` is an anonymous namespace.
+    let plain = identifier.get(..end)?;
+    (!plain.starts_with('_')).then_some(plain)
+}
+
 /// Legacy (`_ZN…17h<hash>E`) and v0 (`_R…`) names, without the hash. A copy made by the compiler (`.cold`, `.llvm.123`) goes
 /// under the name of the original.
 fn rust(name: &str) -> Option<String> {
@@ -22,6 +56,12 @@ fn rust(name: &str) -> Option<String> {
 /// `name` up to the hash that ends legacy Rust names (whose inside may have dots as well). Without that hash, any C++ variable in a
 /// namespace would pass for one.
 fn through_rust_hash(name: &str) -> Option<&str> {
+    let is_nested = ["_ZN", "ZN", "__ZN"]
+        .iter()
+        .any(|start| name.starts_with(start));
+    if !is_nested {
+        return None;
+    }
     let digits = name.rfind("17h")? + "17h".len();
     let (hash, rest) = name.get(digits..)?.split_at_checked(16)?;
     let is_hexadecimal = |c: char| matches!(c, '0'..='9' | 'a'..='f');
@@ -76,7 +116,7 @@ fn ocaml(name: &str) -> Option<String> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::demangle;
+    use super::{beginning, demangle};
 
     /// Names with what GNU's demangler (c++filt -p -i of binutils 2.40) makes of them.
     const KNOWN: &[(&str, &str)] = &[
@@ -141,6 +181,31 @@ mod tests {
     }
 
     #[test]
+    fn beginnings_are_those_of_what_is_shown() {
+        for (mangled, shown) in KNOWN {
+            let start = beginning(mangled);
+            assert!(shown.starts_with(start), "{start} {shown}");
+        }
+        for (name, expected) in [
+            ("main", "main"),
+            ("_ZNK3foo3barEv", "foo"),
+            ("_Z3barv", "bar"),
+            ("_ZN12_GLOBAL__N_11fEv", ""),
+            ("_ZN24_$LT$u8$u20$as$u20$T$GT$1f17h0123456789abcdefE", "<"),
+            ("_ZN24_$LT$u8$u20$as$u20$T$GT$1fEv", ""),
+            ("_ZN10a$LT$b$GT$1f17h0123456789abcdefE", "a"),
+            ("_ZNSt6vectorIiE1fEv", "std::"),
+            ("_ZNSsC1Ev", ""),
+            ("_ZN99short", ""),
+            ("_RNvCs1234_7mycrate3foo", ""),
+        ] {
+            assert_eq!(beginning(name), expected, "{name}");
+            let shown = demangle(name).unwrap_or_else(|| name.to_owned());
+            assert!(shown.starts_with(expected), "{shown}");
+        }
+    }
+
+    #[test]
     fn other_names_stay() {
         for name in [
             "",
@@ -200,6 +265,13 @@ mod tests {
         #[test]
         fn no_name_panics(name in "_Z[NSTIJEKPROFMXLCDUGABZa-z0-9_]{0,40}") {
             demangle(&name);
+        }
+
+        #[test]
+        fn beginnings_suit(name in "_ZN?[VK]?(St)?[1-4][a-z_$.]{1,4}[NSTIJEKPROFMXLCDUGABZa-z0-9_]{0,20}E?") {
+            if let Some(shown) = demangle(&name) {
+                prop_assert!(shown.starts_with(beginning(&name)), "{name} {shown}");
+            }
         }
 
         #[test]

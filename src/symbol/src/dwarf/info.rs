@@ -3,10 +3,12 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use gimli::{DebugInfoOffset, Dwarf, Unit};
 
 use super::Findings;
+use super::defined::KnownNames;
 use super::index::UnitNumber;
 use super::open::find_object;
 use super::sections::{Flavour, Slice};
@@ -21,6 +23,8 @@ use crate::request::SearchPaths;
 #[derive(Debug)]
 pub struct DebugInfo {
     pub(super) object: Object,
+    /// Whether an address was looked up.
+    is_asked: AtomicBool,
 }
 
 /// One unit of compilation, its entries in the object's file or in a `.dwo` of its own.
@@ -36,6 +40,8 @@ pub struct DebugUnit<'u> {
     pub lines: &'u Dwarf<Slice<'u>>,
     /// The unit with the line table: the same, or the skeleton of split DWARF.
     pub skeleton: Rc<Unit<Slice<'u>>>,
+    /// What the search of a [`Sift`] for a function knows of names, if it knows of those of this unit.
+    pub known: Option<&'u KnownNames>,
 }
 
 impl DebugInfo {
@@ -44,7 +50,10 @@ impl DebugInfo {
         let mut findings = Findings::default();
         let flavour = Flavour::MainWithValues;
         let object = find_object(files, paths, source, flavour, &mut findings)?;
-        Some(Self { object })
+        Some(Self {
+            object,
+            is_asked: AtomicBool::new(false),
+        })
     }
 
     /// The file that it is in.
@@ -62,7 +71,7 @@ impl DebugInfo {
         visit: &mut dyn FnMut(DebugUnit<'_>) -> ControlFlow<()>,
     ) -> usize {
         let sifted = sift.look(self, files);
-        self.for_numbered(files, sifted.kept, visit);
+        self.for_numbered(files, sifted.kept, sifted.known.as_ref(), visit);
         sifted.missing
     }
 
@@ -73,13 +82,21 @@ impl DebugInfo {
         address: u64,
         visit: &mut dyn FnMut(DebugUnit<'_>) -> ControlFlow<()>,
     ) {
-        self.for_numbered(files, self.object.index.covering(address), visit);
+        let dwarf = || Units::new(&self.object).main;
+        let index = &self.object.index;
+        // Most ask once: that is not worth an index of all addresses.
+        let around = match self.is_asked.swap(true, Ordering::Relaxed) {
+            true => index.covering(address, dwarf).collect(),
+            false => index.covering_once(address, &dwarf()),
+        };
+        self.for_numbered(files, around, None, visit);
     }
 
     fn for_numbered(
         &self,
         files: &dyn Files,
-        numbers: impl IntoIterator<Item = UnitNumber>,
+        numbers: Vec<UnitNumber>,
+        known: Option<&KnownNames>,
         visit: &mut dyn FnMut(DebugUnit<'_>) -> ControlFlow<()>,
     ) {
         let units = Units::new(&self.object);
@@ -87,7 +104,8 @@ impl DebugInfo {
             let Some(skeleton) = units.numbered(number).map(Rc::new) else {
                 continue;
             };
-            if let Some(ControlFlow::Break(())) = self.visit(files, &units, &skeleton, visit) {
+            if let Some(ControlFlow::Break(())) = self.visit(files, &units, &skeleton, known, visit)
+            {
                 break;
             }
         }
@@ -99,6 +117,7 @@ impl DebugInfo {
         files: &dyn Files,
         units: &'u Units<'u, 'u>,
         skeleton: &Rc<Unit<Slice<'u>>>,
+        known: Option<&'u KnownNames>,
         visit: &mut dyn FnMut(DebugUnit<'_>) -> ControlFlow<()>,
     ) -> Option<ControlFlow<()>> {
         let Some(id) = skeleton.dwo_id else {
@@ -108,6 +127,7 @@ impl DebugInfo {
                 unit: Rc::clone(skeleton),
                 lines: &units.main,
                 skeleton: Rc::clone(skeleton),
+                known,
             }));
         };
         let split = Split::find(files, &self.object, units, skeleton, id).ok()?;
@@ -131,6 +151,8 @@ impl DebugInfo {
             unit: Rc::new(unit),
             lines: main,
             skeleton: Rc::clone(skeleton),
+            // Its texts are others.
+            known: None,
         })
     }
 

@@ -35,18 +35,18 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub use budget::Budget;
-pub use defined::MAX_ORIGINS;
+pub use defined::{FunctionEntries, KnownNames, MAX_ORIGINS, WantedNames};
 pub use info::{DebugInfo, DebugUnit};
 pub use sections::Slice;
 pub use sift::{Sift, Sought};
-pub use skim::{Origin, Skim, Skimmed, Text};
+pub use skim::{InlinedCall, Origin, Skim, Skimmed, Text};
 pub use source::DebugSource;
 
 use answers::Answers;
 use budget::Slots;
 use interner::Interner;
 use unit::{ReadUnit, Texts};
-use units::Object;
+use units::{Object, Units};
 
 use crate::files::Files;
 use crate::finding::Finding;
@@ -153,7 +153,8 @@ impl Lines {
             files: &self.files,
             demangle: self.demangle,
         };
-        for number in self.object.index.covering(address) {
+        let dwarf = || Units::new(&self.object).main;
+        for number in self.object.index.covering(address, dwarf) {
             let read = || self.read(files, number, &texts);
             let Some(unit) = self.units.get(number, read) else {
                 continue;

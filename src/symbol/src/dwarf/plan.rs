@@ -12,8 +12,39 @@ use super::sections::Slice;
 /// The highest code that is looked up by its position; compilers number from 1.
 const MAX_DENSE: u64 = 1 << 16;
 
+/// How many abbreviations most units have at most.
+const USUAL_SHAPES: usize = 512;
+
 /// What the standard's forms are below.
 const FORMS: u16 = gimli::DW_FORM_addrx4.0 + 1;
+
+/// The name of attributes that stand for nothing but their bytes.
+pub(super) const UNREAD: DwAt = DwAt(0);
+
+/// Whether an attribute says anything of an entry that is skimmed.
+fn is_read(name: DwAt) -> bool {
+    matches!(
+        name,
+        gimli::DW_AT_name
+            | gimli::DW_AT_linkage_name
+            | gimli::DW_AT_MIPS_linkage_name
+            | gimli::DW_AT_abstract_origin
+            | gimli::DW_AT_specification
+            | gimli::DW_AT_declaration
+            | gimli::DW_AT_low_pc
+            | gimli::DW_AT_ranges
+            | gimli::DW_AT_entry_pc
+            | gimli::DW_AT_decl_file
+            | gimli::DW_AT_decl_line
+            | gimli::DW_AT_call_file
+            | gimli::DW_AT_call_line
+            | gimli::DW_AT_language
+            | gimli::DW_AT_str_offsets_base
+            | gimli::DW_AT_GNU_dwo_id
+            | gimli::DW_AT_GNU_dwo_name
+            | gimli::DW_AT_dwo_name
+    )
+}
 
 /// One attribute of an abbreviation.
 #[derive(Debug, Clone, Copy)]
@@ -48,6 +79,28 @@ impl Spec {
     }
 }
 
+/// A number that all entries of an abbreviation have at one place.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum FixedNumber {
+    /// In the abbreviation.
+    Implicit(u64),
+    /// In so many bytes that begin so far behind the code.
+    At { distance: u32, size: u8 },
+}
+
+impl FixedNumber {
+    fn of(spec: &Spec, distance: Option<u32>) -> Option<Self> {
+        match spec.form {
+            gimli::DW_FORM_implicit_const => Some(Self::Implicit(spec.implicit.try_into().ok()?)),
+            gimli::DW_FORM_data1 | gimli::DW_FORM_data2 | gimli::DW_FORM_data4 => Some(Self::At {
+                distance: distance?,
+                size: spec.size?,
+            }),
+            _ => None,
+        }
+    }
+}
+
 /// What finds the names of an entry, by distances from the end of its code: in four bytes each.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Fixed {
@@ -55,7 +108,13 @@ pub(super) struct Fixed {
     pub(super) names: [Option<u32>; 2],
     /// Which entry of the unit it is a copy of, or completes.
     pub(super) origin: Option<u32>,
+    /// Whether the origin is that of a copy.
+    pub(super) is_copy: bool,
+    /// The source file that an inlined function is called from.
+    pub(super) call_file: Option<FixedNumber>,
     pub(super) is_declaration: bool,
+    /// Whether addresses are among the attributes.
+    pub(super) has_addresses: bool,
 }
 
 impl Fixed {
@@ -72,8 +131,13 @@ impl Fixed {
             gimli::DW_AT_abstract_origin | gimli::DW_AT_specification => {
                 let is_single = self.origin.is_none() && spec.form == gimli::DW_FORM_ref4;
                 fixed.origin = Some(distance.filter(|_| is_single)?);
+                fixed.is_copy = spec.name == gimli::DW_AT_abstract_origin;
+            }
+            gimli::DW_AT_low_pc | gimli::DW_AT_ranges | gimli::DW_AT_entry_pc => {
+                fixed.has_addresses = true;
             }
             gimli::DW_AT_declaration => fixed.is_declaration = true,
+            gimli::DW_AT_call_file => fixed.call_file = FixedNumber::of(spec, distance),
             _ => {}
         }
         Some(fixed)
@@ -155,10 +219,10 @@ impl Plan {
     ) -> Option<Self> {
         let mut plan = Self {
             steps: Box::new([Step::UNKNOWN; 256]),
-            shapes: Vec::new(),
-            dense: Vec::new(),
+            shapes: Vec::with_capacity(USUAL_SHAPES),
+            dense: Vec::with_capacity(USUAL_SHAPES),
             sparse: FxHashMap::default(),
-            specs: Vec::new(),
+            specs: Vec::with_capacity(USUAL_SHAPES),
         };
         plan.set_step(0, Step::UP);
         let table = dwarf.debug_abbrev.reader().slice();
@@ -203,7 +267,8 @@ impl Plan {
         shape: &mut Shape,
     ) -> Option<()> {
         let mut sum = Some(0_u32);
-        let mut fixed = Some(Fixed::default());
+        // What nobody reads needs no names.
+        let mut fixed = shape.is_wanted.then(Fixed::default);
         while let Some(spec) = Spec::read(table, at, sizes)? {
             if spec.name == gimli::DW_AT_sibling && spec.form == gimli::DW_FORM_ref4 {
                 shape.sibling = sum;
@@ -211,11 +276,33 @@ impl Plan {
             fixed = fixed.and_then(|fixed| fixed.with(&spec, sum));
             let more = |sum: u32| sum.checked_add(u32::from(spec.size?));
             sum = sum.and_then(more);
-            self.specs.push(spec);
+            let is_read = shape.is_wanted && is_read(spec.name);
+            self.add_spec(spec, is_read, shape.specs.0 as usize);
         }
         shape.size = sum;
         shape.fixed = fixed;
         Some(())
+    }
+
+    /// Adds an attribute of the abbreviation whose first is at `first`. Those that nobody reads are passed over as one.
+    fn add_spec(&mut self, spec: Spec, is_read: bool, first: usize) {
+        let (false, Some(size)) = (is_read, spec.size) else {
+            self.specs.push(spec);
+            return;
+        };
+        let own = self.specs.get_mut(first..).unwrap_or_default();
+        let run = own.last_mut().filter(|last| last.name == UNREAD);
+        let both = run.and_then(|run| {
+            let sum = run.size?.checked_add(size)?;
+            run.size = Some(sum);
+            Some(())
+        });
+        if both.is_none() {
+            self.specs.push(Spec {
+                name: UNREAD,
+                ..spec
+            });
+        }
     }
 
     /// Closes the entries that `is_closed` says yes to by their tag: what is below them is passed over where they say how

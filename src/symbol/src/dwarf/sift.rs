@@ -1,5 +1,6 @@
 //! Which units have what is looked for, told by several threads before those units are read one after the other.
 
+use std::cell::RefCell;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
@@ -9,7 +10,7 @@ use std::thread;
 
 use gimli::{Dwarf, UnitHeader, UnitType};
 
-use super::defined::{Verdict, defines};
+use super::defined::{KnownNames, Verdict, defines};
 use super::index::UnitNumber;
 use super::info::{DebugInfo, DebugUnit};
 use super::known::Known;
@@ -50,6 +51,8 @@ pub(super) struct Sifted {
     pub(super) kept: Vec<UnitNumber>,
     /// How many units have their entries in files that are missing.
     pub(super) missing: usize,
+    /// What is known of the names that are looked for.
+    pub(super) known: Option<KnownNames>,
 }
 
 /// A sift at work.
@@ -88,20 +91,27 @@ impl Sift<'_> {
             found.missing += part.missing;
         }
         found.kept.sort_unstable();
+        let known = self.function.map(|_| search.known());
+        found.known = known.map(|known| KnownNames(RefCell::new(known)));
         found
     }
 }
 
 impl Search<'_> {
+    /// What is known of names to begin with.
+    fn known(&self) -> Known {
+        match &self.mentions {
+            Some(mentions) => Known::of_places(mentions.places()),
+            None => Known::default(),
+        }
+    }
+
     /// What one thread finds among the units that it takes.
     fn part(&self) -> Sifted {
         let units = Units::new(&self.info.object);
         let count = UnitNumber::try_from(self.info.object.index.len()).unwrap_or(UnitNumber::MAX);
         let mut found = Sifted::default();
-        let mut known = match &self.mentions {
-            Some(mentions) => Known::of_places(mentions.places()),
-            None => Known::default(),
-        };
+        let mut known = self.known();
         loop {
             let first = self.next.fetch_add(BATCH, Ordering::Relaxed);
             if first >= count {
@@ -135,11 +145,13 @@ impl Search<'_> {
             return Some(false);
         };
         let mut is_kept = false;
-        let visited = self.info.visit(self.files, units, &skeleton, &mut |unit| {
-            is_kept =
-                self.has_function(verdict, &unit) && self.sift.keep.is_none_or(|keep| keep(unit));
-            ControlFlow::Continue(())
-        });
+        let visited = self
+            .info
+            .visit(self.files, units, &skeleton, None, &mut |unit| {
+                is_kept = self.has_function(verdict, &unit)
+                    && self.sift.keep.is_none_or(|keep| keep(unit));
+                ControlFlow::Continue(())
+            });
         visited.map(|_| is_kept)
     }
 

@@ -7,7 +7,7 @@ use gimli::{
 };
 
 use super::leb;
-use super::plan::{Fixed, Plan, Shape, Spec, directly, skip_value};
+use super::plan::{Fixed, FixedNumber, Plan, Shape, Spec, UNREAD, directly, skip_value};
 use super::sections::Slice;
 
 /// Where an entry leads to.
@@ -69,6 +69,15 @@ pub struct Skimmed {
     str_offsets_base: Option<DebugStrOffsetsBase>,
     /// Whether the entries of the unit are in another file.
     is_skeleton: bool,
+}
+
+/// A function that is inlined somewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InlinedCall {
+    /// The source file that it is called from, by its number.
+    pub file: u64,
+    /// The function.
+    pub origin: UnitOffset,
 }
 
 /// Reads on in a unit, from one entry of the wanted tags to the next. Ends at damage.
@@ -133,7 +142,10 @@ impl<'d, 'u> Skim<'d, 'u> {
     /// Whether one of an entry's names is one that `wanted` says yes to.
     pub fn has_name(&self, names: &[Option<Text>; 2], wanted: &dyn Fn(&str) -> bool) -> bool {
         let mut texts = names.iter().flatten().filter_map(|name| self.text(*name));
-        texts.any(|name| wanted(&String::from_utf8_lossy(name)))
+        texts.any(|name| match std::str::from_utf8(name) {
+            Ok(name) => wanted(name),
+            Err(_) => wanted(&String::from_utf8_lossy(name)),
+        })
     }
 
     /// Whether the text at `at` of `.debug_str` is wanted.
@@ -209,6 +221,55 @@ impl<'d, 'u> Skim<'d, 'u> {
         }
     }
 
+    /// The next entry, passing over inlined functions that `is_unwanted` says yes to, where these are told by little of them.
+    pub fn next_unless(
+        &mut self,
+        is_unwanted: &mut dyn FnMut(InlinedCall) -> bool,
+    ) -> Option<Skimmed> {
+        self.next_but(&mut |skim, _, at, fixed| {
+            let file = fixed.call_file.and_then(|file| skim.number(at, file));
+            let origin = fixed
+                .origin
+                .and_then(|distance| skim.word(at + distance as usize));
+            match (file, origin) {
+                (Some(file), Some(origin)) => is_unwanted(InlinedCall {
+                    file,
+                    origin: UnitOffset(origin),
+                }),
+                _ => false,
+            }
+        })
+    }
+
+    /// A number of an entry whose code ends at `at`.
+    fn number(&self, at: usize, number: FixedNumber) -> Option<u64> {
+        match number {
+            FixedNumber::Implicit(number) => Some(number),
+            FixedNumber::At { distance, size } => {
+                let mut value = self.unit;
+                value.skip(at + distance as usize).ok()?;
+                value.read_uint(size.into()).ok()
+            }
+        }
+    }
+
+    /// Hands over the entries that are copies of others by their own attributes, each with the other.
+    pub fn for_each_copy(mut self, visit: &mut dyn FnMut(UnitOffset, Origin)) {
+        while let Some(entry) = self.next_but(&mut |skim, start, at, fixed| {
+            let Some(distance) = fixed.origin.filter(|_| fixed.is_copy) else {
+                return true;
+            };
+            let origin = skim.word(at + distance as usize).map(UnitOffset);
+            origin
+                .map(|origin| visit(UnitOffset(start), Origin::Here(origin)))
+                .is_some()
+        }) {
+            if let Some(origin) = entry.origin.filter(|_| entry.is_copy) {
+                visit(entry.offset, origin);
+            }
+        }
+    }
+
     /// The next entry, passing over those of which `is_enough` was read.
     pub(super) fn next_but(
         &mut self,
@@ -259,6 +320,10 @@ impl<'d, 'u> Skim<'d, 'u> {
             is_skeleton: false,
         };
         for spec in self.plan.specs(&shape) {
+            if let (UNREAD, Some(size)) = (spec.name, spec.size) {
+                self.at += usize::from(size);
+                continue;
+            }
             entry.take(self.unit, &mut self.at, spec, self.encoding)?;
         }
         self.depth += isize::from(shape.has_children);
@@ -276,6 +341,11 @@ impl Iterator for Skim<'_, '_> {
 }
 
 impl Skimmed {
+    /// Whether it has code by its own attributes.
+    pub(super) fn has_code(&self) -> bool {
+        self.has_addresses && !self.is_declaration
+    }
+
     /// Takes the attribute at `at`, or goes behind it.
     fn take(
         &mut self,

@@ -97,7 +97,7 @@ impl Object {
     ) -> (Self, Option<gimli::Error>) {
         let (index, damage) = Index::build(&main.dwarf(alternate.as_ref()));
         let alternate = alternate.map(|file| {
-            let index = Index::of_offsets(&file.dwarf(None));
+            let (index, _) = Index::build(&file.dwarf(None));
             (file, index)
         });
         let object = Self {

@@ -199,6 +199,18 @@ impl<'a> Image<'a> {
             .filter(|(_, section)| section.kind == SHT_DYNSYM)
     }
 
+    /// The string tables of `.symtab` and `.dynsym`.
+    pub(crate) fn names(&self) -> Vec<&'a [u8]> {
+        let tables = [self.symtab(), self.dynsym().map(|(_, section)| section)];
+        let strings = tables
+            .into_iter()
+            .flatten()
+            .filter_map(|table| self.sections.get(table.link as usize));
+        strings
+            .filter_map(|strings| self.section_data(strings))
+            .collect()
+    }
+
     /// The file name in `.gnu_debuglink`.
     pub(crate) fn debug_link(&self) -> Option<&'a [u8]> {
         let (_, section) = self.section_by_name(b".gnu_debuglink")?;

@@ -4,6 +4,7 @@ mod run_time;
 mod user;
 
 pub use run_time::jit_dump;
+pub use user::Located;
 
 use std::io;
 use std::path::{Path, PathBuf};

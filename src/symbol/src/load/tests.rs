@@ -61,6 +61,24 @@ fn every_class_and_byte_order() {
 }
 
 #[test]
+fn much_is_known_before_symbols_are_read() {
+    let mut files = MemoryFiles::new();
+    files.insert("/bin/app", Tiny::default().build());
+    let locate = |path| {
+        let request = ObjectRequest::new(Path::new(path), ObjectKind::User);
+        Located::find(&files, &paths(), &request)
+    };
+    let located = locate("/bin/app");
+    assert_eq!(located.debug().unwrap().path(), Path::new("/bin/app"));
+    assert!(located.may_have("first") && located.may_have("irs") && located.may_have("puts"));
+    assert!(!located.may_have("first.") && !located.may_have("third"));
+    assert_eq!(located.read().table.len(), 4);
+    let absent = locate("/bin/other");
+    assert!(absent.debug().is_none() && !absent.may_have("first"));
+    assert!(absent.read().table.is_empty());
+}
+
+#[test]
 fn names_stay_mangled_on_request() {
     let mut files = MemoryFiles::new();
     files.insert("/bin/app", Tiny::default().build());

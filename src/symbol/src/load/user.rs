@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use memchr::memmem::Finder;
+
 use super::{Loaded, unreadable};
 use crate::build_id::{BuildId, build_id_of_image, image_with_build_id};
 use crate::builder::TableBuilder;
@@ -17,15 +19,117 @@ use crate::unpack::unpacked;
 
 /// Finds and reads the symbols of an executable, a library or the vdso.
 pub(super) fn load(files: &dyn Files, paths: &SearchPaths, request: &ObjectRequest<'_>) -> Loaded {
-    let mut search = Search {
-        id: wanted_build_id(files, paths, request),
-        ..Search::default()
-    };
-    search.run(files, paths, request);
-    search.ask(files, paths, request);
-    match search.choose() {
-        Some(chosen) => read_tables(request, &chosen, paths.demangle, search),
-        None => Loaded::nothing(AddressSpace::FileOffset, search.complain(request)),
+    Located::find(files, paths, request).read()
+}
+
+/// The files of an executable, a library or the vdso, for those who may not need the symbols in them.
+pub struct Located {
+    object: PathBuf,
+    kind: ObjectKind,
+    demangle: bool,
+    id: Option<BuildId>,
+    chosen: Option<Chosen>,
+    findings: Vec<Finding>,
+}
+
+impl Located {
+    /// Finds the files that [`load`](crate::load()) reads the symbols of such an object from.
+    pub fn find(files: &dyn Files, paths: &SearchPaths, request: &ObjectRequest<'_>) -> Self {
+        let mut search = Search {
+            id: wanted_build_id(files, paths, request),
+            ..Search::default()
+        };
+        search.run(files, paths, request);
+        search.ask(files, paths, request);
+        let chosen = search.choose();
+        Self {
+            object: request.path.to_owned(),
+            kind: request.kind,
+            demangle: paths.demangle,
+            id: search.id,
+            findings: match chosen.is_some() {
+                true => search.findings,
+                false => search.complain(request),
+            },
+            chosen,
+        }
+    }
+
+    /// Where lines, inlined functions and variables may be.
+    #[must_use]
+    pub fn debug(&self) -> Option<DebugSource> {
+        let chosen = self.chosen.as_ref()?;
+        let (symbols, runtime) = chosen.images().ok()?;
+        Some(self.source(chosen, runtime.as_ref().unwrap_or(&symbols)))
+    }
+
+    /// Whether names of symbols may have `part` in them, told by the bytes of all names.
+    #[must_use]
+    pub fn may_have(&self, part: &str) -> bool {
+        let Some(chosen) = &self.chosen else {
+            return false;
+        };
+        let wanted = Finder::new(part);
+        let files = [Some(&chosen.names), chosen.runtime.as_ref()];
+        files.into_iter().flatten().any(|file| {
+            let names = Image::parse(&file.bytes).ok().map(|image| image.names());
+            names.is_none_or(|names| names.iter().any(|names| wanted.find(names).is_some()))
+        })
+    }
+
+    fn source(&self, chosen: &Chosen, runtime: &Image<'_>) -> DebugSource {
+        DebugSource {
+            object: self.object.clone(),
+            kind: self.kind,
+            build_id: self.id,
+            path: chosen.names.path.clone(),
+            bytes: chosen.names.bytes.clone(),
+            addresses: AddressMap::of_object(runtime),
+        }
+    }
+
+    /// Reads the symbols.
+    #[must_use]
+    pub fn read(&self) -> Loaded {
+        let mut findings = self.findings.clone();
+        let Some(chosen) = &self.chosen else {
+            return Loaded::nothing(AddressSpace::FileOffset, findings);
+        };
+        let names = &chosen.names;
+        let damaged = |reason| Finding::Damaged {
+            path: names.path.clone(),
+            reason,
+        };
+        let (symbols, runtime) = match chosen.images() {
+            Ok(images) => images,
+            Err(reason) => {
+                findings.push(damaged(reason));
+                return Loaded::nothing(AddressSpace::FileOffset, findings);
+            }
+        };
+        let source = SymbolSource {
+            symbols: &symbols,
+            runtime: runtime.as_ref().unwrap_or(&symbols),
+            adjust: Adjust::FileOffset,
+            exports_of_runtime: chosen.is_extracted,
+        };
+        let mut builder = TableBuilder::of_file(self.demangle, names.bytes.clone());
+        if let Err(reason) = load_symbols(&source, &mut builder) {
+            findings.push(damaged(reason));
+        }
+        if !names.has_symtab {
+            findings.push(Finding::OnlyDynamic {
+                path: names.path.clone(),
+            });
+        }
+        Loaded {
+            table: builder.finish(AddressSpace::FileOffset),
+            source: names.path.clone(),
+            findings,
+            debug: Some(self.source(chosen, source.runtime)),
+            modules: Vec::new(),
+            code: None,
+        }
     }
 }
 
@@ -62,6 +166,16 @@ struct Chosen {
     runtime: Option<Candidate>,
     /// Whether `names` was in `.gnu_debugdata` of `runtime`.
     is_extracted: bool,
+}
+
+impl Chosen {
+    /// The file with the names, and what is mapped where that is another one.
+    fn images(&self) -> Result<(Image<'_>, Option<Image<'_>>), String> {
+        let names = Image::parse(&self.names.bytes)?;
+        let runtime = self.runtime.as_ref();
+        let runtime = runtime.map(|file| Image::parse(&file.bytes)).transpose()?;
+        Ok((names, runtime))
+    }
 }
 
 impl Search {
@@ -197,62 +311,6 @@ impl Search {
             });
         }
         self.findings
-    }
-}
-
-fn read_tables(
-    request: &ObjectRequest<'_>,
-    chosen: &Chosen,
-    demangle: bool,
-    search: Search,
-) -> Loaded {
-    let (names, mut findings) = (&chosen.names, search.findings);
-    let damaged = |reason| Finding::Damaged {
-        path: names.path.clone(),
-        reason,
-    };
-    let runtime = chosen
-        .runtime
-        .as_ref()
-        .map(|file| Image::parse(&file.bytes));
-    let images = Image::parse(&names.bytes).and_then(|image| Ok((image, runtime.transpose()?)));
-    let (symbols, runtime) = match images {
-        Ok(images) => images,
-        Err(reason) => {
-            findings.push(damaged(reason));
-            return Loaded::nothing(AddressSpace::FileOffset, findings);
-        }
-    };
-    let source = SymbolSource {
-        symbols: &symbols,
-        runtime: runtime.as_ref().unwrap_or(&symbols),
-        adjust: Adjust::FileOffset,
-        exports_of_runtime: chosen.is_extracted,
-    };
-    let mut builder = TableBuilder::of_file(demangle, names.bytes.clone());
-    if let Err(reason) = load_symbols(&source, &mut builder) {
-        findings.push(damaged(reason));
-    }
-    if !names.has_symtab {
-        findings.push(Finding::OnlyDynamic {
-            path: names.path.clone(),
-        });
-    }
-    let debug = DebugSource {
-        object: request.path.to_owned(),
-        kind: request.kind,
-        build_id: search.id,
-        path: names.path.clone(),
-        bytes: names.bytes.clone(),
-        addresses: AddressMap::of_object(source.runtime),
-    };
-    Loaded {
-        table: builder.finish(AddressSpace::FileOffset),
-        source: names.path.clone(),
-        findings,
-        debug: Some(debug),
-        modules: Vec::new(),
-        code: None,
     }
 }
 

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::Mutex;
 
 use gimli::{AttributeValue, DwTag, Reader as _, Unit, UnitOffset};
-use rperf_symbol::dwarf::{MAX_ORIGINS, Origin, Skim, Slice};
+use rperf_symbol::dwarf::{FunctionEntries, MAX_ORIGINS, Origin, Skim, Slice, WantedNames};
 use rperf_symbol::{
     DebugInfo, DebugUnit, ObjectKind, ObjectRequest, SearchPaths, Sift, Sought, load,
 };
@@ -108,6 +108,8 @@ struct Entry {
     names: Vec<String>,
     origin: Option<Option<usize>>,
     is_declaration: bool,
+    is_copy: bool,
+    has_addresses: bool,
     numbers: [Option<u64>; 4],
 }
 
@@ -155,6 +157,14 @@ fn read(unit: &DebugUnit<'_>) -> Vec<Entry> {
                 _ => None,
             }),
             is_declaration: value(gimli::DW_AT_declaration).is_some(),
+            is_copy: value(gimli::DW_AT_abstract_origin).is_some(),
+            has_addresses: [
+                gimli::DW_AT_low_pc,
+                gimli::DW_AT_ranges,
+                gimli::DW_AT_entry_pc,
+            ]
+            .into_iter()
+            .any(|name| value(name).is_some()),
             numbers: [
                 gimli::DW_AT_decl_file,
                 gimli::DW_AT_decl_line,
@@ -188,6 +198,8 @@ fn skimmed(unit: &DebugUnit<'_>) -> Vec<Entry> {
                 Origin::Elsewhere => None,
             }),
             is_declaration: entry.is_declaration,
+            is_copy: entry.is_copy,
+            has_addresses: entry.has_addresses,
             numbers: [
                 entry.declared_file,
                 entry.declared_line,
@@ -244,29 +256,126 @@ fn all() -> Sift<'static> {
     }
 }
 
-/// Whether one of these functions, with code or copies, is called `name`; `None` where that stands in another unit.
-fn defines(entries: &[Entry], name: &str) -> Option<bool> {
-    let mut is_sure = true;
-    let functions = || {
-        entries
-            .iter()
-            .filter(|entry| entry.tag == gimli::DW_TAG_subprogram)
-    };
-    for first in functions().filter(|entry| !entry.is_declaration) {
-        let mut entry = first;
-        for _ in 0..MAX_ORIGINS {
-            if entry.names.iter().any(|found| found == name) {
-                return Some(true);
-            }
-            is_sure &= entry.origin != Some(None);
-            let origin = entry.origin.flatten();
-            match functions().find(|entry| Some(entry.offset) == origin) {
-                Some(origin) => entry = origin,
-                None => break,
-            }
+fn functions(entries: &[Entry]) -> impl Iterator<Item = &Entry> {
+    let of_tag = entries.iter();
+    of_tag.filter(|entry| entry.tag == gimli::DW_TAG_subprogram)
+}
+
+/// Whether `function` is called `name`; `None` where that stands in another unit.
+fn is_called(entries: &[Entry], function: &Entry, name: &str) -> Option<bool> {
+    let mut entry = function;
+    for _ in 0..MAX_ORIGINS {
+        if entry.names.iter().any(|found| found == name) {
+            return Some(true);
+        }
+        let Some(origin) = entry.origin else {
+            return Some(false);
+        };
+        match functions(entries).find(|entry| Some(entry.offset) == origin) {
+            Some(origin) => entry = origin,
+            None if origin.is_none() => return None,
+            None => break,
         }
     }
-    is_sure.then_some(false)
+    Some(false)
+}
+
+/// Whether one of these functions, with code or copies, is called `name`; `None` where that stands in another unit.
+fn defines(entries: &[Entry], name: &str) -> Option<bool> {
+    let defined = functions(entries).filter(|entry| !entry.is_declaration);
+    let answers: Vec<_> = defined
+        .map(|entry| is_called(entries, entry, name))
+        .collect();
+    match answers.contains(&Some(true)) {
+        true => Some(true),
+        false => (!answers.contains(&None)).then_some(false),
+    }
+}
+
+/// The functions of a unit by little of their entries, and the copies in it, against those by reading all.
+fn compare_functions(unit: &DebugUnit<'_>, name: &str) {
+    let entries = read(unit);
+    let offsets = |is_wanted: &dyn Fn(&Entry) -> bool| -> Vec<UnitOffset> {
+        let wanted = functions(&entries).filter(|entry| !entry.is_declaration && is_wanted(entry));
+        wanted.map(|entry| UnitOffset(entry.offset)).collect()
+    };
+    let with_code = offsets(&|entry| entry.has_addresses);
+    let header = &unit.unit.header;
+    let found = FunctionEntries::read(unit.dwarf, header, None);
+    assert_eq!((found.with_code, found.named.len()), (with_code.clone(), 0));
+    for is_elsewhere in [false, true] {
+        let wanted = WantedNames {
+            is_name: &|other| other == name,
+            known: unit.known,
+            is_elsewhere: &|_| is_elsewhere,
+        };
+        let found = FunctionEntries::read(unit.dwarf, header, Some(wanted));
+        let named = offsets(&|entry| is_called(&entries, entry, name).unwrap_or(is_elsewhere));
+        assert_eq!(found.named, named, "{name}");
+        assert_eq!(found.with_code, with_code, "{name}");
+    }
+    let copies = entries.iter().filter(|entry| entry.is_copy);
+    let expected: Vec<_> = copies.map(|entry| (entry.offset, entry.origin)).collect();
+    let mut found = Vec::new();
+    let skim = Skim::new(unit.dwarf, header, &is_function_or_copy).expect("a unit");
+    skim.for_each_copy(&mut |offset, origin| {
+        let origin = match origin {
+            Origin::Here(origin) => Some(origin.0),
+            Origin::Elsewhere => None,
+        };
+        found.push((offset.0, Some(origin)));
+    });
+    assert_eq!(found, expected);
+}
+
+/// Inlined functions that are called from a file of an odd number are passed over, or come with the others.
+fn compare_calls(unit: &DebugUnit<'_>) {
+    let entries = read(unit);
+    let mut skim = Skim::new(unit.dwarf, &unit.unit.header, &is_function_or_copy).expect("a unit");
+    let mut passed = BTreeSet::new();
+    let mut left = BTreeSet::new();
+    while let Some(entry) = skim.next_unless(&mut |call| {
+        let is_unwanted = call.file % 2 == 1;
+        passed.extend(is_unwanted.then_some((call.file, Some(Some(call.origin.0)))));
+        is_unwanted
+    }) {
+        left.insert(entry.offset.0);
+    }
+    for entry in &entries {
+        let call = entry.numbers[2].map(|file| (file, entry.origin));
+        let is_passed = call.is_some_and(|call| passed.contains(&call));
+        assert_eq!(left.contains(&entry.offset), !is_passed, "{entry:?}");
+    }
+}
+
+/// The units at an address, whether it is the first that is looked up or not.
+fn compare_addresses(program: &Path, info: &DebugInfo) {
+    let at = |info: &DebugInfo, address| {
+        let mut found = Vec::new();
+        info.for_units_at(&Disk, address, &mut |unit| {
+            found.push(unit.skeleton.header.debug_info_offset().map(|at| at.0));
+            ControlFlow::Continue(())
+        });
+        found
+    };
+    let mut ends = Vec::new();
+    each_unit(info, all(), &mut |unit| {
+        let own = unit.skeleton.header.debug_info_offset().map(|at| at.0);
+        let mut ranges = unit.lines.unit_ranges(&unit.skeleton).expect("ranges");
+        while let Some(range) = ranges.next().expect("a range") {
+            if range.begin != 0 {
+                ends.extend([(range.begin, own), (range.end - 1, own)]);
+            }
+        }
+    });
+    ends.truncate(8);
+    for (address, own) in ends {
+        let first = open(program);
+        let found = at(&first, address);
+        assert!(found.contains(&own), "{address:#x} {found:?}");
+        assert_eq!(at(&first, address), found, "{address:#x}");
+        assert_eq!(at(info, address), found, "{address:#x}");
+    }
 }
 
 /// Where the units are that have a function, by reading all, and by sifting with either way to say its name.
@@ -292,6 +401,7 @@ fn compare(program: &Path, info: &DebugInfo, name: &str) {
         };
         each_unit(info, sift, &mut |unit| {
             found.insert(start(&unit));
+            compare_functions(&unit, name);
         });
         assert_eq!(found, expected, "{name} in {}", program.display());
     }
@@ -311,9 +421,12 @@ fn functions_are_skimmed_and_sifted_as_by_reading_all() {
         each_unit(&info, all(), &mut |unit| {
             let expected = read(&unit);
             assert_eq!(skimmed(&unit), expected, "{}", program.display());
+            compare_functions(&unit, "outer");
+            compare_calls(&unit);
             names.extend(expected.into_iter().flat_map(|entry| entry.names));
         });
         assert!(names.contains("main"), "{names:?}");
+        compare_addresses(&program, &info);
         // Each name takes several readings of all.
         let step = names.len().div_ceil(8);
         for name in names.iter().filter(|name| name.len() % step < 2) {
