@@ -137,7 +137,7 @@ measure() {
         probed "-k $VMLINUX" "-D tcp_sendmsg" "-D kfree" "-D 'tcp_sen*'" "-D tcp_sendmsg:5" "-D fs/read_write.c:467" \
             "-V vfs_read" "-F 'tcp_*'"
         [ -z "${SOURCES:-}" ] || probed "-k $VMLINUX -s $SOURCES" "-L tcp_sendmsg"
-        [ -z "${CPP:-}" ] || probed "-x $CPP" "-D decode" "-D 'handle_osd_*'" "-D MOSDOp.h:200" "-V handle_osd_map" "-F 'Objecter::*'"
+        [ -z "${CPP:-}" ] || probed "-x $CPP" "-D decode --max-probes 4000" "-D 'handle_osd_*'" "-D MOSDOp.h:200" "-V handle_osd_map" "-F 'Objecter::*'"
         [ -z "${RUST:-}" ] || probed "-x $RUST" "-D in_debug_info" "-D 'in_deb*'" "-L in_debug_info" "-F 'in_*'"
         ;;
     start)

@@ -41,7 +41,35 @@ impl NameFilter {
     }
 }
 
+impl NameFilter {
+    /// Whether names that begin with `start` may be listed.
+    pub(crate) fn may_match(&self, start: &str) -> bool {
+        self.0.known(start) != Some(false)
+    }
+}
+
 impl Node {
+    /// The answer for all names that begin with `start`, if it is one for all.
+    fn known(&self, start: &str) -> Option<bool> {
+        match self {
+            Self::Pattern(pattern) => {
+                let plain = pattern.split(['*', '?', '[', '\\']).next();
+                let plain = plain.unwrap_or_default();
+                let may_match = plain.starts_with(start) || start.starts_with(plain);
+                (!may_match).then_some(false)
+            }
+            Self::Not(inner) => inner.known(start).map(|known| !known),
+            Self::And(first, second) => match (first.known(start), second.known(start)) {
+                (Some(false), _) | (_, Some(false)) => Some(false),
+                (first, second) => Some(first? && second?),
+            },
+            Self::Or(first, second) => match (first.known(start), second.known(start)) {
+                (Some(true), _) | (_, Some(true)) => Some(true),
+                (first, second) => Some(first? || second?),
+            },
+        }
+    }
+
     fn matches(&self, name: &str) -> bool {
         match self {
             Self::Pattern(pattern) => matches_pattern(pattern, name),
@@ -144,6 +172,14 @@ mod tests {
         #[test]
         fn no_text_does_harm(text in "[a*!&|() é]{0,40}") {
             let _either = NameFilter::parse(&text).map(|filter| filter.matches("a"));
+        }
+
+        #[test]
+        fn what_matches_may_match_by_its_start(text in "[ab*!&|()?]{1,12}", name in "[ab]{0,6}", len in 0usize..7) {
+            let start = name.get(..len).unwrap_or(&name);
+            if let Ok(filter) = NameFilter::parse(&text) {
+                prop_assert!(filter.may_match(start) || !filter.matches(&name), "{filter:?} {name} {start}");
+            }
         }
     }
 }

@@ -37,7 +37,7 @@ pub use field::{Field, Read};
 pub use filter::NameFilter;
 pub use kernel::{Kernel, KernelSymbol, KernelSymbols, place_in_kernel};
 pub use marker::{Marker, cached_list, markers};
-pub use object::{Object, Sources};
+pub use object::{Object, Sources, Symbols};
 pub use search::{Found, Note, Options, Probe, find};
 pub use show::{
     LineRange, Listed, Place as ShownPlace, ShownLine, Source, Variable, VariableOptions,

@@ -14,6 +14,24 @@ use crate::search::Probe;
 /// How many names are proposed instead of an unknown one.
 const PROPOSALS: usize = 3;
 
+/// What has the symbols of an object, which may not have been read yet: most searches go without.
+pub trait Symbols {
+    /// The symbols.
+    fn table(&self) -> &SymbolTable;
+
+    /// Whether names of symbols may have `part` in them, for those who need no symbols if not.
+    fn may_have(&self, part: &str) -> bool {
+        let _ = part;
+        true
+    }
+}
+
+impl Symbols for SymbolTable {
+    fn table(&self) -> &SymbolTable {
+        self
+    }
+}
+
 /// What is known of an object before it is searched.
 #[derive(Clone, Copy)]
 pub struct Sources<'a> {
@@ -23,8 +41,8 @@ pub struct Sources<'a> {
     pub path: &'a Path,
     /// The file that is executed.
     pub bytes: &'a [u8],
-    /// Its symbols, by their offsets in the file.
-    pub table: &'a SymbolTable,
+    /// Has its symbols, by their offsets in the file.
+    pub symbols: &'a dyn Symbols,
     /// Its debug information.
     pub info: Option<&'a DebugInfo>,
     /// Whether it is the kernel's image or a module's, whose memory goes by the names of symbols.
@@ -67,6 +85,11 @@ impl<'a> Object<'a> {
             architecture: file.architecture(),
             file,
         })
+    }
+
+    /// Its symbols.
+    pub(crate) fn table(&self) -> &'a SymbolTable {
+        self.sources.symbols.table()
     }
 
     pub(crate) fn architecture(&self) -> Architecture {
@@ -114,7 +137,7 @@ impl<'a> Object<'a> {
 
     /// What the kernel calls memory of its own: a symbol, and how far behind it.
     pub(crate) fn kernel_memory(&self, address: u64) -> Option<String> {
-        let table = self.sources.table;
+        let table = self.table();
         let index = table.find(self.offset_of(address).unwrap_or(address))?;
         let start = self.address_of(table.get(index)?.start)?;
         let distance = address.checked_sub(start)?;
@@ -127,7 +150,11 @@ impl<'a> Object<'a> {
     /// The symbol of code that doesn't go by the name of the function it belongs to, and how far behind it the probe is: what is
     /// seldom run lies apart (`vfs_read.cold`), and variants are made for some callers (`do_execveat_common.isra.0`).
     pub(crate) fn apart(&self, probe: &Probe) -> Option<(String, u64)> {
-        let table = self.sources.table;
+        let variants = format!("{}.", probe.symbol);
+        if !self.sources.symbols.may_have(&variants) {
+            return None;
+        }
+        let table = self.table();
         let index = table.find(probe.file_offset)?;
         let name = table.raw_name(index);
         let suffix = name.strip_prefix(&probe.symbol)?;
@@ -140,7 +167,7 @@ impl<'a> Object<'a> {
 
     /// All functions of the symbol table, by their names as they are shown.
     pub(crate) fn functions(&self) -> impl Iterator<Item = SymbolRange> {
-        let table = self.sources.table;
+        let table = self.table();
         let functions = table
             .iter()
             .filter(|(_, symbol)| symbol.kind == SymbolKind::Function);
@@ -149,6 +176,22 @@ impl<'a> Object<'a> {
             offset: symbol.start,
             size: symbol.end.saturating_sub(symbol.start),
         })
+    }
+
+    /// The names of those functions of the symbol table as they are shown that `may_be` says yes to by their beginnings.
+    pub(crate) fn functions_called(
+        &self,
+        may_be: &dyn Fn(&str) -> bool,
+    ) -> impl Iterator<Item = String> {
+        let table = self.table();
+        let functions = table
+            .iter()
+            .filter(|(_, symbol)| symbol.kind == SymbolKind::Function);
+        let called = functions.filter(move |(index, _)| {
+            let [first, second] = table.name_beginnings(*index);
+            may_be(first) || (first != second && may_be(second))
+        });
+        called.map(|(index, _)| table.name(index).into_owned())
     }
 
     /// The function whose code is at this offset of the file.
@@ -161,7 +204,7 @@ impl<'a> Object<'a> {
 
     /// The address of a symbol, function or not.
     pub(crate) fn symbol(&self, name: &str) -> Option<u64> {
-        let table = self.sources.table;
+        let table = self.table();
         let mut symbols = table.iter();
         let (_, symbol) = symbols.find(|(index, _)| table.raw_name(*index) == name)?;
         self.address_of(symbol.start)

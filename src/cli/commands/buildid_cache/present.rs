@@ -98,7 +98,7 @@ fn probes(path: &Path, file: &Path, bytes: &[u8]) -> String {
         files: &DiskFiles,
         path,
         bytes,
-        table: &loaded.table,
+        symbols: &loaded.table,
         info: None,
         is_kernel: false,
     });

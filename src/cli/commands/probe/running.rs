@@ -1,7 +1,7 @@
 //! The kernel, or a module of it: its symbols and types, and its image where that is at hand.
 
 use std::cell::OnceCell;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::ArgMatches;
 use rperf_probe::{
@@ -28,7 +28,7 @@ pub(super) struct Running {
     /// `/proc/kallsyms`, which takes the kernel a while to write.
     listing: OnceCell<FileBytes>,
     /// The kernel's types and those of the module.
-    types: Vec<FileBytes>,
+    types: OnceCell<Vec<FileBytes>>,
     module: Option<String>,
     machine: String,
     release: String,
@@ -63,13 +63,9 @@ impl Running {
             Binary::at_kernel(path, &paths).map(Box::new)
         });
         let module = module.map(module_name);
-        let btf = Path::new(SYSFS).join("kernel/btf");
-        let own = module.as_ref().map(|module| btf.join(module));
-        let types = [Some(btf.join("vmlinux")), own].into_iter().flatten();
-        let read = |path: PathBuf| DiskFiles.read(&path).ok();
         Ok(Self {
             listing: OnceCell::new(),
-            types: types.map_while(read).collect(),
+            types: OnceCell::new(),
             module,
             machine: names.machine,
             release: names.release,
@@ -82,6 +78,16 @@ impl Running {
         self.module.as_deref()
     }
 
+    /// What the kernel's types and those of the module are read from, in the kernel itself.
+    fn types(&self) -> &[FileBytes] {
+        self.types.get_or_init(|| {
+            let btf = Path::new(SYSFS).join("kernel/btf");
+            let own = self.module.as_ref().map(|module| btf.join(module));
+            let files = [Some(btf.join("vmlinux")), own].into_iter().flatten();
+            files.map_while(|path| DiskFiles.read(&path).ok()).collect()
+        })
+    }
+
     /// Hands over what the kernel tells of itself.
     pub(super) fn with<T>(&self, work: impl FnOnce(&Kernel<'_>) -> T) -> T {
         let listing = self.listing.get_or_init(|| {
@@ -89,7 +95,7 @@ impl Running {
             listing.unwrap_or_else(|_| Vec::new().into())
         });
         let symbols = KernelSymbols::parse(listing);
-        let mut types = self.types.iter().map(|bytes| &bytes[..]);
+        let mut types = self.types().iter().map(|bytes| &bytes[..]);
         let base = types.next().and_then(|bytes| Btf::parse(bytes).ok());
         let types = base.map(|base| match types.next() {
             Some(own) => base.clone().with_module(own).unwrap_or(base),

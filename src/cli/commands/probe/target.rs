@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::ArgMatches;
-use rperf_probe::{Error, KERNEL_GROUP, Object, Sources, group_of};
+use rperf_probe::{Error, KERNEL_GROUP, Object, Sources, Symbols, group_of};
 use rperf_symbol::{
-    BuildId, DebugInfo, FileBytes, Files as _, Loaded, ObjectKind, ObjectRequest, SearchPaths,
-    Servers, build_id_of_elf, load,
+    BuildId, DebugInfo, FileBytes, Files as _, Located, ObjectKind, ObjectRequest, SearchPaths,
+    Servers, SymbolTable, build_id_of_elf,
 };
 
 use super::args::target;
@@ -95,7 +95,9 @@ pub(super) struct Binary {
     /// What the kernel is told.
     path: PathBuf,
     bytes: FileBytes,
-    loaded: Loaded,
+    located: Located,
+    /// Read when it is asked for: nearly everything is in the debug information, too.
+    table: OnceCell<SymbolTable>,
     paths: SearchPaths,
     /// Opened when it is asked for: sections may have to be unpacked.
     info: OnceCell<Option<DebugInfo>>,
@@ -135,7 +137,7 @@ impl Binary {
         let bytes = DiskFiles
             .read(&path)
             .map_err(|error| CliError::message(129, format!("{}: {error}", path.display())))?;
-        let loaded = load(
+        let located = Located::find(
             &DiskFiles,
             paths,
             &ObjectRequest::new(&path, ObjectKind::User),
@@ -143,7 +145,8 @@ impl Binary {
         Ok(Self {
             path,
             bytes,
-            loaded,
+            located,
+            table: OnceCell::new(),
             paths: paths.clone(),
             info: OnceCell::new(),
             is_kernel: false,
@@ -160,10 +163,10 @@ impl Binary {
     }
 
     fn info(&self) -> Option<&DebugInfo> {
-        let open = |source| DebugInfo::open(&DiskFiles, &self.paths, source);
+        let open = |source| DebugInfo::open(&DiskFiles, &self.paths, &source);
         let info = self
             .info
-            .get_or_init(|| self.loaded.debug.as_ref().and_then(open));
+            .get_or_init(|| self.located.debug().and_then(open));
         info.as_ref()
     }
 
@@ -182,10 +185,20 @@ impl Binary {
             files: &DiskFiles,
             path: &self.path,
             bytes: &self.bytes,
-            table: &self.loaded.table,
+            symbols: self,
             info,
             is_kernel: self.is_kernel,
         })
+    }
+}
+
+impl Symbols for Binary {
+    fn table(&self) -> &SymbolTable {
+        self.table.get_or_init(|| self.located.read().table)
+    }
+
+    fn may_have(&self, part: &str) -> bool {
+        self.located.may_have(part)
     }
 }
 

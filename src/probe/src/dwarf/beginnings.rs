@@ -1,9 +1,8 @@
 //! Where the code of functions begins, their own and that of inlined copies, with the lines that lead there.
 
-use std::collections::HashMap;
-
 use gimli::UnitOffset;
 use rperf_symbol::dwarf::{Origin, Skim, Skimmed};
+use rustc_hash::FxHashMap;
 
 use super::die::Die;
 use super::function::is_function_or_copy;
@@ -29,7 +28,7 @@ impl Beginning<'_, '_> {
 /// What an entry says of its declaration: whether it is in a wanted file, and the line.
 type Declared = (bool, Option<u32>);
 
-/// All beginnings in a unit, in the order of their entries.
+/// All beginnings in a unit that have a line in a wanted file, in the order of their entries.
 pub(crate) struct Beginnings<'p, 'w, 'u> {
     world: &'w World<'u>,
     entries: Option<Skim<'u, 'u>>,
@@ -38,7 +37,7 @@ pub(crate) struct Beginnings<'p, 'w, 'u> {
     /// How deep the function with code is that the entries are below.
     function: Option<isize>,
     /// What copies have from the same entry.
-    origins: HashMap<UnitOffset, Declared>,
+    origins: FxHashMap<UnitOffset, Declared>,
 }
 
 impl<'p, 'w, 'u> Beginnings<'p, 'w, 'u> {
@@ -54,7 +53,32 @@ impl<'p, 'w, 'u> Beginnings<'p, 'w, 'u> {
             is_here,
             is_file,
             function: None,
-            origins: HashMap::new(),
+            origins: FxHashMap::default(),
+        }
+    }
+
+    fn next_of(&mut self, entries: &mut Skim<'u, 'u>) -> Option<Beginning<'w, 'u>> {
+        loop {
+            // Nearly all are of other files.
+            let entry = entries.next_unless(&mut |call| {
+                !(self.is_here)(call.file) && !self.of_origin(call.origin).0
+            })?;
+            if !self.has_code(&entry) {
+                continue;
+            }
+            let called = entry
+                .call_line
+                .filter(|_| entry.call_file.is_some_and(self.is_here));
+            let called = called.and_then(|line| u32::try_from(line).ok());
+            let declared = self.declared(&entry);
+            if called.is_some() || declared.is_some() {
+                return Some(Beginning {
+                    world: self.world,
+                    offset: entry.offset,
+                    called,
+                    declared,
+                });
+            }
         }
     }
 
@@ -116,20 +140,9 @@ impl<'w, 'u> Iterator for Beginnings<'_, 'w, 'u> {
     type Item = Beginning<'w, 'u>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            let entry = self.entries.as_mut()?.next()?;
-            if !self.has_code(&entry) {
-                continue;
-            }
-            let called = entry
-                .call_line
-                .filter(|_| entry.call_file.is_some_and(self.is_here));
-            return Some(Beginning {
-                world: self.world,
-                offset: entry.offset,
-                called: called.and_then(|line| u32::try_from(line).ok()),
-                declared: self.declared(&entry),
-            });
-        }
+        let mut entries = self.entries.take()?;
+        let found = self.next_of(&mut entries);
+        self.entries = Some(entries);
+        found
     }
 }

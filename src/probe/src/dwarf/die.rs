@@ -60,9 +60,9 @@ impl<'w, 'u> Die<'w, 'u> {
         self.home.key == other.home.key && self.entry.offset == other.entry.offset
     }
 
-    /// Whether it is the entry at this offset of the unit that is searched.
-    pub(super) fn is_at(&self, offset: UnitOffset) -> bool {
-        self.home.key == self.world.home.key && self.entry.offset == offset
+    /// Where it is in the unit that is searched, if it is in that.
+    pub(super) fn offset_here(&self) -> Option<UnitOffset> {
+        (self.home.key == self.world.home.key).then_some(self.entry.offset)
     }
 
     /// An attribute of this entry itself.

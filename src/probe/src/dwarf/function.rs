@@ -3,7 +3,8 @@
 use std::cell::OnceCell;
 
 use gimli::{DwTag, UnitOffset};
-use rperf_symbol::dwarf::{MAX_ORIGINS, Origin, Skim, Skimmed, Text};
+use rperf_symbol::dwarf::{FunctionEntries, Origin, WantedNames};
+use rustc_hash::FxHashMap;
 
 use super::die::Die;
 use super::world::World;
@@ -12,32 +13,8 @@ use super::world::World;
 #[derive(Debug)]
 pub(crate) struct Functions<'w, 'u> {
     world: &'w World<'u>,
-    /// What reads the names. `None` where the unit is damaged.
-    skim: Option<Skim<'u, 'u>>,
-    heads: Vec<Head>,
+    found: FunctionEntries,
     code: OnceCell<Vec<Stretch>>,
-}
-
-/// What is kept of a function's entry.
-#[derive(Debug, Clone, Copy)]
-struct Head {
-    offset: UnitOffset,
-    names: [Option<Text>; 2],
-    origin: Option<Origin>,
-    is_declaration: bool,
-    has_addresses: bool,
-}
-
-impl From<Skimmed> for Head {
-    fn from(entry: Skimmed) -> Self {
-        Self {
-            offset: entry.offset,
-            names: entry.names,
-            origin: entry.origin,
-            is_declaration: entry.is_declaration,
-            has_addresses: entry.has_addresses,
-        }
-    }
 }
 
 /// Code of a function.
@@ -51,75 +28,46 @@ struct Stretch {
 }
 
 impl<'w, 'u> Functions<'w, 'u> {
-    /// Reads the heads of all functions. What comes before damage is kept.
+    /// Reads little of all functions, and the names of none. What comes before damage is kept.
     pub(crate) fn read(world: &'w World<'u>) -> Self {
-        let mut skim = world.skim(&|tag| tag == gimli::DW_TAG_subprogram);
-        let entries = skim.iter_mut().flatten();
-        let functions = entries.filter(|entry| entry.tag == gimli::DW_TAG_subprogram);
-        let heads = functions.map(Head::from).collect();
         Self {
             world,
-            heads,
-            skim,
+            found: world.function_entries(None),
             code: OnceCell::new(),
         }
     }
 
-    /// The functions with code or inlined instances whose name in the source or for the linker is one that `wanted` says
-    /// yes to.
-    pub(crate) fn named(&self, wanted: &dyn Fn(&str) -> bool) -> Vec<Die<'w, 'u>> {
-        let defined = self.heads.iter().filter(|head| !head.is_declaration);
-        let matching = defined.filter(|head| self.is_named(head, wanted));
-        matching
-            .filter_map(|head| self.world.at(head.offset))
-            .collect()
+    /// The same, to tell those whose name in the source or for the linker is one that `is_name` says yes to: the names that
+    /// units were sifted by, if they were.
+    pub(crate) fn with_names(world: &'w World<'u>, is_name: &dyn Fn(&str) -> bool) -> Self {
+        let is_elsewhere = |offset| {
+            let die = world.at(offset);
+            let names = die.map(|die| [die.name(), die.linkage_name()]);
+            names.is_some_and(|names| names.iter().flatten().any(|name| is_name(name)))
+        };
+        let wanted = WantedNames {
+            is_name,
+            known: world.known,
+            is_elsewhere: &is_elsewhere,
+        };
+        Self {
+            world,
+            found: world.function_entries(Some(wanted)),
+            code: OnceCell::new(),
+        }
+    }
+
+    /// The functions with code or inlined instances that have such a name.
+    pub(crate) fn named(&self) -> impl Iterator<Item = Die<'w, 'u>> {
+        let named = self.found.named.iter();
+        named.filter_map(|offset| self.world.at(*offset))
     }
 
     /// All functions that have code of their own.
     pub(crate) fn with_code(&self) -> impl Iterator<Item = Die<'w, 'u>> {
-        let heads = self.heads.iter();
-        let defined = heads.filter(|head| !head.is_declaration && head.has_addresses);
-        let dies = defined.filter_map(|head| self.world.at(head.offset));
+        let defined = self.found.with_code.iter();
+        let dies = defined.filter_map(|offset| self.world.at(*offset));
         dies.filter(|die| die.entry_address().is_some())
-    }
-
-    fn is_named(&self, head: &Head, wanted: &dyn Fn(&str) -> bool) -> bool {
-        let Some(skim) = &self.skim else {
-            return false;
-        };
-        let mut head = head;
-        // A copy of a completion of a declaration.
-        for _ in 0..MAX_ORIGINS {
-            if skim.has_name(&head.names, wanted) {
-                return true;
-            }
-            match head.origin {
-                Some(Origin::Here(origin)) => match self.head(origin) {
-                    Some(origin) => head = origin,
-                    None => return false,
-                },
-                Some(Origin::Elsewhere) => return self.is_named_elsewhere(head, wanted),
-                None => return false,
-            }
-        }
-        false
-    }
-
-    /// The same of a function whose name stands in another unit.
-    fn is_named_elsewhere(&self, head: &Head, wanted: &dyn Fn(&str) -> bool) -> bool {
-        let die = self.world.at(head.offset);
-        let named = |die: &Die<'_, '_>| {
-            let names = [die.name(), die.linkage_name()];
-            names.iter().flatten().any(|name| wanted(name))
-        };
-        die.is_some_and(|die| named(&die))
-    }
-
-    fn head(&self, offset: UnitOffset) -> Option<&Head> {
-        let at = self
-            .heads
-            .binary_search_by_key(&offset.0, |head| head.offset.0);
-        self.heads.get(at.ok()?)
     }
 
     /// The function whose code is at `address`; of several the first.
@@ -156,26 +104,48 @@ impl<'w, 'u> Functions<'w, 'u> {
     }
 }
 
-/// Copies of a function in the code of a unit.
+/// Copies of some functions in the code of a unit.
+pub(crate) struct Copies<'w, 'u> {
+    world: &'w World<'u>,
+    /// Where the function is among those that were asked for, and the copy in the unit; in the order of the latter.
+    found: Vec<(usize, UnitOffset)>,
+}
+
+impl<'w, 'u> Copies<'w, 'u> {
+    /// Looks for the places where `functions` were inlined, and for the copies of their own that they have.
+    pub(crate) fn of(world: &'w World<'u>, functions: &[Die<'w, 'u>]) -> Self {
+        let here = functions.iter().enumerate();
+        let here = here.filter_map(|(at, die)| Some((die.offset_here()?, at)));
+        let here: FxHashMap<UnitOffset, usize> = here.collect();
+        let elsewhere = |offset| {
+            let origin = world.at(offset)?.reference(gimli::DW_AT_abstract_origin)?;
+            functions.iter().position(|die| die.is_same(&origin))
+        };
+        let mut found = Vec::new();
+        let mut take = |offset, origin| {
+            let of = match origin {
+                Origin::Here(origin) => here.get(&origin).copied(),
+                Origin::Elsewhere => elsewhere(offset),
+            };
+            found.extend(of.map(|of| (of, offset)));
+        };
+        if let Some(skim) = world.skim(&is_function_or_copy) {
+            skim.for_each_copy(&mut take);
+        }
+        Self { world, found }
+    }
+
+    /// Those of the function at this place among the ones that were asked for.
+    pub(crate) fn at(&self, place: usize) -> impl Iterator<Item = Die<'w, 'u>> {
+        let own = self.found.iter().filter(move |(of, _)| *of == place);
+        own.filter_map(|(_, offset)| self.world.at(*offset))
+    }
+}
+
+/// What is within a function.
 pub(crate) struct Instances;
 
 impl Instances {
-    /// The places where `function` was inlined, and its copy of its own if it has one.
-    pub(crate) fn of<'w, 'u>(world: &'w World<'u>, function: &Die<'w, 'u>) -> Vec<Die<'w, 'u>> {
-        let is_copy = |entry: &Skimmed| match entry.origin.filter(|_| entry.is_copy) {
-            Some(Origin::Here(origin)) => function.is_at(origin),
-            Some(Origin::Elsewhere) => {
-                let origin = world.at(entry.offset);
-                let origin = origin.and_then(|die| die.reference(gimli::DW_AT_abstract_origin));
-                origin.is_some_and(|origin| origin.is_same(function))
-            }
-            None => false,
-        };
-        let entries = world.skim(&is_function_or_copy).into_iter().flatten();
-        let copies = entries.filter(|entry| is_function_or_copy(entry.tag) && is_copy(entry));
-        copies.filter_map(|entry| world.at(entry.offset)).collect()
-    }
-
     /// The functions at `address` within `function`, itself first and the innermost last.
     pub(crate) fn at<'w, 'u>(function: &Die<'w, 'u>, address: u64) -> Vec<Die<'w, 'u>> {
         let mut found = vec![function.clone()];

@@ -1,8 +1,9 @@
 //! The line table of a unit, every row of it, by address.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
-use gimli::{FileEntry, LineProgramHeader, UnitRef};
+use gimli::{FileEntry, IncompleteLineProgram, LineProgramHeader, UnitRef};
 use rperf_symbol::dwarf::Slice;
 
 /// One row.
@@ -21,42 +22,34 @@ pub(crate) struct Row {
     pub(crate) ends_prologue: bool,
 }
 
-/// All rows by address; those of one address in the order of the table, ends of sequences first.
+/// The files of a unit, and the rows, which are read when they are asked for.
 #[derive(Debug, Default)]
-pub(crate) struct LineTable {
-    rows: Vec<Row>,
+pub(crate) struct LineTable<'u> {
+    program: Option<IncompleteLineProgram<Slice<'u>>>,
+    /// By address; those of one address in the order of the table, ends of sequences first.
+    rows: OnceCell<Vec<Row>>,
     files: Vec<String>,
 }
 
-impl LineTable {
-    /// Runs a line program. What comes before damage is kept.
-    pub(super) fn read(unit: UnitRef<'_, Slice<'_>>) -> Self {
+impl<'u> LineTable<'u> {
+    /// Reads the head of a line program.
+    pub(super) fn read(unit: UnitRef<'_, Slice<'u>>) -> Self {
         let Some(program) = unit.line_program.clone() else {
             return Self::default();
         };
         let header = program.header();
         let path = |file: Option<&FileEntry<_>>| file_path(unit, header, file?);
         let files = files(header).map(|file| path(file).unwrap_or_default());
-        let files = files.collect();
-        let mut rows = Vec::new();
-        let mut machine = program.rows();
-        while let Ok(Some((_, row))) = machine.next_row() {
-            let line = row.line().map_or(0, |line| line.get());
-            rows.push(Row {
-                address: row.address(),
-                file: row.file_index(),
-                line: u32::try_from(line).unwrap_or(0),
-                is_statement: row.is_stmt(),
-                is_end: row.end_sequence(),
-                ends_prologue: row.prologue_end(),
-            });
+        Self {
+            files: files.collect(),
+            program: Some(program),
+            rows: OnceCell::new(),
         }
-        rows.sort_by_key(|row: &Row| (row.address, !row.is_end));
-        Self { rows, files }
     }
 
     pub(crate) fn rows(&self) -> &[Row] {
-        &self.rows
+        self.rows
+            .get_or_init(|| self.program.clone().map(run).unwrap_or_default())
     }
 
     /// The path of the file at this position.
@@ -80,26 +73,46 @@ impl LineTable {
 
     /// The rows of `address` and those before it: the first that begins a statement at the last address not above.
     pub(crate) fn at(&self, address: u64) -> Option<Row> {
-        let behind = self.rows.partition_point(|row| row.address <= address);
-        let last = self.rows.get(behind.checked_sub(1)?)?.address;
-        let first = self.rows.partition_point(|row| row.address < last);
-        let rows = self.rows.get(first..)?;
+        let rows = self.rows();
+        let behind = rows.partition_point(|row| row.address <= address);
+        let last = rows.get(behind.checked_sub(1)?)?.address;
+        let first = rows.partition_point(|row| row.address < last);
+        let rows = rows.get(first..)?;
         let rows = rows.iter().take_while(|row| row.address <= address);
         rows.copied().find(|row| row.is_statement && !row.is_end)
     }
 
     /// Where the body of the function at `entry` begins: at the second row, or where the compiler says; below `end`.
     pub(crate) fn behind_prologue(&self, entry: u64, end: u64) -> Option<u64> {
-        let first = self
-            .rows
+        let rows = self.rows();
+        let first = rows
             .iter()
             .position(|row| row.address == entry && !row.is_end)?;
-        if self.rows.get(first)?.ends_prologue {
+        if rows.get(first)?.ends_prologue {
             return Some(entry);
         }
-        let second = self.rows.get(first + 1).map(|row| row.address);
+        let second = rows.get(first + 1).map(|row| row.address);
         Some(second.filter(|address| *address < end).unwrap_or(entry))
     }
+}
+
+/// Runs a line program. What comes before damage is kept.
+fn run(program: IncompleteLineProgram<Slice<'_>>) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mut machine = program.rows();
+    while let Ok(Some((_, row))) = machine.next_row() {
+        let line = row.line().map_or(0, |line| line.get());
+        rows.push(Row {
+            address: row.address(),
+            file: row.file_index(),
+            line: u32::try_from(line).unwrap_or(0),
+            is_statement: row.is_stmt(),
+            is_end: row.end_sequence(),
+            ends_prologue: row.prologue_end(),
+        });
+    }
+    rows.sort_by_key(|row: &Row| (row.address, !row.is_end));
+    rows
 }
 
 /// Whether one of the unit's files is called `name` in its folder and has a path that `is_wanted` says yes to.

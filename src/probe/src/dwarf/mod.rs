@@ -14,6 +14,6 @@ mod world;
 pub(crate) use beginnings::Beginnings;
 pub(crate) use die::Die;
 pub(crate) use frame::Frames;
-pub(crate) use function::{Functions, Instances};
+pub(crate) use function::{Copies, Functions, Instances};
 pub(crate) use location::{Base, Located, Place, Trouble, behind_entry, locate, stretches};
 pub(crate) use world::World;

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use gimli::{
     DebugInfoOffset, DebugTypeSignature, DwTag, Dwarf, Unit, UnitOffset, UnitRef, UnitType,
 };
-use rperf_symbol::dwarf::{Skim, Slice};
+use rperf_symbol::dwarf::{FunctionEntries, KnownNames, Skim, Slice, WantedNames};
 use rperf_symbol::{DebugInfo, DebugUnit};
 
 use super::die::Die;
@@ -30,10 +30,12 @@ pub(crate) struct World<'u> {
     /// What the line table refers to.
     line_dwarf: &'u Dwarf<Slice<'u>>,
     skeleton: Rc<Unit<Slice<'u>>>,
-    lines: OnceCell<LineTable>,
+    lines: OnceCell<LineTable<'u>>,
     others: RefCell<HashMap<(bool, usize), Rc<Home<'u>>>>,
     /// Units that describe one type each, by its signature: where they are, and the type in them.
     types: OnceCell<HashMap<DebugTypeSignature, (DebugInfoOffset, UnitOffset)>>,
+    /// What is known of the names that units were sifted by.
+    pub(super) known: Option<&'u KnownNames>,
 }
 
 impl<'u> World<'u> {
@@ -51,11 +53,12 @@ impl<'u> World<'u> {
             lines: OnceCell::new(),
             others: RefCell::default(),
             types: OnceCell::new(),
+            known: unit.known,
         }
     }
 
     /// The line table.
-    pub(crate) fn lines(&self) -> &LineTable {
+    pub(crate) fn lines(&self) -> &LineTable<'u> {
         let read = || LineTable::read(UnitRef::new(self.line_dwarf, &self.skeleton));
         self.lines.get_or_init(read)
     }
@@ -77,6 +80,11 @@ impl<'u> World<'u> {
     /// Reads the entries of some tags, and little of each.
     pub(crate) fn skim(&self, is_wanted: &dyn Fn(DwTag) -> bool) -> Option<Skim<'u, 'u>> {
         Skim::new(self.home.dwarf, &self.home.unit.header, is_wanted)
+    }
+
+    /// The functions of the unit, by little of their entries.
+    pub(super) fn function_entries(&self, wanted: Option<WantedNames<'_>>) -> FunctionEntries {
+        FunctionEntries::read(self.home.dwarf, &self.home.unit.header, wanted)
     }
 
     /// The entry at this offset of the unit.

@@ -1,5 +1,6 @@
 //! The search by lines of source text.
 
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 
 use super::source::{SourceText, is_path_end};
@@ -29,9 +30,7 @@ pub(crate) fn line_places(world: &World<'_>, is_file: &dyn Fn(&str) -> bool) -> 
     let is_here = |file: u64| wanted.contains(&file);
     for beginning in Beginnings::new(world, &is_here, is_file) {
         let lines = [beginning.called, beginning.declared];
-        if lines.iter().any(Option::is_some)
-            && let Some(address) = beginning.address()
-        {
+        if let Some(address) = beginning.address() {
             found.extend(lines.into_iter().flatten().map(|line| (line, address)));
         }
     }
@@ -66,7 +65,7 @@ impl UnitSearch<'_> {
             lines: &lines,
             is_exact: matches!(place, SourcePlace::Line(_)),
         };
-        self.by_lines(world, functions, &search)
+        self.by_lines(world, &|address| functions.around(address), &search)
     }
 
     pub(super) fn in_file(
@@ -80,14 +79,15 @@ impl UnitSearch<'_> {
             return Ok(());
         };
         let lines = self.wanted_lines(place, path, 0)?;
-        let functions = Functions::read(world);
         let search = LineSearch {
             file: &|path| is_path_end(path, file),
             function: None,
             lines: &lines,
             is_exact: matches!(place, SourcePlace::Line(_)),
         };
-        self.by_lines(world, &functions, &search)
+        // Most units that have the file have no code of its lines.
+        let functions = LazyCell::new(|| Functions::read(world));
+        self.by_lines(world, &|address| functions.around(address), &search)
     }
 
     /// The lines of the file at `path` that are meant; numbers count from `base`.
@@ -100,10 +100,11 @@ impl UnitSearch<'_> {
         }
     }
 
+    /// `function_around` gives the function whose code is at an address.
     fn by_lines<'w, 'u>(
         &mut self,
         world: &'w World<'u>,
-        functions: &Functions<'w, 'u>,
+        function_around: &dyn Fn(u64) -> Option<Die<'w, 'u>>,
         search: &LineSearch<'_, 'w, 'u>,
     ) -> Result<(), Error> {
         let mut around: BTreeMap<u64, Option<Die<'w, 'u>>> = BTreeMap::new();
@@ -113,7 +114,7 @@ impl UnitSearch<'_> {
         for (line, address) in places {
             let function = around
                 .entry(address)
-                .or_insert_with(|| functions.around(address));
+                .or_insert_with(|| function_around(address));
             let Some(function) = function.clone() else {
                 continue;
             };

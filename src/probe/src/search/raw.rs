@@ -121,7 +121,7 @@ fn memory(object: &Object<'_>, text: &str, entry: Entry) -> Result<String, Error
     let end = text.find(['+', '-']).unwrap_or(text.len());
     let (symbol, offset) = text.split_at(end);
     let unknown = || {
-        let table = object.sources.table;
+        let table = object.table();
         let names: Vec<String> = table
             .iter()
             .map(|(index, _)| table.raw_name(index).to_owned())

@@ -1,5 +1,6 @@
 //! The search of one unit after the other, by functions; that by lines is in [`super::lines`].
 
+use std::cell::LazyCell;
 use std::collections::BTreeSet;
 
 use super::argument::{self, Scope, Slot};
@@ -8,7 +9,7 @@ use super::spot::Spot;
 use super::symbols::check_offset;
 use super::{Candidate, Found, Note, Options, Probe, is_wanted};
 use crate::definition::{Definition, Place, Point, SourcePlace};
-use crate::dwarf::{Die, Functions, Instances, World};
+use crate::dwarf::{Copies, Die, Functions, World};
 use crate::error::Error;
 use crate::object::{Object, SymbolRange};
 
@@ -47,11 +48,14 @@ impl<'s> UnitSearch<'s> {
         match &self.definition.point {
             Point::Function { name, file, place } => {
                 let file = file.as_deref();
-                let mut files = world.lines().files();
-                if file.is_none_or(|file| files.any(|path| is_path_end(path, file))) {
-                    return self.functions(world, name, file, place);
+                let is_there = |file| {
+                    let mut files = world.lines().files();
+                    files.any(|path| is_path_end(path, file))
+                };
+                match file.is_none_or(is_there) {
+                    true => self.functions(world, name, file, place),
+                    false => Ok(()),
                 }
-                Ok(())
             }
             Point::File { file, place } => self.in_file(world, file, place),
             Point::Address { .. } | Point::Marker { .. } => Ok(()),
@@ -65,37 +69,40 @@ impl<'s> UnitSearch<'s> {
         file: Option<&str>,
         place: &Place,
     ) -> Result<(), Error> {
-        let functions = Functions::read(world);
-        let mut seen: Vec<Die<'_, '_>> = Vec::new();
-        for die in functions.named(&|other| is_wanted(name, other)) {
+        let functions = Functions::with_names(world, &|other| is_wanted(name, other));
+        let mut roots: Vec<Die<'_, '_>> = Vec::new();
+        for die in functions.named() {
             let root = root(&die);
-            if seen.iter().any(|other| other.is_same(&root)) {
+            if roots.iter().any(|other| other.is_same(&root)) {
                 continue;
             }
-            seen.push(root.clone());
-            let declared = root.declared_file();
-            let is_there = |file| {
-                declared
-                    .as_deref()
-                    .is_some_and(|path| is_path_end(path, file))
-            };
-            if !file.is_none_or(is_there) {
-                continue;
+            let declared = file.map(|file| (file, root.declared_file()));
+            let is_there = declared.is_none_or(|(file, declared)| {
+                declared.is_some_and(|declared| is_path_end(&declared, file))
+            });
+            if is_there {
+                roots.push(root);
             }
+        }
+        let copies = LazyCell::new(|| Copies::of(world, &roots));
+        for (at, root) in roots.iter().enumerate() {
             match place {
-                Place::Source(place) => self.by_source(world, &functions, &root, place)?,
-                Place::Offset(_) | Place::Return => self.by_entry(world, &functions, &root)?,
+                Place::Source(place) => self.by_source(world, &functions, root, place)?,
+                Place::Offset(_) | Place::Return => {
+                    self.by_entry(world, &functions, root, &|| copies.at(at).collect())?;
+                }
             }
         }
         Ok(())
     }
 
-    /// Counted from the entry of the function, or of each of its copies.
+    /// Counted from the entry of the function, or of each of its `copies`.
     fn by_entry<'w, 'u>(
         &mut self,
         world: &'w World<'u>,
         functions: &Functions<'w, 'u>,
         root: &Die<'w, 'u>,
+        copies: &dyn Fn() -> Vec<Die<'w, 'u>>,
     ) -> Result<(), Error> {
         let offset = match &self.definition.point {
             Point::Function {
@@ -115,7 +122,7 @@ impl<'s> UnitSearch<'s> {
                 },
             );
         }
-        for copy in Instances::of(world, root) {
+        for copy in copies() {
             let is_own = copy.tag() == gimli::DW_TAG_subprogram;
             let Some(entry) = copy.entry_address() else {
                 continue;

@@ -32,7 +32,8 @@ impl Wanted<'_> {
         let is_name = |other: &str| self.function.is_some_and(|name| is_wanted(name, other));
         let is_in = |unit: DebugUnit<'_>| {
             let world = World::new(unit);
-            !Functions::read(&world).named(&is_name).is_empty()
+            let functions = Functions::with_names(&world, &is_name);
+            functions.named().next().is_some()
         };
         let has_file = |unit: DebugUnit<'_>| {
             let end = self.file.unwrap_or_default();

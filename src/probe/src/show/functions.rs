@@ -9,11 +9,17 @@ use crate::object::Object;
 /// are left out.
 #[must_use]
 pub fn functions(object: &Object<'_>, filter: Option<&NameFilter>) -> BTreeSet<String> {
-    let names = object.functions().map(|function| function.name);
-    let own = names.filter(|name| !name.ends_with("@plt"));
-    own.filter(|name| match filter {
+    let is_wanted = |name: &str| match filter {
         Some(filter) => filter.matches(name),
         None => !name.starts_with('_'),
-    })
-    .collect()
+    };
+    // Demangling takes most of the time.
+    let may_be_wanted = |start: &str| match filter {
+        Some(filter) => filter.may_match(start),
+        None => !start.starts_with('_'),
+    };
+    let names = object.functions_called(&may_be_wanted);
+    names
+        .filter(|name| !name.ends_with("@plt") && is_wanted(name))
+        .collect()
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use crate::definition::{Fault, number};
-use crate::dwarf::{Die, Functions, Instances, World};
+use crate::dwarf::{Copies, Die, Functions, World};
 use crate::error::Error;
 use crate::object::Object;
 use crate::search::{Options, SourceText, Wanted, is_path_end, is_wanted, line_places};
@@ -180,8 +180,8 @@ fn in_unit(world: &World<'_>, range: &LineRange) -> Option<Place> {
         None => true,
     };
     let path = world.lines().files().find(|path| is_there(path))?;
-    let functions = Functions::read(world);
     let Some(name) = &range.function else {
+        let functions = Functions::read(world);
         let places = line_places(world, &|other| other == path);
         return Some(Place {
             function: None,
@@ -192,20 +192,20 @@ fn in_unit(world: &World<'_>, range: &LineRange) -> Option<Place> {
             probed: representatives(world, &functions, path, &places),
         });
     };
-    let named = functions.named(&|other| is_wanted(name, other));
-    let function = named.into_iter().find(|function| {
+    let functions = Functions::with_names(world, &|other| is_wanted(name, other));
+    let function = functions.named().find(|function| {
         let declared = function.declared_file();
         declared.is_some_and(|path| is_there(&path))
     })?;
     let file = function.declared_file()?;
     let base = function.declared_line()?;
-    let places = line_places(world, &|other| other == file);
-    let probed = representatives(world, &functions, &file, &places);
     let copies = copies(world, &function);
-    let inside = places
-        .iter()
-        .filter(|(line, address)| *line >= base && copies.iter().any(|copy| copy.covers(*address)));
-    let end = inside.map(|(line, _)| *line).max().unwrap_or(base);
+    let is_inside = |line, address| {
+        line >= base && copies.iter().any(|copy: &Die<'_, '_>| copy.covers(address))
+    };
+    let mut places = line_places(world, &|other| other == file);
+    places.retain(|(line, address)| is_inside(*line, *address));
+    let end = places.iter().map(|(line, _)| *line).max().unwrap_or(base);
     Some(Place {
         function: Some(name.clone()),
         base,
@@ -214,10 +214,7 @@ fn in_unit(world: &World<'_>, range: &LineRange) -> Option<Place> {
             Some(last) => base.saturating_add(last),
             None => end.saturating_add(BEHIND),
         },
-        probed: probed
-            .into_iter()
-            .filter(|line| (base..=end).contains(line))
-            .collect(),
+        probed: representatives(world, &functions, &file, &places),
         file,
     })
 }
@@ -226,7 +223,10 @@ fn in_unit(world: &World<'_>, range: &LineRange) -> Option<Place> {
 fn copies<'w, 'u>(world: &'w World<'u>, function: &Die<'w, 'u>) -> Vec<Die<'w, 'u>> {
     match function.entry_address() {
         Some(_) => vec![function.clone()],
-        None => Instances::of(world, function),
+        None => {
+            let of_one = Copies::of(world, std::slice::from_ref(function));
+            of_one.at(0).collect()
+        }
     }
 }
 
