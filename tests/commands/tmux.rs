@@ -13,6 +13,8 @@ use crate::tidy::root;
 
 /// How long a screen may take: machines that run tests are busy.
 const LIMIT: Duration = Duration::from_secs(60);
+/// How long a screen may differ from what is expected; no longer, since all of it is waited for where that is not so.
+const PARTS: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(20);
 /// What the shell says when the program has ended.
 const ENDED: &str = "ended with";
@@ -111,7 +113,7 @@ impl Tmux {
         let start = Instant::now();
         let expected = std::fs::read_to_string(&path).unwrap_or_default();
         // A frame may come in two parts.
-        while screen != expected && start.elapsed() < Duration::from_secs(5) {
+        while screen != expected && start.elapsed() < PARTS {
             sleep(PAUSE);
             screen = self.screen();
         }
