@@ -187,9 +187,9 @@ fn what_is_wrong_is_named_with_what_would_do() {
             "-b means '-j any': give one of them\n",
         ),
         (
-            &["--call-graph", "fp,defer"],
+            &["--call-graph", "fp,deferred"],
             129,
-            "--call-graph fp,defer is not supported yet: ",
+            "'deferred' is no number of frames: use --call-graph fp,N or fp,defer\n",
         ),
         (
             &["--kcore", "--switch-output=1s"],
