@@ -118,8 +118,13 @@ impl Guest {
             // Time passes with instructions, which one processor alone can do.
             boot.env("CPUS", "1").args(["-icount", "shift=1,sleep=off"]);
         }
-        let ran = run(&mut boot);
-        assert!(ran, "the guest failed; see the lines above");
+        let mut started = || boot.status().expect("boot.sh starts").code();
+        let mut status = started();
+        // Emulated timers may come so fast that the guest gets nowhere.
+        if status == Some(HUNG) {
+            status = started();
+        }
+        assert_eq!(status, Some(0), "the guest failed; see the lines above");
         out
     }
 
@@ -162,6 +167,9 @@ fn take_fixtures(machine: &str, out: &Path) {
         }
     }
 }
+
+/// How boot.sh ends where a guest did not come to an end.
+const HUNG: i32 = 125;
 
 fn run(command: &mut Command) -> bool {
     command
