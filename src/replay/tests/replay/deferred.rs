@@ -3,15 +3,14 @@
 use std::num::NonZeroUsize;
 
 use proptest::prelude::*;
-use rperf_perfdata::PerfData;
-use rperf_replay::{Flow, Render, Replay, Sample, World};
+use rperf_replay::{Render, Sample, World};
 use rperf_wire::{
     AttrFlags, CallchainDeferred, Encoder, Endian, Misc, PERF_CONTEXT_KERNEL, PERF_CONTEXT_USER,
     PERF_CONTEXT_USER_DEFERRED, Record, SampleId, SampleType, U64s,
 };
 
 use crate::file::{FileBuilder, attr};
-use crate::stream::{piped, stream};
+use crate::stream::{piped, stream, streamed, whole};
 
 const FIELDS: SampleType = SampleType::TID
     .with(SampleType::TIME, true)
@@ -145,37 +144,6 @@ impl Render for Chains {
     }
 }
 
-fn of_file(bytes: &[u8], threads: usize) -> Vec<Seen> {
-    let data = PerfData::parse(bytes).expect("a sound file");
-    let replay = Replay::open(&data).expect("a sound recording");
-    let mut seen = Vec::new();
-    let mut take = |block: &mut Vec<Seen>| {
-        seen.append(block);
-        Flow::Continue
-    };
-    let threads = NonZeroUsize::new(threads).expect("some");
-    replay
-        .ordered(threads, &Chains, &mut take)
-        .expect("threads");
-    seen
-}
-
-fn of_pipe(file: &[u8], size: usize) -> Vec<Seen> {
-    let bytes = piped(file).0;
-    let mut stream = stream(&bytes, size, false);
-    let mut seen = Vec::new();
-    while stream.advance().expect("not compressed") {
-        let mut take = |block: &mut Vec<Seen>| {
-            seen.append(block);
-            Flow::Continue
-        };
-        stream
-            .deliver(&Chains, &mut [()], &mut take)
-            .expect("one thread");
-    }
-    seen
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -183,7 +151,8 @@ proptest! {
     fn samples_have_the_callers_of_where_they_return_to(steps in steps(), big in any::<bool>(), threads in 1_usize..3) {
         let endian = if big { Endian::Big } else { Endian::Little };
         let expected: Vec<Seen> = expected(&steps).into_iter().map(|(_, seen)| seen).collect();
-        prop_assert_eq!(of_file(&recording(&steps, endian), threads), expected);
+        let threads = NonZeroUsize::new(threads).expect("some");
+        prop_assert_eq!(whole(&recording(&steps, endian), &Chains, threads).0, expected);
     }
 
     #[test]
@@ -191,6 +160,8 @@ proptest! {
         let mut expected = expected(&steps);
         expected.sort_by_key(|(waits, (time, place, _))| (*waits, *place, *time));
         let expected: Vec<Seen> = expected.into_iter().map(|(_, seen)| seen).collect();
-        prop_assert_eq!(of_pipe(&recording(&steps, Endian::Little), size), expected);
+        let bytes = piped(&recording(&steps, Endian::Little)).0;
+        let mut stream = stream(&bytes, size, false);
+        prop_assert_eq!(streamed(&mut stream, &Chains, 1).0, expected);
     }
 }

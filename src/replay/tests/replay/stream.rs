@@ -7,11 +7,11 @@ use proptest::prelude::*;
 use rperf_perfdata::{
     Error, EventDesc, FeatureSet, FileHeader, PerfData, PipeReader, PipeWriter, Source,
 };
-use rperf_replay::{Flow, Replay, Stream};
+use rperf_replay::{Diagnostics, Flow, Render, Replay, Stream};
 use rperf_wire::{Endian, Misc, RecordKind, SampleType};
 
 use crate::file::{FileBuilder, attr};
-use crate::oracle::{Look, Seen, events, record};
+use crate::oracle::{Look, events, record};
 
 /// Pieces of one stream; between them there seems to be nothing.
 pub(crate) struct Pieces<'a> {
@@ -55,34 +55,43 @@ pub(crate) fn stream(bytes: &[u8], size: usize, fails: bool) -> Stream<Pieces<'_
     Stream::new(PipeReader::new(first.to_vec(), pieces).expect("a header"))
 }
 
-/// What a stream delivers, and in how many parts.
-fn streamed(stream: &mut Stream<Pieces<'_>>, workers: usize) -> (Vec<Seen>, usize) {
+/// What `render` makes of what a stream delivers, and in how many parts.
+pub(crate) fn streamed<V, T>(
+    stream: &mut Stream<Pieces<'_>>,
+    render: &V,
+    workers: usize,
+) -> (Vec<T>, usize)
+where
+    V: Render<Out = Vec<T>, Scratch = ()>,
+{
     let (mut seen, mut parts) = (Vec::new(), 0);
     let mut scratches = vec![(); workers];
     while stream.advance().expect("not compressed") {
         parts += 1;
-        let mut take = |block: &mut Vec<Seen>| {
+        let mut take = |block: &mut Vec<T>| {
             seen.append(block);
             Flow::Continue
         };
         stream
-            .deliver(&Look, &mut scratches, &mut take)
+            .deliver(render, &mut scratches, &mut take)
             .expect("threads");
     }
     (seen, parts)
 }
 
-fn whole(bytes: &[u8]) -> (Vec<Seen>, rperf_replay::Diagnostics) {
+/// What `render` makes of the samples of a file.
+pub(crate) fn whole<V, T>(bytes: &[u8], render: &V, threads: NonZeroUsize) -> (Vec<T>, Diagnostics)
+where
+    V: Render<Out = Vec<T>>,
+{
     let data = PerfData::parse(bytes).expect("a sound file");
     let replay = Replay::open(&data).expect("a sound recording");
     let mut seen = Vec::new();
-    let mut take = |block: &mut Vec<Seen>| {
+    let mut take = |block: &mut Vec<T>| {
         seen.append(block);
         Flow::Continue
     };
-    replay
-        .ordered(NonZeroUsize::MIN, &Look, &mut take)
-        .expect("one thread");
+    replay.ordered(threads, render, &mut take).expect("threads");
     (seen, replay.diagnostics())
 }
 
@@ -93,10 +102,10 @@ proptest! {
     fn a_pipe_shows_what_its_file_shows(events in events(), size in 1_usize..3000, workers in 1_usize..3) {
         let (file, _) = record(&events);
         let (bytes, moved) = piped(&file);
-        let (mut expected, diagnostics) = whole(&file);
+        let (mut expected, diagnostics) = whole(&file, &Look, NonZeroUsize::MIN);
         expected.iter_mut().for_each(|(position, ..)| *position -= moved);
         let mut stream = stream(&bytes, size, false);
-        let (seen, _) = streamed(&mut stream, workers);
+        let (seen, _) = streamed(&mut stream, &Look, workers);
         prop_assert_eq!(&seen, &expected);
         let mut found = stream.diagnostics();
         // Those that describe the events.
@@ -105,7 +114,7 @@ proptest! {
         found.records -= front;
         prop_assert_eq!(found, diagnostics);
         // And the bytes of the pipe, stored, are a recording.
-        prop_assert_eq!(whole(&bytes).0, expected);
+        prop_assert_eq!(whole(&bytes, &Look, NonZeroUsize::MIN).0, expected);
     }
 }
 
@@ -127,7 +136,7 @@ fn long() -> Vec<u8> {
 fn what_is_complete_does_not_wait_for_the_end() {
     let bytes = long();
     let mut stream = stream(&bytes, 999, false);
-    let (seen, parts) = streamed(&mut stream, 1);
+    let (seen, parts) = streamed(&mut stream, &Look, 1);
     assert_eq!(seen.len(), 300 * 39);
     assert!(seen.is_sorted_by_key(|(position, ..)| *position));
     assert!(parts > 250, "delivered in {parts} parts");
@@ -137,14 +146,14 @@ fn what_is_complete_does_not_wait_for_the_end() {
 fn a_pipe_that_breaks_shows_what_came() {
     let bytes = long();
     let mut broken = stream(&bytes, 4096, true);
-    let (seen, _) = streamed(&mut broken, 1);
+    let (seen, _) = streamed(&mut broken, &Look, 1);
     assert_eq!(seen.len(), 300 * 39);
     let kind = io::ErrorKind::ConnectionReset;
     let offset = bytes.len() as u64;
     assert_eq!(broken.diagnostics().end, Some(Error::Read { offset, kind }));
     let cut = &bytes[..bytes.len() - 9];
     let mut cut = stream(cut, 4096, false);
-    let (seen, _) = streamed(&mut cut, 2);
+    let (seen, _) = streamed(&mut cut, &Look, 2);
     assert_eq!(seen.len(), 300 * 39 - 1);
     let end = cut.diagnostics().end;
     assert!(matches!(end, Some(Error::Truncated { .. })), "{end:?}");
