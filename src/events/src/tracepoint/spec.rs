@@ -134,7 +134,7 @@ fn conversion<'a>(text: &'a str, parts: &mut Vec<Part>) -> Result<&'a str, Warni
         let end = index + letter.len_utf8();
         match letter {
             '#' | '.' | '-' | '0'..='9' => {}
-            'h' => longs -= 1,
+            'h' => longs = longs.saturating_sub(1),
             'l' => longs = longs.saturating_add(1),
             'L' => longs = 2,
             'z' | 'Z' => is_size = true,

@@ -266,6 +266,13 @@ fn what_is_not_understood_lists_the_fields() {
         assert_eq!(program.warning(), Some(&expected), "{print_fmt}");
         assert_eq!(numbers(print_fmt, -1, -1), "[FAILED TO PARSE] a=-1 b=-1");
     }
+    // As many letters as a text holds, on both sides of every integer that could count them.
+    for letter in ["h", "l", "hl", "L"] {
+        let print_fmt = format!("\"%{}d\", REC->a", letter.repeat(40_000));
+        let program = PrintFmt::compile(&format(&[("int a", 4)], &print_fmt), LITTLE);
+        let warning = program.warning();
+        assert!(matches!(warning, Some(Warning::Conversion(_))), "{letter}");
+    }
     let deep = format!("\"%d\", {}1{}", "(".repeat(5000), ")".repeat(5000));
     let program = PrintFmt::compile(&format(&[], &deep), LITTLE);
     assert_eq!(program.warning(), Some(&Warning::TooDeep));
