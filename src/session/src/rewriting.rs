@@ -53,18 +53,19 @@ const HASTE_FROM: usize = MOST_HELD / 2;
 const GATHERED: usize = 1 << 20;
 /// Milliseconds after which a busy thread is looked after.
 const LOOK_AFTER: i32 = 50;
-/// Empty buffers that are kept.
-const SPARE: usize = 8;
+/// Empty buffers of each kind that are kept.
+const SPARE: usize = 4;
 
 /// What the other thread is to do.
 enum Job {
-    Round(Vec<u8>),
+    /// Records, and an empty buffer for what becomes of them.
+    Round(Vec<u8>, Vec<u8>),
     End,
 }
 
 /// What the other thread has done.
 enum Done {
-    /// A round as it is to be written, and an empty buffer.
+    /// A round as it is to be written, and the emptied buffer in which it came.
     Round(Vec<u8>, Vec<u8>),
     /// All of them; with what was held back.
     End(Vec<u8>),
@@ -82,7 +83,27 @@ pub(crate) struct Beside {
     held: Arc<AtomicUsize>,
     /// Rounds of those.
     rounds: usize,
-    spare: Vec<Vec<u8>>,
+    /// Buffers for rounds.
+    spare: Spare,
+    /// Buffers for what becomes of rounds: apart, since a stack's copy is fifty times as long as its callchain.
+    spare_rewritten: Spare,
+}
+
+/// Empty buffers, kept so that memory is not asked of the kernel for each round.
+#[derive(Default)]
+struct Spare(Vec<Vec<u8>>);
+
+impl Spare {
+    fn take(&mut self) -> Vec<u8> {
+        self.0.pop().unwrap_or_default()
+    }
+
+    fn keep(&mut self, mut buffer: Vec<u8>) {
+        buffer.clear();
+        if self.0.len() < SPARE {
+            self.0.push(buffer);
+        }
+    }
 }
 
 impl Beside {
@@ -105,7 +126,8 @@ impl Beside {
             thread: Some(thread.map_err(Error::system("start a thread"))?),
             held,
             rounds: 0,
-            spare: Vec::new(),
+            spare: Spare::default(),
+            spare_rewritten: Spare::default(),
         })
     }
 
@@ -159,11 +181,11 @@ impl Beside {
         if self.round.is_empty() {
             return;
         }
-        let empty = self.spare.pop().unwrap_or_default();
-        let round = std::mem::replace(&mut self.round, empty);
+        let round = std::mem::replace(&mut self.round, self.spare.take());
         self.held.fetch_add(round.len(), Ordering::AcqRel);
         self.rounds += 1;
-        self.send(Job::Round(round));
+        let rewritten = self.spare_rewritten.take();
+        self.send(Job::Round(round, rewritten));
     }
 
     /// A thread that is gone has panicked, which is told when it is joined.
@@ -173,19 +195,15 @@ impl Beside {
 
     /// Writes a round; false for the end.
     fn write(&mut self, done: Done, sink: &mut Sink) -> Result<bool, WriteError> {
-        let (mut records, spare) = match done {
-            Done::Round(records, spare) => (records, spare),
+        let (records, round) = match done {
+            Done::Round(records, round) => (records, round),
             Done::End(rest) => return sink.write(&rest).map(|()| false),
         };
         self.rounds -= 1;
         self.held.fetch_sub(records.len(), Ordering::AcqRel);
         sink.write(&records)?;
-        records.clear();
-        for buffer in [records, spare] {
-            if self.spare.len() < SPARE && buffer.capacity() > 0 {
-                self.spare.push(buffer);
-            }
-        }
+        self.spare.keep(round);
+        self.spare_rewritten.keep(records);
         Ok(true)
     }
 }
@@ -205,8 +223,8 @@ impl Drop for Beside {
 /// The other thread.
 struct Work {
     rewriter: Box<dyn Rewriter>,
-    /// Rounds that were noted.
-    waiting: VecDeque<Vec<u8>>,
+    /// Rounds that were noted, and empty buffers for what becomes of them.
+    waiting: VecDeque<(Vec<u8>, Vec<u8>)>,
     finished: Sender<Done>,
     held: Arc<AtomicUsize>,
 }
@@ -215,9 +233,9 @@ impl Work {
     fn run(mut self, todo: &Receiver<Job>) {
         while let Ok(job) = todo.recv() {
             match job {
-                Job::Round(round) => {
+                Job::Round(round, rewritten) => {
                     self.rewriter.note(&round);
-                    self.waiting.push_back(round);
+                    self.waiting.push_back((round, rewritten));
                     self.rewrite_up_to(1);
                 }
                 Job::End => {
@@ -234,14 +252,12 @@ impl Work {
     /// Rewrites all but the last so many rounds.
     fn rewrite_up_to(&mut self, last: usize) {
         while self.waiting.len() > last
-            && let Some(mut round) = self.waiting.pop_front()
+            && let Some((round, mut rewritten)) = self.waiting.pop_front()
         {
             let haste = self.held.load(Ordering::Acquire) > HASTE_FROM;
-            let mut rewritten = Vec::new();
             self.rewriter.rewrite(&round, haste, &mut rewritten);
             self.held.fetch_add(rewritten.len(), Ordering::AcqRel);
             self.held.fetch_sub(round.len(), Ordering::AcqRel);
-            round.clear();
             // Whoever recorded has failed to write, if nobody takes it.
             let _ = self.finished.send(Done::Round(rewritten, round));
         }
@@ -301,6 +317,38 @@ mod tests {
         let medium = Medium::file(file, &[event]).unwrap();
         let tally = Tally::new(SampleType::default());
         (Sink::new(medium, tally, false), replacement)
+    }
+
+    /// Leaves the heads of pieces.
+    struct Short;
+
+    impl Rewriter for Short {
+        fn note(&mut self, _: &[u8]) {}
+
+        fn note_end(&mut self) {}
+
+        fn rewrite(&mut self, records: &[u8], _: bool, to: &mut Vec<u8>) {
+            to.extend(numbered(records.len() as u64, 8));
+        }
+    }
+
+    #[test]
+    fn rounds_and_what_becomes_of_them_keep_their_buffers() {
+        let path = std::env::temp_dir().join(format!("rperf-buffers-{}", std::process::id()));
+        let (mut sink, _replacement) = sink(&path);
+        let mut beside = Beside::begin(Box::new(Short)).unwrap();
+        for _ in 0..100 {
+            beside.take(&numbered(0, 60_000));
+            beside.keep(&mut sink).unwrap();
+            beside.flush(&mut sink).unwrap();
+        }
+        let capacities = |spare: &Spare| spare.0.iter().map(Vec::capacity).collect::<Vec<_>>();
+        let (rounds, rewritten) = (
+            capacities(&beside.spare),
+            capacities(&beside.spare_rewritten),
+        );
+        assert!(!rounds.is_empty() && rounds.iter().all(|kept| *kept >= 60_000));
+        assert!(!rewritten.is_empty() && rewritten.iter().all(|kept| *kept < 60_000));
     }
 
     /// A record with a number and some bytes behind it.
