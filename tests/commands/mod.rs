@@ -41,6 +41,7 @@ mod record_off_cpu;
 mod record_options;
 mod record_order;
 mod record_pipe;
+mod record_signals;
 mod record_steered;
 mod record_stranger;
 mod record_targets;

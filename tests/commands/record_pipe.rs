@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use rperf_testkit::{Outcome, Scratch, real_perf, skip};
 
-use crate::kernel::BUSY;
+use crate::kernel::{BUSY, rperf_in};
 
 const RPERF: &str = env!("CARGO_BIN_EXE_rperf");
 
@@ -93,6 +93,42 @@ fn a_reader_that_goes_ends_the_recording() {
     let status = recording.wait().expect("a child");
     let signal = std::os::unix::process::ExitStatusExt::signal(&status);
     assert_eq!((status.code(), signal), (None, Some(13)));
+}
+
+#[test]
+fn a_pipe_with_a_name_is_a_stream_too() {
+    let scratch = Scratch::new();
+    let made = Command::new("mkfifo")
+        .arg(scratch.path().join("fifo"))
+        .status();
+    assert!(made.expect("mkfifo starts").success());
+    // The reader waits for the writer, and the writer for the reader.
+    let reader = Command::new(RPERF)
+        .args(["script", "-F", "comm", "-i", "fifo"])
+        .current_dir(scratch.path())
+        .env("HOME", scratch.path())
+        .stdout(Stdio::piped())
+        .spawn();
+    let reader = reader.expect("rperf starts");
+    let words = ["record", "-o", "fifo", "-e", "cpu-clock", "sh", "-c"];
+    let script = format!("{BUSY}; echo done");
+    let recorded = rperf_in(&scratch, &words).args([&script]).finish();
+    let recorded = recorded.expect("rperf starts");
+    assert_eq!(recorded.status, 0, "{}", recorded.stderr);
+    assert_eq!(recorded.stdout, "done\n", "stdout stays the workload's");
+    assert!(recorded.stderr.contains(" fifo ("), "{}", recorded.stderr);
+    let read = reader.wait_with_output().expect("a child");
+    assert!(read.status.success());
+    assert!(String::from_utf8_lossy(&read.stdout).lines().count() > 1);
+}
+
+#[test]
+fn what_is_lost_on_a_device_is_not_said_to_be_kept() {
+    let scratch = Scratch::new();
+    let words = ["record", "-o", "/dev/full", "-e", "cpu-clock", "true"];
+    let full = rperf_in(&scratch, &words).finish().expect("rperf starts");
+    let expected = "failed to write /dev/full: No space left on device\n";
+    assert_eq!((full.status, full.stderr.as_str()), (255, expected));
 }
 
 #[test]

@@ -39,7 +39,12 @@ pub(crate) fn explain(context: &Context, events: &str, error: Error) -> CliError
         }
         Error::Write { path, kept, cause } => {
             let message = format!("failed to write {}: {}", path.display(), reason(&cause));
-            CliError::message(FAILED, message).detail(format!(
+            let error = CliError::message(FAILED, message);
+            // A stream or a device has nothing to be read again.
+            if kept == 0 || !(path.is_file() || path.is_dir()) {
+                return error;
+            }
+            error.detail(format!(
                 "{kept} bytes of whole records are kept; '{} report -i {}' reads them",
                 context.program,
                 path.display()

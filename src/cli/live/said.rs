@@ -154,6 +154,9 @@ impl Watch for Said<'_> {
             Happened::GroupBroken { leader } => context.warn(format_args!(
                 "the group of {leader} does not fit on the counters: its events are sampled one by one"
             )),
+            Happened::WorkloadStays { pid } => context.note(format_args!(
+                "the recording is complete; process {pid} was told to end (SIGTERM) and is waited for: another signal leaves it alone"
+            )),
             other => self.detail(other),
         }
     }

@@ -2,8 +2,10 @@
 
 use std::fs::File;
 use std::io;
+use std::os::fd::AsFd as _;
+use std::time::{Duration, Instant};
 
-use rperf_sys::{Ended, Proc, Program, Signals, Sysfs, Urgent, Workload, run_in_real_time};
+use rperf_sys::{Ended, Proc, Program, Signals, Sysfs, Urgent, Workload, poll, run_in_real_time};
 use rperf_wire::{RecordKind, SampleIdLayout};
 
 use crate::drain::{Rings, Sink, Stopped, Waits, run, write_error};
@@ -24,11 +26,26 @@ use crate::synthesize::{self, Records};
 use crate::tally::Tally;
 use crate::tasks::Places;
 use crate::triggers::{Triggers, open_triggers, start_triggers};
-use crate::{BuildIds, Control, Error, Happened, Request, Target, Turn, Watch};
+use crate::{BuildIds, Control, Error, Happened, Request, Target, Watch};
+
+/// What a recording takes for itself. SIGUSR2 ends none: it turns to the next file, where there is one, or copies a trace.
+const HELD: [i32; 5] = [
+    libc::SIGINT,
+    libc::SIGTERM,
+    libc::SIGHUP,
+    libc::SIGCHLD,
+    libc::SIGUSR2,
+];
+/// Signals this close to one another are one.
+const SAME_SIGNAL: Duration = Duration::from_millis(200);
+/// How long a workload may take to end before that is told.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Milliseconds between looks at a workload until then.
+const LOOK_AFTER: i32 = 500;
 
 /// Records as `request` says, until the workload or the observed tasks end or a signal comes.
 ///
-/// SIGINT, SIGTERM, SIGHUP and SIGCHLD are taken by the recording meanwhile. The old output stays
+/// SIGINT, SIGTERM, SIGHUP, SIGCHLD and SIGUSR2 are taken by the recording meanwhile. The old output stays
 /// where it is until all events are open and the workload runs.
 ///
 /// # Errors
@@ -39,18 +56,7 @@ pub fn record(
     ids: &dyn BuildIds,
     watch: &mut dyn Watch,
 ) -> Result<Summary, Error> {
-    let mut held = vec![libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD];
-    let snapshots = request
-        .traces
-        .as_ref()
-        .is_some_and(|traces| traces.snapshots.is_some());
-    let turns = request
-        .rotation
-        .is_some_and(|rotation| rotation.turn == Turn::Signal);
-    if turns || snapshots {
-        held.push(libc::SIGUSR2);
-    }
-    let signals = Signals::hold(&held).map_err(Error::system("hold signals back"))?;
+    let signals = Signals::hold(&HELD).map_err(Error::system("hold signals back"))?;
     let mut live = match Live::set_up(request, &signals, ids, watch) {
         Ok(live) => live,
         Err(error) if is_reader_gone(request, &error) => {
@@ -72,31 +78,16 @@ pub fn record(
         outcome => outcome,
     };
     drop(urgent);
-    let ended = end_workload(live.workload, &outcome)?;
-    let closing = Closing {
-        request,
-        ids,
-        opened: &live.opened,
-        reader_gone: matches!(outcome, Ok((Stopped::ReaderGone, _))),
-    };
-    let summary = close(&closing, live.sink, live.records);
-    let (stopped, woken) = outcome.map_err(at(request))?;
-    let mut summary = summary.map_err(at(request))?;
-    summary.add(&live.earlier);
-    if request.stamped || request.rotation.is_some() {
-        stamp(&request.output, watch)?;
+    let by_itself = matches!(outcome, Ok((Stopped::WorkloadEnded, _)));
+    if let Some(workload) = live.workload.as_ref().filter(|_| !by_itself) {
+        workload.kill(libc::SIGTERM);
     }
-    summary.woken = woken;
-    summary.ended = ended;
-    summary.signal = match stopped {
-        Stopped::BySignal(signal) => Some(signal),
-        Stopped::ReaderGone => Some(libc::SIGPIPE),
-        Stopped::WorkloadEnded | Stopped::TasksEnded => None,
-        Stopped::SizeReached | Stopped::ByOrder => None,
-    };
-    summary.ring_bytes = live.rings.size();
-    summary.traces.area_bytes = live.rings.area_bytes();
-    summary.lost_by_cpu = live.rings.lost_by_cpu();
+    let workload = live.workload.take();
+    let completed = live.complete(request, outcome, ids, watch);
+    // All that was recorded is in its place, however long this takes.
+    let ended = wait_for(workload, &signals, watch)?;
+    let mut summary = completed?;
+    summary.ended = ended.filter(|_| by_itself);
     Ok(summary)
 }
 
@@ -269,6 +260,40 @@ impl Live {
         turns.end(&mut self.sink)?;
         Ok(outcome)
     }
+
+    /// Closes the file, and tells what is in it; `outcome` is how observing ended, and how often it woke up.
+    fn complete(
+        self,
+        request: &Request,
+        outcome: Result<(Stopped, u64), Error>,
+        ids: &dyn BuildIds,
+        watch: &mut dyn Watch,
+    ) -> Result<Summary, Error> {
+        let closing = Closing {
+            request,
+            ids,
+            opened: &self.opened,
+            reader_gone: matches!(outcome, Ok((Stopped::ReaderGone, _))),
+        };
+        let summary = close(&closing, self.sink, self.records);
+        let (stopped, woken) = outcome.map_err(at(request))?;
+        let mut summary = summary.map_err(at(request))?;
+        summary.add(&self.earlier);
+        if request.stamped || request.rotation.is_some() {
+            stamp(&request.output, watch)?;
+        }
+        summary.woken = woken;
+        summary.signal = match stopped {
+            Stopped::BySignal(signal) => Some(signal),
+            Stopped::ReaderGone => Some(libc::SIGPIPE),
+            Stopped::WorkloadEnded | Stopped::TasksEnded => None,
+            Stopped::SizeReached | Stopped::ByOrder => None,
+        };
+        summary.ring_bytes = self.rings.size();
+        summary.traces.area_bytes = self.rings.area_bytes();
+        summary.lost_by_cpu = self.rings.lost_by_cpu();
+        Ok(summary)
+    }
 }
 
 /// Where a recording goes.
@@ -352,22 +377,39 @@ fn urgency(request: &Request) -> Result<Option<Urgent>, Error> {
     Ok(None)
 }
 
-/// Ends a workload that still runs, as perf does, and tells how one ended that was not ended here.
-fn end_workload(
+/// Waits until the workload has ended, and tells how. One that does not end when it is told to is left alone at the next
+/// signal.
+fn wait_for(
     workload: Option<Workload>,
-    outcome: &Result<(Stopped, u64), Error>,
+    signals: &Signals,
+    watch: &mut dyn Watch,
 ) -> Result<Option<Ended>, Error> {
     let Some(mut workload) = workload else {
         return Ok(None);
     };
-    let by_itself = matches!(outcome, Ok((Stopped::WorkloadEnded, _)));
-    if !by_itself {
-        workload.kill(libc::SIGTERM);
+    let began = Instant::now();
+    let mut told = false;
+    loop {
+        let ended = workload.try_wait();
+        if let Some(ended) = ended.map_err(Error::system("wait for the workload"))? {
+            return Ok(Some(ended));
+        }
+        while let Some(signal) = signals.next().map_err(Error::system("read signals"))? {
+            let is_order = !matches!(signal, libc::SIGCHLD | libc::SIGUSR2);
+            // What comes at once is the first, sent to a whole group: timeout(1) sends it twice.
+            if is_order && began.elapsed() > SAME_SIGNAL {
+                return Ok(None);
+            }
+        }
+        if !told && began.elapsed() > PATIENCE {
+            watch.tell(Happened::WorkloadStays {
+                pid: workload.pid(),
+            });
+            told = true;
+        }
+        let millis = if told { -1 } else { LOOK_AFTER };
+        poll(&[signals.as_fd()], millis).map_err(Error::system("wait for the workload"))?;
     }
-    let ended = workload
-        .wait()
-        .map_err(Error::system("wait for the workload"))?;
-    Ok(by_itself.then_some(ended))
 }
 
 /// Whether a write failed because nobody reads the pipe any more: that ends a recording, and is no failure.

@@ -376,6 +376,11 @@ pub enum Happened<'a> {
         /// Whether its samples hold copies of stacks.
         copies: bool,
     },
+    /// The recording is over, and its workload has not ended though it was told to.
+    WorkloadStays {
+        /// Its process.
+        pid: u32,
+    },
     /// A file of several, or with the time in its name, is complete.
     Dumped {
         /// Its name.

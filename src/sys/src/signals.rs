@@ -16,6 +16,8 @@ use crate::counter::read_fd;
 pub struct Signals {
     fd: OwnedFd,
     before: libc::sigset_t,
+    /// Whether ends of children were ignored before, which keeps their status from their parent.
+    children_ignored: bool,
     /// Made by [`Signals::hold_for_run`].
     for_run: bool,
 }
@@ -28,13 +30,16 @@ fn before_run() -> MutexGuard<'static, Option<libc::sigset_t>> {
 }
 
 impl Signals {
-    /// Holds back `numbers` (`SIGINT` and so on).
+    /// Holds back `numbers` (`SIGINT` and so on), but SIGHUP where it is ignored, as nohup(1) has it. Who is to be told of
+    /// the end of children (SIGCHLD) is so, though it was ignored until then.
     ///
     /// # Errors
     /// What sigprocmask(2) and signalfd(2) report.
     pub fn hold(numbers: &[i32]) -> io::Result<Self> {
         let mut set = empty_set();
-        for number in numbers {
+        // An ignored signal that is held back would be read all the same.
+        let is_meant = |number: &&i32| **number != libc::SIGHUP || !is_ignored(**number);
+        for number in numbers.iter().filter(is_meant) {
             // SAFETY: `set` is an initialised signal set.
             unsafe { libc::sigaddset(&raw mut set, *number) };
         }
@@ -55,9 +60,14 @@ impl Signals {
         }
         // SAFETY: the call succeeded, so `fd` is an open descriptor that nobody else owns.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let children_ignored = numbers.contains(&libc::SIGCHLD) && is_ignored(libc::SIGCHLD);
+        if children_ignored {
+            set_action(libc::SIGCHLD, libc::SIG_DFL);
+        }
         Ok(Self {
             fd,
             before,
+            children_ignored,
             for_run: false,
         })
     }
@@ -96,6 +106,11 @@ impl Signals {
     pub(crate) fn before(&self) -> libc::sigset_t {
         before_run().unwrap_or(self.before)
     }
+
+    /// Whether a child process is to ignore the end of its children, as this one did before.
+    pub(crate) fn children_were_ignored(&self) -> bool {
+        self.children_ignored
+    }
 }
 
 impl AsFd for Signals {
@@ -111,6 +126,9 @@ impl Drop for Signals {
         if self.for_run {
             *before_run() = None;
         }
+        if self.children_ignored {
+            set_action(libc::SIGCHLD, libc::SIG_IGN);
+        }
         restore(&self.before);
     }
 }
@@ -122,6 +140,23 @@ fn empty_set() -> libc::sigset_t {
         libc::sigemptyset(set.as_mut_ptr());
         set.assume_init()
     }
+}
+
+/// Whether this process ignores a signal.
+fn is_ignored(signal: i32) -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: the kernel fills the structure, for which zeros are valid too; nothing is changed.
+    let action = unsafe {
+        libc::sigaction(signal, ptr::null(), action.as_mut_ptr());
+        action.assume_init()
+    };
+    action.sa_sigaction == libc::SIG_IGN
+}
+
+/// Gives a signal one of the two actions that run no code of this process.
+fn set_action(signal: i32, action: libc::sighandler_t) {
+    // SAFETY: `action` is `SIG_DFL` or `SIG_IGN`: no function is installed.
+    unsafe { libc::signal(signal, action) };
 }
 
 fn restore(mask: &libc::sigset_t) {

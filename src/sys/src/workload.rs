@@ -158,7 +158,10 @@ impl Workload {
         let (argv, shell) = (pointers(&prepared.argv), pointers(&prepared.shell));
         let (start_read, start_write) = pipe()?;
         let (report_read, report_write) = pipe()?;
-        let mask = signals.before();
+        let before = Before {
+            mask: signals.before(),
+            children_ignored: signals.children_were_ignored(),
+        };
         // SAFETY: the child calls only async-signal-safe functions (fork(2) in threaded programs) on
         // memory made ready above, and never returns.
         let pid = unsafe { libc::fork() };
@@ -173,7 +176,7 @@ impl Workload {
             };
             // SAFETY: this is the child of a fork, and the vectors hold NUL-terminated strings and end
             // with a null pointer.
-            unsafe { child(&prepared, &argv, &shell, &mask, &pipes) }
+            unsafe { child(&prepared, &argv, &shell, &before, &pipes) }
         }
         drop((start_read, report_write));
         let mut workload = Self {
@@ -295,6 +298,12 @@ impl Drop for Workload {
     }
 }
 
+/// What the parent made of signals before it held some back.
+struct Before {
+    mask: libc::sigset_t,
+    children_ignored: bool,
+}
+
 struct ChildPipes {
     start: RawFd,
     start_write: RawFd,
@@ -309,7 +318,7 @@ unsafe fn child(
     prepared: &Prepared,
     argv: &[*const libc::c_char],
     shell: &[*const libc::c_char],
-    mask: &libc::sigset_t,
+    before: &Before,
     pipes: &ChildPipes,
 ) -> ! {
     // SAFETY: all of these are async-signal-safe system calls on memory of this process that was made
@@ -328,7 +337,10 @@ unsafe fn child(
         }
         // Rust ignores SIGPIPE from its start; programs expect the default.
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
-        libc::pthread_sigmask(libc::SIG_SETMASK, ptr::from_ref(mask), ptr::null_mut());
+        if before.children_ignored {
+            libc::signal(libc::SIGCHLD, libc::SIG_IGN);
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before.mask, ptr::null_mut());
         libc::execv(prepared.path.as_ptr(), argv.as_ptr());
         let mut error = *libc::__errno_location();
         if error == libc::ENOEXEC {

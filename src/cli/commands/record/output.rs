@@ -4,7 +4,7 @@ use std::fs;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd as _;
-use std::os::unix::fs::FileTypeExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -21,6 +21,8 @@ use crate::cli::options::flag;
 
 /// The memory of the kernel that runs.
 const MEMORY: &str = "/proc/kcore";
+/// What standard output is.
+const OWN_STDOUT: &str = "/proc/self/fd/1";
 /// What `-o` calls the standard output.
 const STDOUT: &str = "-";
 
@@ -44,7 +46,7 @@ impl Output {
         let is_stream = stream.is_some();
         let rotation = rotation::rotation(matches, is_stream)?;
         Ok(Self {
-            name: name(matches, is_stream),
+            name: name(matches),
             threads: threads::threads(matches, is_stream)?,
             kernel_code: kernel_code(matches, stream.is_none() && rotation.is_none())?,
             stream,
@@ -75,19 +77,56 @@ fn kernel_code(
         .map(|kernel| Some(Arc::new(kernel) as Arc<dyn KernelCode>))
 }
 
-/// The standard output, where the recording goes there: by `-o -`, and without `-o` where it is a pipe.
+/// Where bytes go.
+enum Destination<'m> {
+    /// Into the standard output.
+    Stdout,
+    /// Into a pipe with a name.
+    Fifo(&'m str),
+    /// Into a file, or a device.
+    File,
+}
+
+/// What `-o` names; without it the standard output where that is a pipe.
+fn destination(matches: &ArgMatches) -> Destination<'_> {
+    let own = pipe(OWN_STDOUT);
+    match given(matches) {
+        Some(STDOUT) => Destination::Stdout,
+        Some(name) => match pipe(name) {
+            None => Destination::File,
+            named if named == own => Destination::Stdout,
+            Some(_) => Destination::Fifo(name),
+        },
+        None if own.is_some() => Destination::Stdout,
+        None => Destination::File,
+    }
+}
+
+/// Which pipe a path leads to: device and inode; `None` for anything else.
+fn pipe(path: &str) -> Option<(u64, u64)> {
+    let metadata = fs::metadata(path).ok()?;
+    let is_pipe = metadata.file_type().is_fifo();
+    is_pipe.then(|| (metadata.dev(), metadata.ino()))
+}
+
+/// The pipe that the recording goes into, if it does: the standard output or a fifo.
 /// `command` makes it, `reader` reads it.
 pub(in crate::cli::commands) fn stream(
     matches: &ArgMatches,
     context: &Context,
     (command, reader): (&str, &str),
 ) -> Result<Option<Arc<File>>, CliError> {
-    let wanted = match given(matches) {
-        Some(name) => name == STDOUT,
-        None => stdout_is_pipe(),
-    };
-    if !wanted {
-        return Ok(None);
+    match destination(matches) {
+        Destination::File => return Ok(None),
+        Destination::Fifo(name) => {
+            // Waits for who reads it.
+            let opened = File::options().write(true).open(name);
+            let opened = opened.map_err(|cause| {
+                CliError::message(255, format!("failed to open {name} : {}", reason(&cause)))
+            })?;
+            return Ok(Some(Arc::new(opened)));
+        }
+        Destination::Stdout => {}
     }
     if context.output.is_terminal() {
         let program = context.program;
@@ -107,17 +146,18 @@ pub(in crate::cli::commands) fn stream(
 }
 
 /// The name of the output for messages.
-pub(in crate::cli::commands) fn name(matches: &ArgMatches, is_stream: bool) -> PathBuf {
-    match (is_stream, given(matches)) {
-        (true, _) => STDOUT.into(),
-        (false, given) => given.unwrap_or(DEFAULT).into(),
+pub(in crate::cli::commands) fn name(matches: &ArgMatches) -> PathBuf {
+    match destination(matches) {
+        Destination::Stdout => STDOUT.into(),
+        _ => given(matches).unwrap_or(DEFAULT).into(),
     }
+}
+
+/// Whether the output takes the place of what a workload prints.
+pub(in crate::cli::commands) fn takes_stdout(name: &Path) -> bool {
+    name == Path::new(STDOUT)
 }
 
 fn given(matches: &ArgMatches) -> Option<&str> {
     matches.get_one::<String>("output").map(String::as_str)
-}
-
-fn stdout_is_pipe() -> bool {
-    fs::metadata("/proc/self/fd/1").is_ok_and(|metadata| metadata.file_type().is_fifo())
 }

@@ -9,7 +9,7 @@ use rperf_sys::{Program, Sysctl, cpuid};
 
 use super::call_graph::Chains;
 use super::details::details;
-use super::output::Output;
+use super::output::{Output, takes_stdout};
 use super::{rate, ring_size, threads, timing, told, traces};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
@@ -38,9 +38,9 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, 
     let output = Output::new(matches, context)?;
     let workload = workload(matches, context, &events)?;
     // What it prints would stand among the records.
-    let workload = match output.stream {
-        Some(_) => workload.map(Program::onto_stderr),
-        None => workload,
+    let workload = match takes_stdout(&output.name) {
+        true => workload.map(Program::onto_stderr),
+        false => workload,
     };
     let traces = traces::traces(matches, context, &events)?;
     Ok(Request {

@@ -45,7 +45,8 @@ pub(super) fn kept(
         ));
     }
     let stream = output::stream(matches, context, ("stat record", "stat report"))?;
-    if stream.is_some() {
+    let name = output::name(matches);
+    if output::takes_stdout(&name) {
         // What the workload prints would stand among the records.
         request.workload = request.workload.take().map(Program::onto_stderr);
     }
@@ -61,7 +62,7 @@ pub(super) fn kept(
         (StatConfig::SCALE, u64::from(!plan.grouping.unscaled)),
     ];
     request.keep = Some(Keep {
-        output: output::name(matches, stream.is_some()),
+        output: name,
         stream,
         config: StatConfig { terms },
         threads: plan.threads.clone(),

@@ -1,0 +1,160 @@
+//! Signals that a recorder is given, or that it was started without.
+
+use std::io::Read as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rperf_testkit::{Outcome, Run, Scratch, skip};
+
+use crate::kernel::{Running, rperf_in};
+
+const OLD: &str = "env knows no --ignore-signal (coreutils 8.31)";
+const RPERF: &str = env!("CARGO_BIN_EXE_rperf");
+
+/// What a recorder leaves that env(1) starts with these options, as its own process.
+fn after(scratch: &Scratch, options: &[&str], workload: &[&str]) -> Outcome {
+    let env = Run::new("env").args(options).args([RPERF, "record"]);
+    let env = env
+        .args(["-o", "perf.data", "-e", "cpu-clock"])
+        .args(workload);
+    let env = env.within(scratch.path()).env("HOME", scratch.path());
+    env.finish().expect("env starts")
+}
+
+/// Whether env(1) can have a signal ignored.
+fn can_ignore() -> bool {
+    let tried = Run::new("env").args(["--ignore-signal=HUP", "true"]);
+    tried.finish().expect("env starts").status == 0
+}
+
+fn is_whole(scratch: &Scratch) -> bool {
+    let words = ["data", "check", "perf.data"];
+    let checked = rperf_in(scratch, &words).finish().expect("rperf starts");
+    checked.status == 0
+}
+
+#[test]
+fn what_is_ignored_by_nohup_ends_no_recording() {
+    if !can_ignore() {
+        return skip(
+            "record_signals::what_is_ignored_by_nohup_ends_no_recording",
+            OLD,
+        );
+    }
+    let scratch = Scratch::new();
+    let outcome = after(
+        &scratch,
+        &["--ignore-signal=HUP"],
+        &["sh", "-c", "kill -HUP $PPID; exit 3"],
+    );
+    assert_eq!(outcome.status, 3, "{}", outcome.stderr);
+    assert!(is_whole(&scratch));
+    // Where nobody ignores it, it does.
+    let outcome = after(
+        &scratch,
+        &[],
+        &["sh", "-c", "kill -HUP $PPID; exec sleep 60"],
+    );
+    assert_eq!(outcome.status, 128 + 1, "{}", outcome.stderr);
+    assert!(is_whole(&scratch));
+}
+
+#[test]
+fn the_end_of_a_workload_is_seen_by_who_was_to_ignore_children() {
+    if !can_ignore() {
+        let test = "record_signals::the_end_of_a_workload_is_seen_by_who_was_to_ignore_children";
+        return skip(test, OLD);
+    }
+    let scratch = Scratch::new();
+    let ignored = &["--ignore-signal=CHLD"];
+    let outcome = after(&scratch, ignored, &["sh", "-c", "exit 3"]);
+    assert_eq!(outcome.status, 3, "{}", outcome.stderr);
+    assert!(is_whole(&scratch));
+    let outcome = after(&scratch, ignored, &["grep", "SigIgn", "/proc/self/status"]);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let mask = outcome.stdout.split_whitespace().nth(1);
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask, 16).ok());
+    let mask = mask.expect("the kernel tells the mask");
+    // SIGCHLD is 17 on x86 and Arm.
+    assert!(mask & 0x10000 != 0, "the workload ignores it: {mask:x}");
+}
+
+#[test]
+fn a_turn_without_files_to_turn_to_is_no_end() {
+    let scratch = Scratch::new();
+    let outcome = after(&scratch, &[], &["sh", "-c", "kill -USR2 $PPID; exit 3"]);
+    assert_eq!(outcome.status, 3, "{}", outcome.stderr);
+    assert!(is_whole(&scratch));
+}
+
+/// Ends a process that was not waited for, however the test ends.
+struct Stubborn(String);
+
+impl Drop for Stubborn {
+    fn drop(&mut self) {
+        send("-KILL", &self.0);
+    }
+}
+
+fn send(signal: &str, pid: &str) {
+    let mut kill = Command::new("kill");
+    kill.args([signal, pid]).stderr(Stdio::null());
+    let _ = kill.status();
+}
+
+/// What a file says, once it says a line.
+fn line_of(path: &Path) -> String {
+    let began = Instant::now();
+    loop {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        if text.ends_with('\n') {
+            return text.trim().to_owned();
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "{path:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Sends a signal again and again until the recorder ends by it.
+fn ended_by(recording: &mut Child, signal: &str) -> Option<i32> {
+    let pid = recording.id().to_string();
+    let began = Instant::now();
+    loop {
+        if let Some(status) = recording.try_wait().expect("a child") {
+            return status.signal();
+        }
+        assert!(began.elapsed() < Duration::from_secs(60));
+        send(signal, &pid);
+        std::thread::sleep(Duration::from_millis(300));
+    }
+}
+
+#[test]
+fn a_workload_that_stays_is_left_alone_at_the_second_signal() {
+    let scratch = Scratch::new();
+    let workload = "trap '' TERM INT; exec 2>&-; echo $$ >pid; while :; do sleep 0.1; done";
+    let mut command = Command::new(RPERF);
+    command.args(["record", "-o", "perf.data", "-e", "cpu-clock"]);
+    command.args(["sh", "-c", workload]).stderr(Stdio::piped());
+    command
+        .current_dir(scratch.path())
+        .env("HOME", scratch.path());
+    let mut recording = Running(command.spawn().expect("rperf starts"));
+    let workload = Stubborn(line_of(&scratch.path().join("pid")));
+    let mut stderr = recording.0.stderr.take().expect("a pipe");
+    send("-INT", &recording.0.id().to_string());
+    // The file is complete while the workload goes on.
+    let mut said = vec![0; 512];
+    let length = stderr.read(&mut said).expect("a line");
+    let said = String::from_utf8_lossy(said.get(..length).unwrap_or_default()).into_owned();
+    let waits = format!("process {} was told to end", workload.0);
+    assert!(said.contains(&waits), "{said}");
+    assert!(is_whole(&scratch));
+    assert_eq!(ended_by(&mut recording.0, "-INT"), Some(2));
+    let mut rest = String::new();
+    stderr.read_to_string(&mut rest).expect("text");
+    assert!(rest.contains("Captured and wrote"), "{rest}");
+    assert!(Path::new("/proc").join(&workload.0).exists());
+}
