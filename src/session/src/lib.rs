@@ -48,6 +48,7 @@ mod tally;
 mod tasks;
 mod tracing_data;
 mod triggers;
+mod unlinked;
 mod waiting;
 
 pub use cache::{Cache, Cached, DEBUG_FILES, KERNEL_OBJECT, NewObject, debug_file};

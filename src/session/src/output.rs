@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use rperf_perfdata::Output;
 
 use crate::Error;
+use crate::unlinked::Unlinked;
 
 /// Where records are written.
 #[derive(Debug)]
@@ -126,7 +127,7 @@ impl Replacement {
         folder.join(KERNEL)
     }
 
-    /// Moves the old file out of the way and the new one in its place.
+    /// Moves the old file out of the way and the new one in its place. Records come meanwhile.
     pub(crate) fn commit(&mut self) -> Result<(), Error> {
         let Some(temporary) = &self.temporary else {
             return Ok(());
@@ -183,8 +184,7 @@ fn is_of_recording(name: &OsStr) -> bool {
 fn temporary(path: &Path) -> io::Result<PathBuf> {
     let temporary = beside(path, &format!(".{}.tmp", std::process::id()));
     // One may be left by a killed recorder that had the same process id.
-    forget(&temporary)?;
-    Ok(temporary)
+    forget(&temporary).map(|_| temporary)
 }
 
 fn create(path: &Path) -> io::Result<File> {
@@ -196,8 +196,11 @@ fn create(path: &Path) -> io::Result<File> {
 /// Moves what is there out of the way; what was moved so before goes.
 fn keep_old(path: &Path) -> io::Result<()> {
     let old = beside(path, ".old");
+    let mut replaced = Unlinked::default();
     if path.is_dir() || old.is_dir() {
-        forget(&old)?;
+        drop(forget(&old)?);
+    } else {
+        replaced.keep(&old);
     }
     match fs::rename(path, old) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -206,11 +209,13 @@ fn keep_old(path: &Path) -> io::Result<()> {
 }
 
 /// Removes a recording, if it is there. A directory goes only if nothing is in it but what recordings have.
-fn forget(path: &Path) -> io::Result<()> {
+fn forget(path: &Path) -> io::Result<Unlinked> {
+    let mut unlinked = Unlinked::default();
     if !path.is_dir() {
+        unlinked.keep(path);
         return match fs::remove_file(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            other => other,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(unlinked),
+            other => other.map(|()| unlinked),
         };
     }
     let entries: Vec<_> = fs::read_dir(path)?.collect::<io::Result<_>>()?;
@@ -221,12 +226,15 @@ fn forget(path: &Path) -> io::Result<()> {
         return Err(io::Error::from_raw_os_error(libc::ENOTEMPTY));
     }
     for entry in entries {
-        match entry.file_type()?.is_dir() {
-            true => fs::remove_dir_all(entry.path())?,
-            false => fs::remove_file(entry.path())?,
+        let path = entry.path();
+        if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(path)?;
+        } else {
+            unlinked.keep(&path);
+            fs::remove_file(path)?;
         }
     }
-    fs::remove_dir(path)
+    fs::remove_dir(path).map(|()| unlinked)
 }
 
 /// The path with something added to its name.

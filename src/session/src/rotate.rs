@@ -14,6 +14,7 @@ use crate::output::Replacement;
 use crate::start::Start;
 use crate::synthesize::Records;
 use crate::tally::Tally;
+use crate::unlinked::Unlinked;
 use crate::{Error, Happened, Rotation, Summary, Turn, Watch};
 
 /// The turns of a recording.
@@ -130,10 +131,12 @@ impl Turns<'_> {
         let Some(most) = self.rotation.and_then(|rotation| rotation.keep) else {
             return;
         };
+        let mut unlinked = Unlinked::default();
         while self.written.len() >= most {
             let Some(oldest) = self.written.pop_front() else {
                 return;
             };
+            unlinked.keep(&oldest);
             // Whoever took it away was faster.
             let _ = fs::remove_file(oldest);
         }
