@@ -5,5 +5,6 @@ mod beside_perf;
 mod go;
 mod known;
 mod live;
+mod mapped;
 mod programs;
 mod stacks;

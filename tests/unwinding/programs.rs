@@ -39,6 +39,9 @@ pub(super) const STATIC: Program = stacks("static", &["-O2", "-static", "-pthrea
 pub(super) const STRIPPED: Program = stacks("stripped", &["-O2", "-s", "-pthread"]);
 /// Stripped, with its symbols in a file of their own, to which a link leads.
 pub(super) const APART: Program = stacks("apart", &["-O2", "-g", "-pthread"]);
+/// No build-id says which program it is.
+pub(super) const NAMELESS: Program =
+    stacks("nameless", &["-O2", "-pthread", "-Wl,--build-id=none"]);
 /// Its frame information is in `.debug_frame` alone.
 pub(super) const DEBUG_FRAME: Program = stacks(
     "debug-frame",
@@ -147,7 +150,7 @@ impl Bench {
     }
 
     /// Compiles `program`, or says why that cannot be.
-    fn compile(&self, program: &Program) -> Result<(), String> {
+    pub(super) fn compile(&self, program: &Program) -> Result<(), String> {
         let folder = self.scratch.path();
         let compiled = Command::new(program.compiler)
             .args(program.flags)

@@ -4,6 +4,7 @@ mod args;
 mod call_graph;
 mod details;
 mod losses;
+mod mapped_files;
 mod masks;
 mod off_cpu;
 pub(super) mod output;

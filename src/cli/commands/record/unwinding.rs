@@ -11,9 +11,11 @@ use rperf_session::{Request, Rewriter, Rewriting};
 use rperf_symbol::SearchPaths;
 use rperf_wire::{AttrFlags, Endian};
 
+use super::mapped_files::MappedFiles;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::files::DiskFiles;
+use crate::cli::live::PROC;
 use crate::cli::stacks::warn_of_cut;
 use crate::cli::symbols::own_vdso;
 
@@ -97,9 +99,12 @@ impl Rewriting for Unwinding {
     }
 
     fn begin(&self, events: &[EventDesc]) -> Box<dyn Rewriter> {
+        let mapped = MappedFiles::new(PROC);
+        let mut paths = self.paths.clone();
+        paths.servers = Some(mapped.open());
         let options = LiveOptions {
             files: &DiskFiles,
-            paths: self.paths.clone(),
+            paths,
             vdso: own_vdso(),
             stacks: StackOptions {
                 machine: std::env::consts::ARCH.to_owned(),
@@ -112,6 +117,7 @@ impl Rewriting for Unwinding {
         };
         Box::new(Recorded {
             stacks: LiveStacks::new(Growing::new(Endian::NATIVE, events), options),
+            mapped,
             found: Arc::clone(&self.found),
         })
     }
@@ -120,12 +126,14 @@ impl Rewriting for Unwinding {
 /// The stacks of one recording.
 struct Recorded {
     stacks: LiveStacks,
+    mapped: MappedFiles,
     found: Arc<Mutex<Found>>,
 }
 
 impl Rewriter for Recorded {
     fn note(&mut self, records: &[u8]) {
-        self.stacks.note(records);
+        let stacks = &mut self.stacks;
+        self.mapped.identify(records, |piece| stacks.note(piece));
     }
 
     fn note_end(&mut self) {

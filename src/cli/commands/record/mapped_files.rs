@@ -1,0 +1,203 @@
+//! Which files processes map, found while they run: by device and inode, not by a name that may mean another file here.
+//!
+//! A process in a container names files as it sees them; under that name here may stand another, or none. A deleted file has
+//! no place at all. So each file gets an identity as soon as it is mapped, its build-id, or a number of its own where it has none,
+//! and stays open.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fs::{self, File, Metadata};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rperf_symbol::{BuildId, Part, Servers, Wanted, build_id_of_elf};
+use rperf_wire::{CpuMode, Endian, Misc, Mmap2, MmapId, RawRecord, Record, RecordKind};
+
+/// `PROT_EXEC` of mmap(2).
+const PROT_EXEC: u32 = 4;
+/// Where an MMAP2 record has `misc`, and the 24 bytes of its file's identity.
+const MISC: usize = 4;
+const IDENTITY: usize = 40;
+/// Behind the size of a build-id, and two numbers that mean nothing.
+const BUILD_ID: usize = IDENTITY + 4;
+/// What the kernel puts behind the name of a file that is gone.
+const DELETED: &[u8] = b" (deleted)";
+
+/// Major and minor number of a device, and an inode.
+type Inode = (u32, u32, u64);
+
+/// The files that were mapped so far.
+#[derive(Debug)]
+pub(super) struct MappedFiles {
+    proc: PathBuf,
+    /// What is known of files that were found; `None` for those without code in them that could be read.
+    known: HashMap<Inode, Option<BuildId>>,
+    open: Arc<OpenFiles>,
+    /// How many may stay open: a part of what this process may have.
+    most: usize,
+}
+
+/// Those that are open.
+#[derive(Debug, Default)]
+pub(super) struct OpenFiles(Mutex<HashMap<BuildId, File>>);
+
+impl Servers for OpenFiles {
+    fn fetch(&self, wanted: &Wanted<'_>) -> Option<PathBuf> {
+        let files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = files
+            .get(wanted.build_id)
+            .filter(|_| wanted.part == Part::Executable)?;
+        Some(format!("/proc/self/fd/{}", file.as_raw_fd()).into())
+    }
+}
+
+impl MappedFiles {
+    /// None yet, of processes that are in the proc file system at `proc`.
+    pub(super) fn new(proc: impl Into<PathBuf>) -> Self {
+        Self {
+            proc: proc.into(),
+            known: HashMap::new(),
+            open: Arc::default(),
+            most: usize::try_from(rperf_sys::raise_open_files().unwrap_or(0) / 4).unwrap_or(0),
+        }
+    }
+
+    /// Gives those that are open.
+    pub(super) fn open(&self) -> Arc<OpenFiles> {
+        Arc::clone(&self.open)
+    }
+
+    /// Hands on whole records in pieces; those of mappings have build-ids in place of inodes, where the files were found.
+    pub(super) fn identify(&mut self, records: &[u8], mut take: impl FnMut(&[u8])) {
+        let (mut done, mut at) = (0, 0);
+        for (raw, record) in RawRecord::all(records, Endian::NATIVE) {
+            if raw.kind == RecordKind::MMAP2
+                && let Some(id) = self.id_of(&raw)
+                && let Some(identified) = with_build_id(record, raw.misc, &id)
+            {
+                take(records.get(done..at).unwrap_or_default());
+                take(&identified);
+                done = at + record.len();
+            }
+            at += record.len();
+        }
+        take(records.get(done..).unwrap_or_default());
+    }
+
+    /// The identity of what was mapped, where it is a file with code.
+    fn id_of(&mut self, raw: &RawRecord<'_>) -> Option<BuildId> {
+        let Ok(Record::Mmap2(mapped)) = Record::decode(raw, Endian::NATIVE) else {
+            return None;
+        };
+        let MmapId::Inode {
+            major,
+            minor,
+            inode,
+            ..
+        } = mapped.id
+        else {
+            return None;
+        };
+        let name = mapped.mmap.filename;
+        let is_code = mapped.prot & PROT_EXEC != 0 && raw.misc.cpu_mode() == CpuMode::User;
+        let is_file = inode != 0 && name.starts_with(b"/") && !name.starts_with(b"//");
+        if !is_code || !is_file {
+            return None;
+        }
+        let inode = (major, minor, inode);
+        if let Some(known) = self.known.get(&inode) {
+            return *known;
+        }
+        match self.find(&mapped, inode) {
+            Some(file) => {
+                let id = self.keep(file, inode);
+                self.known.insert(inode, id);
+                id
+            }
+            // Nothing is better than the file that has its name by now.
+            None => Path::new(OsStr::from_bytes(name))
+                .is_file()
+                .then(|| numbered(inode))?,
+        }
+    }
+
+    /// The file itself, by its name here, as a mapping, or by its name as the process sees it.
+    fn find(&self, mapped: &Mmap2<'_>, inode: Inode) -> Option<File> {
+        let mmap = &mapped.mmap;
+        let pid = self.proc.join(mmap.pid.to_string());
+        let name = mmap.filename.strip_suffix(DELETED).unwrap_or(mmap.filename);
+        let name = Path::new(OsStr::from_bytes(name));
+        let end = mmap.start.saturating_add(mmap.len);
+        let mapping = pid.join(format!("map_files/{:x}-{end:x}", mmap.start));
+        let inside = pid.join("root").join(name.strip_prefix("/").ok()?);
+        // File systems that lie over others show devices of their own.
+        let is_it = |found: &Metadata| found.ino() == inode.2;
+        let is_exactly_it =
+            |found: &Metadata| is_it(found) && device(found.dev()) == (inode.0, inode.1);
+        opened(name, is_exactly_it)
+            .or_else(|| opened(&mapping, is_it))
+            .or_else(|| opened(&inside, is_it))
+            .or_else(|| opened(name, is_it))
+    }
+
+    /// The identity of a file, which stays open.
+    fn keep(&self, file: File, inode: Inode) -> Option<BuildId> {
+        let bytes = rperf_sys::map(&file).ok()?;
+        if !bytes.starts_with(b"\x7fELF") {
+            return None;
+        }
+        let id = build_id_of_elf(&bytes).or_else(|| numbered(inode))?;
+        let mut files = self.open.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if files.len() < self.most {
+            files.insert(id, file);
+        }
+        Some(id)
+    }
+}
+
+/// A regular file, if it is the right one.
+fn opened(path: &Path, is_right: impl Fn(&Metadata) -> bool) -> Option<File> {
+    // Looked at first: opening a fifo would wait.
+    let is_meant = |found: &Metadata| found.is_file() && is_right(found);
+    fs::metadata(path).ok().filter(is_meant)?;
+    let file = File::open(path).ok()?;
+    let found = file.metadata().ok()?;
+    is_meant(&found).then_some(file)
+}
+
+/// Major and minor number out of what stat(2) tells (makedev(3)).
+fn device(number: u64) -> (u32, u32) {
+    let low = |number: u64| u32::try_from(number & 0xffff_ffff).unwrap_or_default();
+    let major = (number >> 8) & 0xfff | (number >> 32) & 0xffff_f000;
+    let minor = number & 0xff | (number >> 12) & 0xffff_ff00;
+    (low(major), low(minor))
+}
+
+/// An identity for a file that has no build-id: no real one has this end, but by a chance of one in four billion.
+fn numbered((major, minor, inode): Inode) -> Option<BuildId> {
+    let [major, minor] = [major, minor].map(u32::to_be_bytes);
+    BuildId::from_bytes(&[&inode.to_be_bytes()[..], &major, &minor, b"file"].concat())
+}
+
+/// The record of a mapping with a build-id.
+fn with_build_id(record: &[u8], misc: Misc, id: &BuildId) -> Option<Vec<u8>> {
+    let mut record = record.to_vec();
+    let misc = misc.0 | Misc::MMAP_BUILD_ID.0;
+    let place = record.get_mut(MISC..MISC + 2)?;
+    place.copy_from_slice(&misc.to_ne_bytes());
+    let place = record.get_mut(IDENTITY..BUILD_ID + BuildId::MAX_LEN)?;
+    place.fill(0);
+    let bytes = id.as_bytes();
+    *place.first_mut()? = u8::try_from(bytes.len()).ok()?;
+    let from = BUILD_ID - IDENTITY;
+    place
+        .get_mut(from..from + bytes.len())?
+        .copy_from_slice(bytes);
+    Some(record)
+}
+
+#[cfg(test)]
+mod tests;

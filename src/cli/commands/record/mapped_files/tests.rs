@@ -1,0 +1,161 @@
+use std::os::unix::fs::symlink;
+
+use rperf_testkit::Scratch;
+use rperf_wire::{Mmap, RecordHeader};
+
+use super::*;
+
+/// An MMAP2 record of code in a process; of a whole page where nothing else is said.
+fn mapped(pid: i32, name: &str, (major, minor, inode): Inode) -> Vec<u8> {
+    let record = Record::Mmap2(Mmap2 {
+        mmap: Mmap {
+            pid,
+            tid: pid.unsigned_abs(),
+            start: 0x1000,
+            len: 0x1000,
+            pgoff: 0,
+            filename: name.as_bytes(),
+        },
+        id: MmapId::Inode {
+            major,
+            minor,
+            inode,
+            generation: 7,
+        },
+        prot: PROT_EXEC,
+        flags: 2,
+    });
+    let mut bytes = Vec::new();
+    let misc = Misc(2);
+    let to = (&mut bytes, Endian::NATIVE);
+    RecordHeader::encode_record(RecordKind::MMAP2, misc, to, |to| record.encode_body(to));
+    bytes
+}
+
+/// What the records say after all: the identity of each mapping.
+fn identities(files: &mut MappedFiles, records: &[u8]) -> Vec<MmapIdentity> {
+    let mut out = Vec::new();
+    files.identify(records, |piece| out.extend_from_slice(piece));
+    assert_eq!(out.len(), records.len(), "positions stay");
+    let all = RawRecord::all(&out, Endian::NATIVE);
+    let identity = |raw: &RawRecord<'_>| match Record::decode(raw, Endian::NATIVE) {
+        Ok(Record::Mmap2(Mmap2 {
+            id: MmapId::BuildId { size, bytes },
+            ..
+        })) => MmapIdentity::Id(bytes[..size.into()].to_vec()),
+        Ok(Record::Mmap2(_)) => MmapIdentity::Inode,
+        _ => MmapIdentity::None,
+    };
+    all.map(|(raw, _)| identity(&raw)).collect()
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum MmapIdentity {
+    Id(Vec<u8>),
+    Inode,
+    None,
+}
+
+fn inode_of(path: &Path) -> Inode {
+    let found = fs::metadata(path).unwrap();
+    let (major, minor) = device(found.dev());
+    (major, minor, found.ino())
+}
+
+/// This program, which has a build-id, under other names.
+fn own(scratch: &Scratch, name: &str) -> PathBuf {
+    let path = scratch.path().join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::copy("/proc/self/exe", &path).unwrap();
+    path
+}
+
+fn fetched(files: &MappedFiles, id: &BuildId) -> Option<Vec<u8>> {
+    let wanted = Wanted {
+        build_id: id,
+        part: Part::Executable,
+        object: Path::new("x"),
+    };
+    fs::read(files.open().fetch(&wanted)?).ok()
+}
+
+#[test]
+fn a_file_is_found_by_its_name_inside_and_as_a_mapping() {
+    let scratch = Scratch::new();
+    let id = build_id_of_elf(&fs::read("/proc/self/exe").unwrap());
+    let Some(id) = id else {
+        return rperf_testkit::skip("mapped_files", "programs have no build-ids here");
+    };
+    let here = own(&scratch, "here");
+    let inside = own(&scratch, "proc/7/root/no/such/program");
+    let gone = own(&scratch, "gone");
+    let mappings = scratch.path().join("proc/7/map_files");
+    fs::create_dir_all(&mappings).unwrap();
+    symlink(&gone, mappings.join("1000-2000")).unwrap();
+    let mut files = MappedFiles::new(scratch.path().join("proc"));
+    let name = here.to_str().unwrap();
+    let records = [
+        mapped(7, name, inode_of(&here)),
+        mapped(7, "/no/such/program", inode_of(&inside)),
+        mapped(7, "/no/such/file (deleted)", inode_of(&gone)),
+        mapped(7, "/no/such/other", (9, 9, 9)),
+        mapped(7, "//anon", (0, 0, 0)),
+    ];
+    let expected = |id: &BuildId| MmapIdentity::Id(id.as_bytes().to_vec());
+    let all = identities(&mut files, &records.concat());
+    let known = [expected(&id), expected(&id), expected(&id)];
+    assert_eq!(all[..3], known);
+    assert_eq!(all[3..], [MmapIdentity::Inode, MmapIdentity::Inode]);
+    assert_eq!(fetched(&files, &id), fs::read("/proc/self/exe").ok());
+}
+
+#[test]
+fn another_file_of_that_name_is_not_taken_for_it() {
+    let scratch = Scratch::new();
+    let here = own(&scratch, "here");
+    let name = here.to_str().unwrap();
+    let (major, minor, inode) = inode_of(&here);
+    let mut files = MappedFiles::new(scratch.path().join("proc"));
+    let other = mapped(7, name, (major, minor, inode + 1));
+    let number = numbered((major, minor, inode + 1)).unwrap();
+    let expected = MmapIdentity::Id(number.as_bytes().to_vec());
+    assert_eq!(identities(&mut files, &other), [expected]);
+    assert_eq!(fetched(&files, &number), None);
+}
+
+#[test]
+fn a_file_without_a_build_id_has_a_number_and_stays_open() {
+    let scratch = Scratch::new();
+    let path = scratch.path().join("bare");
+    // As much of an ELF file as has no notes.
+    let mut image = fs::read("/proc/self/exe").unwrap();
+    image.truncate(64);
+    image[32..48].fill(0);
+    image[56..64].fill(0);
+    fs::write(&path, &image).unwrap();
+    let text = scratch.path().join("text");
+    fs::write(&text, "no code").unwrap();
+    let mut files = MappedFiles::new(scratch.path().join("proc"));
+    let records = [
+        mapped(7, path.to_str().unwrap(), inode_of(&path)),
+        mapped(7, text.to_str().unwrap(), inode_of(&text)),
+    ];
+    let number = numbered(inode_of(&path)).unwrap();
+    let expected = [
+        MmapIdentity::Id(number.as_bytes().to_vec()),
+        MmapIdentity::Inode,
+    ];
+    assert_eq!(identities(&mut files, &records.concat()), expected);
+    fs::remove_file(&path).unwrap();
+    assert_eq!(fetched(&files, &number), Some(image));
+}
+
+#[test]
+fn devices_are_told_as_makedev_puts_them_together() {
+    for (major, minor) in [(0xfe, 1), (0, 0x27), (0x12345, 0x6789a)] {
+        let (high, low) = (u64::from(major), u64::from(minor));
+        let major_bits = (high & 0xfff) << 8 | (high & !0xfff) << 32;
+        let minor_bits = low & 0xff | (low & !0xff) << 12;
+        assert_eq!(device(major_bits | minor_bits), (major, minor));
+    }
+}

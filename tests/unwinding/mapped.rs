@@ -1,0 +1,92 @@
+//! Programs that nobody else can see by the time their stacks are unwound (`record --unwind live`).
+
+use std::fs;
+
+use rperf_testkit::skip;
+
+use super::programs::{Bench, NAMELESS, OPTIMISED, Program};
+use super::stacks::read;
+use crate::kernel::is_root;
+
+/// Where the program is put, below a file system that only it sees.
+const INSIDE: &str = "mount -t tmpfs none there && cp \"$0\" there/program && there/program 300";
+/// It has gone when most of its samples come.
+const GONE: &str = "cp \"$0\" program; ./program 600 & \
+    until grep -q program /proc/$!/comm; do :; done; rm program; wait";
+
+/// Records what the words do with a program; the text of `script`, and what the recorder said.
+fn recorded(bench: &Bench, program: &Program, words: &[&str]) -> (String, String) {
+    let path = bench.scratch.path().join(program.name);
+    let path = path.to_string_lossy();
+    let options = [
+        "record",
+        "-o",
+        "live.data",
+        "-e",
+        "cpu-clock:u",
+        "-F",
+        "2500",
+    ];
+    let live = ["--call-graph", "dwarf,16384", "--unwind", "live", "--"];
+    let line = [&options[..], &live, words, &[&path]].concat();
+    let outcome = bench.rperf(&line);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let script = bench.rperf(&["script", "--no-inline", "-i", "live.data"]);
+    (script.stdout, outcome.stderr)
+}
+
+fn check(text: &str, said: &str, name: &str) {
+    let samples = read(text);
+    let own = samples
+        .iter()
+        .filter(|sample| sample.head.trim_start().starts_with("program "));
+    let depths: Vec<usize> = own.map(|sample| sample.frames.len()).collect();
+    assert!(depths.len() > 50, "{name}: {text}");
+    // Nothing but its unwind information leads beyond the first.
+    let whole = depths.iter().filter(|depth| **depth > 2).count();
+    let deepest = depths.iter().max();
+    assert!(
+        deepest.is_some_and(|deepest| *deepest > 8),
+        "{name}: {text}"
+    );
+    assert!(whole * 10 > depths.len() * 9, "{name}: {text}");
+    assert!(!said.contains("gone or were replaced"), "{name}: {said}");
+}
+
+#[test]
+fn what_only_its_process_sees_is_unwound() {
+    const NAME: &str = "what_only_its_process_sees_is_unwound";
+    let bench = Bench::new();
+    let can = |words: &[&str]| bench.with("unshare".as_ref(), words).status == 0;
+    if !is_root() || !can(&["-m", "true"]) {
+        return skip(NAME, "needs root, and mount namespaces");
+    }
+    // Another program has the same name here.
+    let there = bench.scratch.path().join("there");
+    fs::create_dir(&there).expect("a new folder");
+    fs::copy(env!("CARGO_BIN_EXE_rperf"), there.join("program")).expect("readable");
+    for program in [&OPTIMISED, &NAMELESS] {
+        if let Err(reason) = bench.compile(program) {
+            return skip(NAME, &reason);
+        }
+        let words = ["unshare", "-m", "sh", "-c", INSIDE];
+        let (text, said) = recorded(&bench, program, &words);
+        check(&text, &said, program.name);
+    }
+}
+
+#[test]
+fn what_is_deleted_is_unwound() {
+    const NAME: &str = "what_is_deleted_is_unwound";
+    let bench = Bench::new();
+    if !is_root() {
+        return skip(NAME, "needs root, who may see what is mapped");
+    }
+    for program in [&OPTIMISED, &NAMELESS] {
+        if let Err(reason) = bench.compile(program) {
+            return skip(NAME, &reason);
+        }
+        let (text, said) = recorded(&bench, program, &["sh", "-c", GONE]);
+        check(&text, &said, program.name);
+    }
+}
