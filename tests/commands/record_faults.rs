@@ -1,8 +1,11 @@
 //! What happens around a recording that nobody wishes for: nothing may be lost that is not counted.
 
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::Duration;
 
 use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
 
@@ -55,13 +58,41 @@ fn a_process_may_end_while_the_recording_starts() {
     }
 }
 
+/// The old output cannot be moved out of the way, which is found out when the workload runs.
+#[test]
+fn a_recording_that_fails_leaves_no_workload_behind() {
+    let scratch = Scratch::new();
+    fs::create_dir(scratch.path().join("perf.data.old")).expect("a folder");
+    let write = |path: &str| scratch.write(path, "kept").expect("a scratch file");
+    for path in ["perf.data", "perf.data.old/precious"] {
+        write(path);
+    }
+    let followed = write("followed");
+    let followed = followed.to_str().expect("a path of text");
+    let workload = ["tail", "-f", followed];
+    let outcome = record(&scratch, &["-e", "cpu-clock"], &workload);
+    assert_eq!(outcome.status, 255, "{}", outcome.stderr);
+    let runs = || {
+        let processes = fs::read_dir("/proc").expect("processes").flatten();
+        let mut words = processes.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
+        words.any(|words| String::from_utf8_lossy(&words).contains(followed))
+    };
+    for _ in 0..600 {
+        if !runs() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    panic!("{workload:?} runs on");
+}
+
 #[test]
 fn a_thousand_threads_are_followed() {
     let scratch = Scratch::new();
     let end = Arc::new(Barrier::new(1001));
     let wait = |_| {
         let end = Arc::clone(&end);
-        let thread = std::thread::Builder::new().stack_size(64 << 10);
+        let thread = thread::Builder::new().stack_size(64 << 10);
         thread
             .spawn(move || end.wait().is_leader())
             .expect("a thread")
@@ -222,7 +253,7 @@ fn every_clock_is_read_by_both() {
 #[test]
 fn a_recorder_bound_to_one_cpu_records_all() {
     let test = "record_faults::a_recorder_bound_to_one_cpu_records_all";
-    let cpus = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    let cpus = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     if !is_root() || cpus.trim() == "0" {
         return skip(test, "there is one CPU, or no root");
     }

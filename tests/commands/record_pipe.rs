@@ -1,11 +1,12 @@
 //! `rperf record -o -`, and the recordings that come through pipes, to and from perf.
 
+use std::io::Read as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use rperf_testkit::{Outcome, Scratch, real_perf, skip};
 
-use crate::kernel::{BUSY, rperf_in};
+use crate::kernel::{BUSY, is_root, rperf_in};
 
 const RPERF: &str = env!("CARGO_BIN_EXE_rperf");
 
@@ -78,21 +79,29 @@ fn pipes_are_read_without_a_warning_in_both_directions() {
     }
 }
 
+/// A reader goes at once, or with the first byte, while what runs already is told: the workload waits for its start then.
 #[test]
 fn a_reader_that_goes_ends_the_recording() {
     let scratch = Scratch::new();
-    let mut recording = Command::new(RPERF)
-        .args(["record", "-e", "cpu-clock", "-o", "-", "sleep", "60"])
-        .current_dir(scratch.path())
-        .env("HOME", scratch.path())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("rperf starts");
-    drop(recording.stdout.take());
-    let status = recording.wait().expect("a child");
-    let signal = std::os::unix::process::ExitStatusExt::signal(&status);
-    assert_eq!((status.code(), signal), (None, Some(13)));
+    let target: &[&str] = if is_root() { &["-a"] } else { &[] };
+    for bytes in [0, 1, 1, 1] {
+        let mut recording = Command::new(RPERF)
+            .args(["record", "-e", "cpu-clock", "-o", "-"])
+            .args(target)
+            .args(["sleep", "1000"])
+            .current_dir(scratch.path())
+            .env("HOME", scratch.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("rperf starts");
+        let mut pipe = recording.stdout.take().expect("a pipe");
+        pipe.read_exact(&mut [0; 1][..bytes]).expect("a stream");
+        drop(pipe);
+        let status = recording.wait().expect("a child");
+        let signal = std::os::unix::process::ExitStatusExt::signal(&status);
+        assert_eq!((status.code(), signal), (None, Some(13)));
+    }
 }
 
 #[test]

@@ -79,8 +79,8 @@ pub fn record(
     };
     drop(urgent);
     let by_itself = matches!(outcome, Ok((Stopped::WorkloadEnded, _)));
-    if let Some(workload) = live.workload.as_ref().filter(|_| !by_itself) {
-        workload.kill(libc::SIGTERM);
+    if let Some(workload) = live.workload.as_mut().filter(|_| !by_itself) {
+        workload.stop();
     }
     let workload = live.workload.take();
     let completed = live.complete(request, outcome, ids, watch);

@@ -108,7 +108,8 @@ pub struct Usage {
 /// A forked child that waits to be told to run its program.
 ///
 /// Until then it bears the name `perf-exec`, as perf's children do. Dropped before
-/// [`Workload::start`], the child ends without running anything.
+/// [`Workload::start`], the child ends without running anything; dropped while its program runs, it is told to end
+/// (SIGTERM), since whoever wanted it has failed.
 #[derive(Debug)]
 pub struct Workload {
     pid: i32,
@@ -222,6 +223,14 @@ impl Workload {
         }
     }
 
+    /// Tells the child to end: one whose program runs by SIGTERM, one that was not started by not starting it. Does not wait.
+    pub fn stop(&mut self) {
+        // Until its program is loaded it holds signals back, and sees only that this end of the pipe is closed.
+        if self.start.take().is_none() {
+            self.kill(libc::SIGTERM);
+        }
+    }
+
     /// How the child ended, if it has; does not wait.
     ///
     /// # Errors
@@ -291,8 +300,11 @@ fn duration(time: libc::timeval) -> Duration {
 
 impl Drop for Workload {
     fn drop(&mut self) {
-        // A child that never started sees its pipe close and ends; it must not stay a zombie.
-        if self.start.take().is_some() {
+        let is_waiting = self.start.is_some();
+        self.stop();
+        // It sees its pipe close and ends; it must not stay a zombie. A program may take its time, for which the error that
+        // led here does not wait.
+        if is_waiting {
             let _ = self.wait();
         }
     }
@@ -407,6 +419,33 @@ mod tests {
             Workload::fork(&program(&["sh", "-c", "kill -9 $$"]).unwrap(), &signals).unwrap();
         child.start().unwrap();
         assert_eq!(child.wait().unwrap(), Ended::Signaled(9));
+    }
+
+    /// Signals are held back until the program is loaded, so that only the pipe can end who waits for it.
+    #[test]
+    fn a_child_is_ended_before_and_after_its_start() {
+        let signals = Signals::hold(&[libc::SIGTERM]).unwrap();
+        let sleeper = program(&["sleep", "1000"]).unwrap();
+        let mut waiting = Workload::fork(&sleeper, &signals).unwrap();
+        waiting.stop();
+        assert_eq!(waiting.wait().unwrap(), Ended::Exited(0));
+        let mut running = Workload::fork(&sleeper, &signals).unwrap();
+        running.start().unwrap();
+        running.stop();
+        assert_eq!(running.wait().unwrap(), Ended::Signaled(libc::SIGTERM));
+    }
+
+    #[test]
+    fn a_program_that_nobody_wants_any_more_is_told_to_end() {
+        let signals = Signals::hold(&[libc::SIGUSR1]).unwrap();
+        let mut child = Workload::fork(&program(&["sleep", "1000"]).unwrap(), &signals).unwrap();
+        child.start().unwrap();
+        let pid = child.pid;
+        drop(child);
+        let mut status = 0;
+        // SAFETY: the kernel writes the status of our own child, which was not waited for.
+        assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
+        assert!(libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGTERM);
     }
 
     /// Writes a script from another process: while this one has it open, the children that other tests fork would have so,
