@@ -9,9 +9,9 @@ use rperf_ring::{Memory, drain};
 use rperf_sys::{AuxMap, Counter, page_size, timestamp_counter};
 use rperf_wire::{AuxTrace, AuxTraceInfo, RecordKind, TimeConv, U64s, UserRecord};
 
-use crate::drain::Sink;
 use crate::open::{OpenEvent, Placed};
 use crate::rings::Ring;
+use crate::sink::Sink;
 use crate::synthesize::Records;
 use crate::{Error, Happened, Request, Snapshots, Traces, Watch};
 
@@ -84,7 +84,7 @@ impl Area {
                 ..self.trace()
             };
             let written = sink.trace(trace, &[first, second]);
-            written.map_err(crate::drain::write_error)?;
+            written.map_err(crate::sink::write_error)?;
         }
         Ok(())
     }
@@ -203,10 +203,7 @@ pub(crate) fn trace_info(
     let Some(event) = events.iter().find(|event| spec(event)) else {
         return;
     };
-    let is_snapshot = request
-        .traces
-        .as_ref()
-        .is_some_and(|traces| traces.snapshots.is_some());
+    let is_snapshot = request.snapshots().is_some();
     let words = [
         u64::from(event.event.attr.kind.0),
         conversion.map_or(0, |conversion| conversion.shift),

@@ -1,19 +1,17 @@
 //! The loop: wait, hand what the rings hold to the file, until something ends it.
 
 use std::borrow::Cow;
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, BorrowedFd};
 
-use rperf_perfdata::feature::AuxIndexEntry;
-use rperf_perfdata::{FeatureSet, WriteError};
+use rperf_perfdata::WriteError;
 use rperf_ring::{Walker, drain};
 use rperf_sys::{FlightRing, Ready, Signals, Workload};
-use rperf_wire::{AuxTrace, Endian, ShortClock, TimeConv, UserRecord};
+use rperf_wire::{RecordKind, ShortClock, TimeConv};
 
 use crate::aux::Area;
 use crate::control::Steered;
 use crate::lanes::News;
 use crate::layout::Near;
-use crate::medium::Medium;
 use crate::mismarked::mended;
 use crate::open::{OpenEvent, Placed};
 use crate::pace::Pace;
@@ -21,101 +19,11 @@ use crate::rewriting::Beside;
 use crate::rings::Ring;
 use crate::rotate::Turns;
 use crate::schedule::Schedule;
-use crate::squeeze::Squeeze;
+use crate::sink::{Sink, write_error, write_run};
 use crate::synthesize::Records;
-use crate::tally::Tally;
 use crate::triggers::Triggers;
-use crate::waiting::Waiting;
+use crate::waiting::{Kind, States, Waiting};
 use crate::{Control, Error, Happened, Watch};
-
-/// Where records go, and what is learnt on the way.
-pub(crate) struct Sink {
-    pub(crate) medium: Medium,
-    pub(crate) tally: Tally,
-    /// What compresses the rings' data, if they are to be (`-z`).
-    pub(crate) squeeze: Option<Squeeze>,
-    /// Samples among the records that were rewritten, where they are: others than came out of the rings.
-    rewritten: Option<u64>,
-    walker: Walker,
-    /// Bytes in other files of the same recording.
-    elsewhere: u64,
-    /// Where the parts of hardware traces stand.
-    pub(crate) traces: Vec<AuxIndexEntry>,
-}
-
-impl Sink {
-    pub(crate) fn new(medium: Medium, tally: Tally, compress: bool) -> Self {
-        Self {
-            medium,
-            tally,
-            squeeze: compress.then(Squeeze::default),
-            rewritten: None,
-            walker: Walker::default(),
-            elsewhere: 0,
-            traces: Vec::new(),
-        }
-    }
-
-    /// Bytes of the recording.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.medium.bytes() + self.elsewhere
-    }
-
-    /// Takes over what went into a part of the same recording, which is closed.
-    pub(crate) fn absorb(&mut self, part: Self) -> Result<(), WriteError> {
-        self.elsewhere += part.medium.bytes();
-        self.tally.add(part.tally);
-        if let (Some(own), Some(theirs)) = (&mut self.squeeze, &part.squeeze) {
-            own.add(theirs);
-        }
-        let nothing = FeatureSet::new(Endian::NATIVE);
-        part.medium.finish(&nothing).map(drop)
-    }
-
-    /// Samples that were written.
-    pub(crate) fn samples(&self) -> u64 {
-        self.rewritten.unwrap_or(self.tally.samples)
-    }
-
-    /// Writes records that were made here.
-    pub(crate) fn records(&mut self, records: &mut Records) -> Result<(), WriteError> {
-        let bytes = self.note(records);
-        self.medium.write_data(&bytes)
-    }
-
-    /// Takes note of records that were made here.
-    fn note(&mut self, records: &mut Records) -> Vec<u8> {
-        let bytes = records.take();
-        let tally = &mut self.tally;
-        tally.cut_maps += std::mem::take(&mut records.cut_maps);
-        self.walker.walk((&bytes, &[]), |record| {
-            tally.note(&record);
-        });
-        bytes
-    }
-
-    /// Writes a part of a hardware trace, in pieces, behind the record that tells of it.
-    pub(crate) fn trace(&mut self, told: AuxTrace, pieces: &[&[u8]]) -> Result<(), WriteError> {
-        let mut records = Records::new(0);
-        let record = UserRecord::AuxTrace(told);
-        records.user(record.kind(), |to| record.encode_body(to));
-        let record = self.note(&mut records);
-        self.traces.push(AuxIndexEntry {
-            file_offset: self.medium.bytes(),
-            size: record.len() as u64,
-        });
-        self.medium.write_followed(&record, pieces)
-    }
-
-    /// Writes a run of records that came out of rings and were rewritten.
-    pub(crate) fn write(&mut self, run: &[u8]) -> Result<(), WriteError> {
-        let samples = self.rewritten.get_or_insert_default();
-        self.walker.walk((run, &[]), |record| {
-            *samples += u64::from(record.kind == rperf_wire::RecordKind::SAMPLE);
-        });
-        write_run(run, &mut self.squeeze, &mut self.medium)
-    }
-}
 
 /// Hands what a ring holds to the file or to who changes it; whether there was anything.
 fn empty_ring(
@@ -143,18 +51,6 @@ fn empty_ring(
         }
     }
     Ok(true)
-}
-
-fn write_run(
-    run: &[u8],
-    squeeze: &mut Option<Squeeze>,
-    medium: &mut Medium,
-) -> Result<(), WriteError> {
-    match squeeze {
-        _ if run.is_empty() => Ok(()),
-        Some(squeeze) => squeeze.write(run, medium),
-        None => medium.write_data(run),
-    }
 }
 
 /// The rings of a recording and what they lost.
@@ -346,7 +242,7 @@ impl Rings {
     /// Marks that nothing is to come that is older than what was written before the last mark.
     fn end_round(&mut self, sink: &mut Sink) -> Result<(), WriteError> {
         let mut mark = Records::new(0);
-        mark.user(rperf_wire::RecordKind::FINISHED_ROUND, |_| {});
+        mark.user(RecordKind::FINISHED_ROUND, |_| {});
         self.records(&mut mark, sink)
     }
 
@@ -368,6 +264,17 @@ impl Rings {
             self.end_round(sink).map_err(write_error)?;
         }
         Ok(())
+    }
+
+    /// Writes what is left when events stand still, the ends of traces first where there is to be a `snapshot` of them.
+    pub(crate) fn conclude(&mut self, snapshot: bool, sink: &mut Sink) -> Result<(), Error> {
+        self.running = false;
+        if snapshot {
+            self.snapshot(sink)?;
+        }
+        self.empty(sink).map_err(write_error)?;
+        self.dump(sink)?;
+        self.flush(sink).map_err(write_error)
     }
 
     /// Empties the rings until nothing more comes.
@@ -392,6 +299,17 @@ pub(crate) enum Stopped {
     SizeReached,
     /// The end was ordered.
     ByOrder,
+}
+
+impl Stopped {
+    /// The signal that was it.
+    pub(crate) fn signal(self) -> Option<i32> {
+        match self {
+            Self::BySignal(signal) => Some(signal),
+            Self::ReaderGone => Some(libc::SIGPIPE),
+            Self::WorkloadEnded | Self::TasksEnded | Self::SizeReached | Self::ByOrder => None,
+        }
+    }
 }
 
 /// What the loop waits for.
@@ -419,10 +337,7 @@ pub(crate) fn run(
     (rings, sink, turns): (&mut Rings, &mut Sink, &mut Turns<'_>),
     watch: &mut dyn Watch,
 ) -> Result<(Stopped, u64), Error> {
-    let mut counters = match waits.news {
-        Some(_) => Vec::new(),
-        None => watched(events),
-    };
+    let mut counters = waits.news.map_or_else(|| watched(events), |_| Vec::new());
     let mut triggers = watched(waits.triggers.events);
     let mut woken = 0;
     let mut pace = Pace::new(waits.bytes(sink, turns), waits.news.is_some());
@@ -430,21 +345,20 @@ pub(crate) fn run(
         if waits.is_full((sink, turns), watch) {
             return Ok((Stopped::SizeReached, woken));
         }
-        let mut waiting = Waiting::default();
-        waiting.add([waits.signals.as_fd()]);
-        let reader = waiting.add(sink.medium.reader());
-        let news = waiting.add(waits.news.map(News::as_fd));
-        let orders = waiting.add(waits.control.as_ref().and_then(|control| control.as_fd()));
-        let happened = waiting.counters(&triggers);
-        let rings_of = waiting.counters(&counters);
-        let timeout = sooner(waits.schedule.timeout(), turns.timeout());
-        let timeout = sooner(timeout, pace.timeout());
-        let states = waiting.wait(sooner(timeout, rings.timeout()))?;
+        let due = [
+            waits.schedule.timeout(),
+            turns.timeout(),
+            pace.timeout(),
+            rings.timeout(),
+        ];
+        let timeout = due.into_iter().fold(-1, sooner);
+        let awaited = waits.wait(sink.medium.reader(), (&triggers, &counters), timeout)?;
+        let states = &awaited.states;
         woken += 1;
         if let Some(on) = waits.schedule.keep(events, watch)? {
             rings.running = on;
         }
-        if states.is_closed(&reader) {
+        if states.is_closed(&awaited.reader) {
             return Ok((Stopped::ReaderGone, woken));
         }
         rings.pass(sink).map_err(write_error)?;
@@ -455,21 +369,20 @@ pub(crate) fn run(
         if let Some(stopped) = waits.stopped(turns)? {
             return Ok((stopped, woken));
         }
-        if states.is_readable(&news) {
+        if states.is_readable(&awaited.news) {
             return Ok((Stopped::TasksEnded, woken));
         }
-        if let Some(ready) = states.of(&orders).first()
-            && waits.obey(*ready, (events, turns, rings), watch)?
-        {
+        let ready = states.of(&awaited.orders).first().copied();
+        if waits.obey(ready, (events, turns, rings), watch)? {
             return Ok((Stopped::ByOrder, woken));
         }
         if rings.keeps_snapshots() && std::mem::take(&mut turns.asked) {
             rings.snapshot(sink)?;
         }
-        turns.asked |= states.is_readable(&happened) && waits.triggers.take();
+        turns.asked |= states.is_readable(&awaited.happened) && waits.triggers.take();
         turns.keep(rings, sink, watch)?;
-        states.drop_ended(&happened, &mut triggers);
-        states.drop_ended(&rings_of, &mut counters);
+        states.drop_ended(&awaited.happened, &mut triggers);
+        states.drop_ended(&awaited.rings, &mut counters);
         if counters.is_empty() && waits.until_tasks_end && waits.news.is_none() {
             return Ok((Stopped::TasksEnded, woken));
         }
@@ -499,7 +412,45 @@ fn steered(events: &[OpenEvent]) -> Vec<Steered<'_>> {
     events.iter().map(steered).collect()
 }
 
+/// What was waited for: what became of all of it, and which is which.
+struct Awaited {
+    states: States,
+    /// Of a pipe.
+    reader: Kind,
+    news: Kind,
+    orders: Kind,
+    /// The counters of triggers.
+    happened: Kind,
+    /// The counters of rings.
+    rings: Kind,
+}
+
 impl Waits<'_> {
+    /// Waits for all of it, the `reader` of a pipe and these counters, of triggers and of rings, for so many milliseconds (-1:
+    /// without end).
+    fn wait(
+        &self,
+        reader: Option<BorrowedFd<'_>>,
+        (triggers, counters): (&[&Placed], &[&Placed]),
+        timeout: i32,
+    ) -> Result<Awaited, Error> {
+        let mut waiting = Waiting::default();
+        waiting.add([self.signals.as_fd()]);
+        let reader = waiting.add(reader);
+        let news = waiting.add(self.news.map(News::as_fd));
+        let orders = waiting.add(self.control.as_ref().and_then(|control| control.as_fd()));
+        let happened = waiting.counters(triggers);
+        let rings = waiting.counters(counters);
+        Ok(Awaited {
+            states: waiting.wait(timeout)?,
+            reader,
+            news,
+            orders,
+            happened,
+            rings,
+        })
+    }
+
     /// Bytes of the recording so far.
     fn bytes(&self, sink: &Sink, turns: &Turns<'_>) -> u64 {
         turns.before + sink.bytes() + self.news.map_or(0, News::bytes)
@@ -518,11 +469,11 @@ impl Waits<'_> {
     /// Carries out the orders that came; whether to end was one of them.
     fn obey(
         &mut self,
-        ready: Ready,
+        ready: Option<Ready>,
         (events, turns, rings): (&[OpenEvent], &mut Turns<'_>, &mut Rings),
         watch: &mut dyn Watch,
     ) -> Result<bool, Error> {
-        let Some(control) = &mut self.control else {
+        let (Some(control), Some(ready)) = (&mut self.control, ready) else {
             return Ok(false);
         };
         let asked = control.obey(ready, || steered(events), watch)?;
@@ -559,19 +510,5 @@ fn sooner(one: i32, other: i32) -> i32 {
     match (one, other) {
         (-1, time) | (time, -1) => time,
         (one, other) => one.min(other),
-    }
-}
-
-/// The path is added where it is known.
-pub(crate) fn write_error(error: WriteError) -> Error {
-    let (kept, cause) = match error {
-        WriteError::Data { kept, source, .. } => (kept, source),
-        WriteError::Header(source) => (0, source),
-        other => (0, std::io::Error::other(other)),
-    };
-    Error::Write {
-        path: std::path::PathBuf::new(),
-        kept,
-        cause,
     }
 }

@@ -13,12 +13,12 @@ use rperf_sys::{Proc, kernel_notes, vdso_image};
 
 use crate::build_ids::FoundFile;
 use crate::cache::{Cache, DEBUG_FILES, Entry, NewObject, debug_file, hexadecimal, store};
-use crate::drain::{Sink, write_error};
 use crate::header::features;
 use crate::hits::Hits;
 use crate::losses::{lost_samples, throttled, unhit};
 use crate::medium::Medium;
 use crate::opened::Opened;
+use crate::sink::{Sink, write_error};
 use crate::synthesize::Records;
 use crate::tally::{MappedName, Tally};
 use crate::{BuildIds, Error, Request, Summary, build_ids};

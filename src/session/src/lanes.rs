@@ -14,10 +14,11 @@ use rperf_sys::{Bound, CpuList};
 use rperf_wire::SampleType;
 
 use crate::Error;
-use crate::drain::{Rings, Sink, watched, write_error};
+use crate::drain::{Rings, watched};
 use crate::layout::Share;
 use crate::medium::Medium;
 use crate::open::{OpenEvent, Placed};
+use crate::sink::{Sink, write_error};
 use crate::tally::Tally;
 use crate::waiting::Waiting;
 

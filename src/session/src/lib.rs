@@ -40,6 +40,7 @@ mod rewriting;
 mod rings;
 mod rotate;
 mod schedule;
+mod sink;
 mod squeeze;
 mod start;
 mod summary;

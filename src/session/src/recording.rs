@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rperf_sys::{Ended, Proc, Program, Signals, Sysfs, Urgent, Workload, poll, run_in_real_time};
 use rperf_wire::{RecordKind, SampleIdLayout};
 
-use crate::drain::{Rings, Sink, Stopped, Waits, run, write_error};
+use crate::drain::{Rings, Stopped, Waits, run};
 use crate::finish::{Closing, close};
 use crate::lanes::{Lane, Limits, lanes, with_lanes};
 use crate::layout::{Near, shares as shares_of};
@@ -20,6 +20,7 @@ use crate::rewriting::Beside;
 use crate::rings::Ring;
 use crate::rotate::{Turns, stamp};
 use crate::schedule::Schedule;
+use crate::sink::{Sink, write_error};
 use crate::start::Start;
 use crate::summary::Summary;
 use crate::synthesize::{self, Records};
@@ -245,18 +246,9 @@ impl Live {
         if outcome.0 == Stopped::ReaderGone {
             return Ok(outcome);
         }
-        self.rings.running = false;
-        if request
-            .traces
-            .as_ref()
-            .and_then(|traces| traces.snapshots.as_ref())
-            .is_some_and(|snapshots| snapshots.at_end)
-        {
-            self.rings.snapshot(&mut self.sink)?;
-        }
-        self.rings.empty(&mut self.sink).map_err(write_error)?;
-        self.rings.dump(&mut self.sink)?;
-        self.rings.flush(&mut self.sink).map_err(write_error)?;
+        let snapshots = request.snapshots();
+        let has_snapshot = snapshots.is_some_and(|snapshots| snapshots.at_end);
+        self.rings.conclude(has_snapshot, &mut self.sink)?;
         turns.end(&mut self.sink)?;
         Ok(outcome)
     }
@@ -283,12 +275,7 @@ impl Live {
             stamp(&request.output, watch)?;
         }
         summary.woken = woken;
-        summary.signal = match stopped {
-            Stopped::BySignal(signal) => Some(signal),
-            Stopped::ReaderGone => Some(libc::SIGPIPE),
-            Stopped::WorkloadEnded | Stopped::TasksEnded => None,
-            Stopped::SizeReached | Stopped::ByOrder => None,
-        };
+        summary.signal = stopped.signal();
         summary.ring_bytes = self.rings.size();
         summary.traces.area_bytes = self.rings.area_bytes();
         summary.lost_by_cpu = self.rings.lost_by_cpu();

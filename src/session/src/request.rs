@@ -221,6 +221,11 @@ pub struct Roots {
 }
 
 impl Request {
+    /// The ends of traces that are to be kept.
+    pub(crate) fn snapshots(&self) -> Option<&Snapshots> {
+        self.traces.as_ref()?.snapshots.as_ref()
+    }
+
     /// Samples of `events` by [`DEFAULT_FREQUENCY`], of all that `target` runs, told of with their names and mappings; no
     /// file.
     #[must_use]

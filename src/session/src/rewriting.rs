@@ -20,7 +20,7 @@ use std::thread::{self, JoinHandle};
 use rperf_perfdata::{EventDesc, WriteError};
 
 use crate::Error;
-use crate::drain::Sink;
+use crate::sink::Sink;
 
 /// Begins to change the records of recordings.
 pub trait Rewriting: fmt::Debug + Send + Sync {

@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 
 use rperf_sys::unused_name;
 
-use crate::drain::{Rings, Sink, write_error};
+use crate::drain::Rings;
 use crate::finish::{Closing, finish_file};
 use crate::medium::Medium;
 use crate::output::Replacement;
+use crate::sink::{Sink, write_error};
 use crate::start::Start;
 use crate::synthesize::Records;
 use crate::tally::Tally;

@@ -23,10 +23,10 @@ use super::kernel::Running;
 use super::open::{OpenEvent, Opened};
 use super::{CountRequest, Readings};
 use crate::Error;
-use crate::drain::write_error;
 use crate::header::{About, groups};
 use crate::medium::Medium;
 use crate::output::Replacement;
+use crate::sink::write_error;
 use crate::synthesize::{self, Records};
 use crate::tasks::Places;
 

@@ -58,8 +58,7 @@ pub fn count(
         tasks: ends_of(&request.target),
         control,
     };
-    let woken = run.start(&mut waiting, watch)?;
-    let woken = match woken {
+    let woken = match run.start(&mut waiting, watch)? {
         Some(woken) => woken,
         None => run.observe(&mut waiting, watch)?,
     };
