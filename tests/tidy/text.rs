@@ -7,6 +7,8 @@ use super::{assert_none, files, root, shown};
 
 /// Lines a source file may have.
 const LONGEST: usize = 600;
+/// Lines a function may have, tests excepted.
+const LONGEST_FUNCTION: usize = 59;
 
 /// Hosts that may be named: where formats are defined and tools come from.
 const HOSTS: &[&str] = &[
@@ -63,6 +65,68 @@ fn no_source_file_is_too_long() {
 }
 
 #[test]
+fn no_function_is_too_long() {
+    let tests = ["/tests/", "/benches/", "/fuzz/", "_tests.rs", "/tests.rs"];
+    let mut findings = Vec::new();
+    for (name, text) in texts() {
+        let is_source = name.starts_with("src/") && name.ends_with(".rs");
+        if !is_source || tests.iter().any(|part| name.contains(part)) {
+            continue;
+        }
+        let long = functions(code(&text)).into_iter();
+        let long = long.filter(|(_, lines)| *lines > LONGEST_FUNCTION);
+        findings.extend(long.map(|(head, lines)| format!("{name}: {head} has {lines} lines")));
+    }
+    assert_none("functions of one idea are shorter", &findings);
+}
+
+/// What stands before the tests inside a file.
+fn code(text: &str) -> &str {
+    let tests = text.find("#[cfg(test)]\nmod tests {");
+    &text[..tests.unwrap_or(text.len())]
+}
+
+/// The functions of a text as rustfmt lays it out: the first line of each, and how many lines it has to the brace that
+/// stands in the same column. Those without a body are left out.
+fn functions(text: &str) -> Vec<(&str, usize)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut found = Vec::new();
+    for (number, line) in lines.iter().enumerate() {
+        let head = line.trim_start();
+        let rest = &lines[number..];
+        let signature = rest.iter().find(|line| line.ends_with(['{', '}', ';']));
+        if !is_function(head) || !signature.is_some_and(|end| end.ends_with('{')) {
+            continue;
+        }
+        let brace = format!("{}}}", &line[..line.len() - head.len()]);
+        let last = rest.iter().position(|line| *line == brace);
+        found.extend(last.map(|last| (head, last + 1)));
+    }
+    found
+}
+
+/// Whether a function begins with this line.
+fn is_function(line: &str) -> bool {
+    let qualifiers = ["pub", "const ", "async ", "unsafe ", "extern "];
+    line.split_once("fn ").is_some_and(|(before, _)| {
+        before.is_empty()
+            || before.ends_with(' ') && qualifiers.iter().any(|word| before.starts_with(word))
+    })
+}
+
+#[test]
+fn functions_are_measured_to_their_last_brace() {
+    let text = [
+        "trait T {\n    fn none(\n        &self,\n    );\n    fn one() {}\n}\n",
+        "impl T for U {\n    pub(in a::b) unsafe fn four(\n    ) {\n        // fn no\n    }\n}\n",
+        "fn three() {\n    let f: fn (u8) = g;\n}\n",
+    ]
+    .concat();
+    let expected = [("pub(in a::b) unsafe fn four(", 4), ("fn three() {", 3)];
+    assert_eq!(functions(&text), expected);
+}
+
+#[test]
 fn only_the_command_line_prints() {
     let printing = [
         "println!(",
@@ -83,11 +147,7 @@ fn only_the_command_line_prints() {
             continue;
         }
         // Tests inside a file may say why they skip.
-        let code = text
-            .split("#[cfg(test)]\nmod tests {")
-            .next()
-            .unwrap_or_default();
-        for (number, line) in code.lines().enumerate() {
+        for (number, line) in code(&text).lines().enumerate() {
             let comment = line.trim_start().starts_with("//");
             if !comment && printing.iter().any(|word| line.contains(word)) {
                 findings.push(format!("{name}:{}: {}", number + 1, line.trim()));

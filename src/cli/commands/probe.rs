@@ -42,71 +42,90 @@ use crate::cli::options::flag;
 /// The status of perf where something is not found (ENOENT).
 const NOT_FOUND: u8 = 254;
 
+/// What is asked for.
+struct Asked<'m> {
+    list: Option<&'m String>,
+    deleted: Vec<&'m String>,
+    added: Vec<Given>,
+    shown: Vec<Given>,
+    line: Option<&'m String>,
+    variables: Vec<Given>,
+    functions: bool,
+}
+
+impl<'m> Asked<'m> {
+    fn new(matches: &'m ArgMatches) -> Result<Self, CliError> {
+        Ok(Self {
+            list: matches.get_one("list"),
+            deleted: matches.get_many("del").unwrap_or_default().collect(),
+            added: args::definitions(matches, "add")?,
+            shown: args::definitions(matches, "definition")?,
+            line: matches.get_one("line"),
+            variables: args::definitions(matches, "vars")?,
+            functions: matches.contains_id("funcs"),
+        })
+    }
+
+    /// One thing must be asked for, and no option that belongs to another.
+    fn check(&self, matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
+        let modes = [
+            self.line.is_some(),
+            !self.variables.is_empty(),
+            self.functions,
+            self.list.is_some(),
+            !self.deleted.is_empty() || !self.added.is_empty(),
+            !self.shown.is_empty(),
+        ];
+        match modes.iter().filter(|asked| **asked).count() {
+            1 => {}
+            0 => return Err(args::nothing(context)),
+            _ => {
+                return Err(CliError::usage(
+                    "--list, --definition, --line, --vars, --funcs, --add with --del: one of them at a time",
+                ));
+            }
+        }
+        let variables = !self.variables.is_empty();
+        let changes = self.line.is_none() && !variables && !self.functions;
+        for (name, with, is_there) in [
+            ("externs", "vars", variables),
+            ("range", "vars", variables),
+            ("filter", "vars or --funcs", variables || self.functions),
+            ("bootconfig", "definition", !self.shown.is_empty()),
+            ("cache", "add, --del, --definition or --list", changes),
+        ] {
+            if matches.contains_id(name) && !is_there && (name != "cache" || on(matches, name)) {
+                return Err(CliError::usage(format!("--{name} goes with --{with}")));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Does the one thing that is asked for; events are deleted before others are added.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
-    let list = matches.get_one::<String>("list");
-    let deleted: Vec<&String> = matches.get_many("del").unwrap_or_default().collect();
-    let added = args::definitions(matches, "add")?;
-    let shown = args::definitions(matches, "definition")?;
-    let line = matches.get_one::<String>("line");
-    let variables = args::definitions(matches, "vars")?;
-    let functions = matches.get_one::<String>("funcs");
-    let modes = [
-        line.is_some(),
-        !variables.is_empty(),
-        functions.is_some(),
-        list.is_some(),
-        !deleted.is_empty() || !added.is_empty(),
-        !shown.is_empty(),
-    ];
-    match modes.iter().filter(|asked| **asked).count() {
-        1 => {}
-        0 => return Err(args::nothing(context)),
-        _ => {
-            return Err(CliError::usage(
-                "--list, --definition, --line, --vars, --funcs, --add with --del: one of them at a time",
-            ));
-        }
-    }
-    for (name, with, is_there) in [
-        ("externs", "vars", !variables.is_empty()),
-        ("range", "vars", !variables.is_empty()),
-        (
-            "filter",
-            "vars or --funcs",
-            !variables.is_empty() || functions.is_some(),
-        ),
-        ("bootconfig", "definition", !shown.is_empty()),
-        (
-            "cache",
-            "add, --del, --definition or --list",
-            line.is_none() && variables.is_empty() && functions.is_none(),
-        ),
-    ] {
-        if matches.contains_id(name) && !is_there && (name != "cache" || on(matches, name)) {
-            return Err(CliError::usage(format!("--{name} goes with --{with}")));
-        }
-    }
-    if functions.is_some() {
+    let asked = Asked::new(matches)?;
+    asked.check(matches, context)?;
+    if asked.functions {
         return show::list_functions(matches, context);
     }
-    if let Some(line) = line {
+    if let Some(line) = asked.line {
         return show::list_lines(line, matches, context);
     }
-    if !variables.is_empty() {
-        return show::list_variables(&variables, matches, context);
+    if !asked.variables.is_empty() {
+        return show::list_variables(&asked.variables, matches, context);
     }
-    if let Some(pattern) = list {
+    if let Some(pattern) = asked.list {
         return list::run(pattern, matches, context);
     }
-    if !shown.is_empty() {
-        return define(&shown, matches, context);
+    if !asked.shown.is_empty() {
+        return define(&asked.shown, matches, context);
     }
-    if !deleted.is_empty() {
-        delete::run(&deleted, matches, context)?;
+    if !asked.deleted.is_empty() {
+        delete::run(&asked.deleted, matches, context)?;
     }
-    if !added.is_empty() {
-        add::run(&added, matches, context)?;
+    if !asked.added.is_empty() {
+        add::run(&asked.added, matches, context)?;
     }
     Ok(Exit::Ok)
 }

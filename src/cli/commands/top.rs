@@ -49,14 +49,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         session.live.hidden_mut().kernel = on("hide_kernel_symbols");
         session.live.hidden_mut().user = on("hide_user_symbols");
     };
-    let most = matches.get_one::<u64>("entries").copied();
-    let most = most.and_then(|rows| usize::try_from(rows).ok());
-    let least = matches.get_one::<u64>("count-filter").copied();
-    let room = Room {
-        rows: most.unwrap_or(usize::MAX),
-        samples: least.unwrap_or_default(),
-        screen: None,
-    };
+    let bounds = Bounds::new(matches);
     if browse::is_wanted(matches, context)? {
         let browser = Browser {
             matches,
@@ -65,7 +58,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
             settings: &settings,
             delay,
             intervals,
-            room,
+            room: bounds.room(),
         };
         return Ok(exit(browser.run(set_up)?));
     }
@@ -82,7 +75,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         true => {
             let mut roll = Roll {
                 layout: settings.layout,
-                room,
+                room: bounds.room(),
                 json: on("json"),
                 code: symbol.is_some().then_some(code),
             };
@@ -96,12 +89,40 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         false => {
             let keys = io::stdin().is_terminal();
             let looks = (settings.layout, code);
-            let mut screen = Screen::new(context, looks, (most, least), keys);
+            let mut screen = Screen::new(context, looks, (bounds.most, bounds.least), keys);
             screen.show_code(symbol.map(String::as_str), &mut session);
             screen.run(&mut session, intervals)?
         }
     };
     Ok(exit(shown))
+}
+
+/// What bounds the lines that are shown.
+#[derive(Clone, Copy)]
+struct Bounds {
+    /// How many there are at most (`-E`).
+    most: Option<usize>,
+    /// How many samples each has at least (`-f`).
+    least: Option<u64>,
+}
+
+impl Bounds {
+    fn new(matches: &ArgMatches) -> Self {
+        let most = matches.get_one::<u64>("entries").copied();
+        Self {
+            most: most.and_then(|rows| usize::try_from(rows).ok()),
+            least: matches.get_one::<u64>("count-filter").copied(),
+        }
+    }
+
+    /// The room where nothing else bounds it.
+    fn room(self) -> Room {
+        Room {
+            rows: self.most.unwrap_or(usize::MAX),
+            samples: self.least.unwrap_or_default(),
+            screen: None,
+        }
+    }
 }
 
 /// How a session ends that a signal may have ended: ^C is how one leaves.

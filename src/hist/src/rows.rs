@@ -45,20 +45,11 @@ pub(crate) fn histogram(
         })
         .collect();
     let all: Vec<Sum> = events.iter().map(whole).collect();
-    let left = |(all, event): (&Sum, &Event<'_>)| match options.relative {
-        true => all.without(event.layout.filtered),
-        false => *all,
-    };
-    let wholes: Vec<Sum> = all.iter().zip(events).map(left).collect();
+    let wholes = shared_out(&all, events, options);
     let leader = events.first().zip(entries.first()).zip(wholes.first());
-    let mut graphs = match (leader, &options.graph) {
-        (Some(((event, entries), whole)), Some(graph)) if event.callchains => {
-            let graphs = Graphs::new(event.layout, names, graph, whole.period);
-            let chains = entries.chains(graphs.least_row(), threads);
-            parallel::map(chains, threads, |chains| graphs.make(&chains))
-        }
-        _ => Vec::new(),
-    };
+    let mut graphs = leader.map_or_else(Vec::new, |((event, entries), whole)| {
+        call_graphs(event, entries, (names, options), whole.period, threads)
+    });
     let lists = entries.iter().map(Entries::list).collect();
     let lines = Lines::new(lists, &identity).ordered(&rank, options, callers(events, options));
     let maker = Maker {
@@ -87,6 +78,33 @@ pub(crate) fn histogram(
     }
 }
 
+/// What the shares of each event are of: `all` of it, or what the filters have left.
+fn shared_out(all: &[Sum], events: &[Event<'_>], options: &Options) -> Vec<Sum> {
+    let left = |(all, event): (&Sum, &Event<'_>)| match options.relative {
+        true => all.without(event.layout.filtered),
+        false => *all,
+    };
+    all.iter().zip(events).map(left).collect()
+}
+
+/// The call graph of each entry of the leader, in their order; none where they are not asked for. Their shares are of the
+/// period `whole`.
+fn call_graphs(
+    event: &Event<'_>,
+    entries: &Entries<'_>,
+    (names, options): (&dyn Names, &Options),
+    whole: u64,
+    threads: NonZeroUsize,
+) -> Vec<Vec<Branch>> {
+    let Some(graph) = options.graph.as_ref().filter(|_| event.callchains) else {
+        return Vec::new();
+    };
+    let graphs = Graphs::new(event.layout, names, graph, whole);
+    let chains = entries.chains(graphs.least_row(), threads);
+    parallel::map(chains, threads, |chains| graphs.make(&chains))
+}
+
+/// The sum of all samples of an event, those that are not shown too.
 fn whole(event: &Event<'_>) -> Sum {
     let mut whole = event.layout.filtered;
     for stack in &event.layout.stacks {

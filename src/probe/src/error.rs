@@ -193,11 +193,10 @@ impl Error {
                 elsewhere,
                 known,
             } => {
-                let mut hints = Vec::new();
-                hints.extend(reason.iter().map(|reason| format!("'{name}' at {place}: {reason}")));
-                hints.extend(of(elsewhere, &format!("'{name}' is somewhere at")));
-                hints.extend(of(known, &format!("variables at {place}:")));
-                hints
+                let reason = reason.iter().map(|reason| format!("'{name}' at {place}: {reason}"));
+                let elsewhere = of(elsewhere, &format!("'{name}' is somewhere at"));
+                let known = of(known, &format!("variables at {place}:"));
+                reason.chain(elsewhere).chain(known).collect()
             }
             Self::Member { known, .. } => of(known, "there are:"),
             Self::NoRegister { instead, .. } => {

@@ -10,7 +10,7 @@ use crate::build_id::image_with_build_id;
 use crate::builder::TableBuilder;
 use crate::candidates;
 use crate::dwarf::{AddressMap, DebugSource};
-use crate::elf::{Adjust, SymbolSource, load_symbols};
+use crate::elf::{Adjust, Image, SymbolSource, load_symbols};
 use crate::files::{FileBytes, Files, Part, Wanted};
 use crate::finding::Finding;
 use crate::kallsyms::{self, Kallsyms};
@@ -210,57 +210,68 @@ fn read_kernel_image(
     if image.symtab().is_none() {
         return Err(Finding::Stripped { path });
     }
+    let placed = match Placed::of(&image, request) {
+        Ok(placed) => placed,
+        Err(reason) => return Err(Finding::Damaged { path, reason }),
+    };
     let mut builder = match image.kind {
         // A module was most often unpacked, which isn't worth keeping for its names.
         ET_REL => TableBuilder::new(false),
         _ => TableBuilder::of_file(false, bytes.clone()),
     };
-    let mut read = |adjust| {
-        let source = SymbolSource {
-            symbols: &image,
-            runtime: &image,
-            adjust,
-            exports_of_runtime: false,
-        };
-        load_symbols(&source, &mut builder)
+    let source = SymbolSource {
+        symbols: &image,
+        runtime: &image,
+        adjust: placed.symbols,
+        exports_of_runtime: false,
     };
-    let mut debug = None;
-    let mut lines_moved_by = |distance| {
-        debug = Some(DebugSource {
-            object: request.path.to_owned(),
-            kind: request.kind,
-            build_id: request.build_id.copied(),
-            path: path.clone(),
-            bytes: bytes.clone(),
-            addresses: AddressMap::Shift(distance),
-        });
-    };
-    let read = if image.kind == ET_REL {
-        lines_moved_by(request.map_start);
-        read(Adjust::ModuleText(request.map_start))
-    } else {
-        let moved = request.relocation.map_or(Some(0), |(name, recorded)| {
-            Some(recorded.wrapping_sub(image.symbol_value(name)?))
-        });
-        match moved {
-            Some(distance) => {
-                lines_moved_by(distance);
-                read(Adjust::Shift(distance))
-            }
-            None => Err("it lacks the symbol that tells where the kernel was loaded".to_owned()),
-        }
-    };
-    if let Err(reason) = read {
+    if let Err(reason) = load_symbols(&source, &mut builder) {
         return Err(Finding::Damaged { path, reason });
     }
     Ok(Loaded {
         table: builder.finish(AddressSpace::Runtime),
-        source: path,
+        source: path.clone(),
         findings: Vec::new(),
-        debug,
+        debug: Some(DebugSource {
+            object: request.path.to_owned(),
+            kind: request.kind,
+            build_id: request.build_id.copied(),
+            path,
+            bytes: bytes.clone(),
+            addresses: AddressMap::Shift(placed.lines),
+        }),
         modules: Vec::new(),
         code: None,
     })
+}
+
+/// Where the recorded kernel had an image.
+struct Placed {
+    /// How its symbols get there.
+    symbols: Adjust,
+    /// How far its lines move, wrapping.
+    lines: u64,
+}
+
+impl Placed {
+    /// A module at the start of its mapping, the kernel by the symbol that was recorded with it; says why that can't be told.
+    fn of(image: &Image<'_>, request: &ObjectRequest<'_>) -> Result<Self, String> {
+        if image.kind == ET_REL {
+            let start = request.map_start;
+            return Ok(Self {
+                symbols: Adjust::ModuleText(start),
+                lines: start,
+            });
+        }
+        let moved = request.relocation.map_or(Some(0), |(name, recorded)| {
+            Some(recorded.wrapping_sub(image.symbol_value(name)?))
+        });
+        let moved = moved.ok_or("it lacks the symbol that tells where the kernel was loaded")?;
+        Ok(Self {
+            symbols: Adjust::Shift(moved),
+            lines: moved,
+        })
+    }
 }
 
 fn no_kernel_symbols(request: &ObjectRequest<'_>) -> Option<Finding> {

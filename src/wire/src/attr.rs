@@ -149,50 +149,33 @@ impl Attr {
         let mut at = Cursor::new(&whole, endian);
         let kind = EventType(at.u32("type")?);
         at.u32("size")?;
-        let config = at.u64("config")?;
-        let sample_period = at.u64("sample_period")?;
-        let sample_type = SampleType(at.u64("sample_type")?);
-        let read_format = ReadFormat(at.u64("read_format")?);
-        let flags = decode_flags(at.u64("flags")?, endian);
-        let wakeup = at.u32("wakeup_events")?;
-        let bp_type = at.u32("bp_type")?;
-        let config1 = at.u64("config1")?;
-        let config2 = at.u64("config2")?;
-        let branch_sample_type = BranchSampleType(at.u64("branch_sample_type")?);
-        let sample_regs_user = at.u64("sample_regs_user")?;
-        let sample_stack_user = at.u32("sample_stack_user")?;
-        let clockid = at.u32("clockid")?.cast_signed();
-        let sample_regs_intr = at.u64("sample_regs_intr")?;
-        let aux_watermark = at.u32("aux_watermark")?;
-        let sample_max_stack = at.u16("sample_max_stack")?;
-        at.u16("__reserved_2")?;
-        let aux_sample_size = at.u32("aux_sample_size")?;
-        let aux_action = at.u32("aux_action")?;
-        let sig_data = at.u64("sig_data")?;
-        let (config3, config4) = (at.u64("config3")?, at.u64("config4")?);
+        // Fields are read in the order in which they are written here: that of the structure.
         Ok(Self {
             kind,
-            config,
-            sample_period,
-            sample_type,
-            read_format,
-            flags,
-            wakeup,
-            bp_type,
-            config1,
-            config2,
-            branch_sample_type,
-            sample_regs_user,
-            sample_stack_user,
-            clockid,
-            sample_regs_intr,
-            aux_watermark,
-            sample_max_stack,
-            aux_sample_size,
-            aux_action,
-            sig_data,
-            config3,
-            config4,
+            config: at.u64("config")?,
+            sample_period: at.u64("sample_period")?,
+            sample_type: SampleType(at.u64("sample_type")?),
+            read_format: ReadFormat(at.u64("read_format")?),
+            flags: decode_flags(at.u64("flags")?, endian),
+            wakeup: at.u32("wakeup_events")?,
+            bp_type: at.u32("bp_type")?,
+            config1: at.u64("config1")?,
+            config2: at.u64("config2")?,
+            branch_sample_type: BranchSampleType(at.u64("branch_sample_type")?),
+            sample_regs_user: at.u64("sample_regs_user")?,
+            sample_stack_user: at.u32("sample_stack_user")?,
+            clockid: at.u32("clockid")?.cast_signed(),
+            sample_regs_intr: at.u64("sample_regs_intr")?,
+            aux_watermark: at.u32("aux_watermark")?,
+            sample_max_stack: at.u16("sample_max_stack")?,
+            aux_sample_size: {
+                at.u16("__reserved_2")?;
+                at.u32("aux_sample_size")?
+            },
+            aux_action: at.u32("aux_action")?,
+            sig_data: at.u64("sig_data")?,
+            config3: at.u64("config3")?,
+            config4: at.u64("config4")?,
             unknown: bytes.get(Self::SIZE_VER9..).unwrap_or_default().to_vec(),
         })
     }

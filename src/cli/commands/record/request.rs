@@ -29,19 +29,13 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<Request, 
     let target = target::target(matches, context, "recording")?;
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let pmus = MachinePmus::find(context);
-    let events = wanted(matches, context, &target, (&pmus, &machine))?;
-    let events = match details.side {
-        Some(side) => events.into_iter().map(|event| side.of(event)).collect(),
-        None => events,
-    };
+    let mut events = wanted(matches, context, &target, (&pmus, &machine))?;
+    if let Some(side) = details.side {
+        events = events.into_iter().map(|event| side.of(event)).collect();
+    }
     let cgroups = cgroups::cgroups(matches, &target, events.len())?;
     let output = Output::new(matches, context)?;
-    let workload = workload(matches, context, &events)?;
-    // What it prints would stand among the records.
-    let workload = match takes_stdout(&output.name) {
-        true => workload.map(Program::onto_stderr),
-        false => workload,
-    };
+    let workload = workload(matches, context, (&events, &output))?;
     let traces = traces::traces(matches, context, &events)?;
     Ok(Request {
         target,
@@ -187,9 +181,14 @@ fn usual_event(context: &Context, target: &Target) -> EventSpec {
 fn workload(
     matches: &ArgMatches,
     context: &Context,
-    events: &[EventSpec],
+    (events, output): (&[EventSpec], &Output),
 ) -> Result<Option<Program>, CliError> {
     let missing =
         |(word, cause): (String, _)| explain::workload(&events::names(events), &word, &cause);
-    workload::find(matches, context).map_err(missing)
+    let program = workload::find(matches, context).map_err(missing)?;
+    Ok(match takes_stdout(&output.name) {
+        // What it prints would stand among the records.
+        true => program.map(Program::onto_stderr),
+        false => program,
+    })
 }

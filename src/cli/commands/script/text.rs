@@ -381,10 +381,26 @@ impl Render for SampleText<'_, '_> {
             at,
             epoch: moment.epoch,
         };
-        if self.plan.objects {
-            return self.object(event, sample, (&line, who), scratch, block);
+        match self.plan.objects {
+            true => self.object(event, sample, (&line, who), scratch, block),
+            false => self.text(event, sample, (&line, who), scratch, block),
         }
-        event.layout.start(&line, block);
+    }
+}
+
+impl SampleText<'_, '_> {
+    /// The lines of a sample.
+    fn text(
+        &self,
+        event: &Event,
+        sample: &Sample<'_>,
+        (line, who): (&Line<'_>, Who),
+        scratch: &mut Scratch,
+        block: &mut Block,
+    ) {
+        let fields = event.layout.fields();
+        let at = who.at;
+        event.layout.start(line, block);
         let out = &mut block.text;
         if fields.has(Field::Trace)
             && let Some(raw) = sample.wire.raw
@@ -418,7 +434,7 @@ impl Render for SampleText<'_, '_> {
             event.layout.after(&sample.wire, &mut block.text);
         }
         block.text.push(b'\n');
-        self.lines_behind(event, sample, &line, block);
+        self.lines_behind(event, sample, line, block);
     }
 }
 

@@ -1,4 +1,4 @@
-//! The options of `top`, in perf's order; those still to come are refused by name.
+//! The options of `top`, those of a purpose in perf's order; those still to come are refused by name.
 
 use clap::{Arg, Command};
 
@@ -30,73 +30,34 @@ pub(in crate::cli::commands) fn command() -> Command {
     Command::new("top")
         .long_about(ABOUT)
         .args(observed())
+        .args(sampled())
+        .args(bounds())
         .args(shown())
         .args(details())
         .args(own())
         .arg(workload::words())
 }
 
-/// Whom to observe, and how often.
+/// Whom to observe.
 fn observed() -> Vec<Arg> {
     vec![
-        debuginfod::option(),
         switch("all-cpus")
             .short('a')
             .help("observe the whole system, all CPUs (the default)"),
-        not_yet("branch-any", "'record -b' and 'report' show branches").short('b'),
-        value("count", "n")
-            .short('c')
-            .value_parser(number)
-            .help("one sample every n events"),
         value("cpu", "cpu")
             .short('C')
             .value_parser(number_list)
             .help("observe what runs on these CPUs (a list: 0,2,4-6)"),
-        value("delay", "seconds")
-            .short('d')
-            .help("seconds from one refresh to the next (default: 2)"),
-        not_yet("dump-symtab", "'report -v' says where symbols are from").short('D'),
-        value("entries", "n")
-            .short('E')
-            .value_parser(number)
-            .help("show that many lines (default: as many as the terminal holds)"),
-        list("event", "event")
-            .short('e')
-            .help("events to sample, separated by commas, as 'record -e' takes them"),
-        probes::option(),
-        value("count-filter", "n")
-            .short('f')
-            .value_parser(number)
-            .help("only lines with at least n samples"),
-        value("freq", "n|max")
-            .short('F')
-            .help("samples per second and CPU (default: 4000), or max"),
-        short_switch("g")
-            .short('g')
-            .help("take and show call graphs"),
         list("cgroup", "name").short('G').help(
             "see the tasks of this cgroup alone; a list has one name for each event, in order",
         ),
         switch("no-inherit")
             .short('i')
             .help("leave out the children of what is observed"),
-        not_yet("branch-filter", "'record -j' and 'report' show branches").short('j'),
-        switch("hide_kernel_symbols")
-            .short('K')
-            .help("leave out what runs in the kernel"),
-        names::vmlinux(),
-        code::style(),
-        value("mmap-pages", "pages")
-            .short('m')
-            .help("size of each ring buffer: pages, a power of two, or 512K, 8M"),
         value("pid", "pid")
             .short('p')
             .value_parser(number_list)
             .help("observe all threads of these processes (a list: 1,2,3)"),
-        value("realtime", "priority")
-            .short('r')
-            .value_parser(number)
-            .help("run at this real-time priority (SCHED_FIFO, 1 to 99)"),
         value("tid", "tid")
             .short('t')
             .value_parser(number_list)
@@ -104,6 +65,59 @@ fn observed() -> Vec<Arg> {
         value("uid", "user")
             .short('u')
             .help("observe all processes of this user, by name or number"),
+    ]
+}
+
+/// What of it is sampled, how often, and how it gets here.
+fn sampled() -> Vec<Arg> {
+    vec![
+        not_yet("branch-any", "'record -b' and 'report' show branches").short('b'),
+        value("count", "n")
+            .short('c')
+            .value_parser(number)
+            .help("one sample every n events"),
+        value("delay", "seconds")
+            .short('d')
+            .help("seconds from one refresh to the next (default: 2)"),
+        list("event", "event")
+            .short('e')
+            .help("events to sample, separated by commas, as 'record -e' takes them"),
+        probes::option(),
+        value("freq", "n|max")
+            .short('F')
+            .help("samples per second and CPU (default: 4000), or max"),
+        short_switch("g")
+            .short('g')
+            .help("take and show call graphs"),
+        not_yet("branch-filter", "'record -j' and 'report' show branches").short('j'),
+        value("mmap-pages", "pages")
+            .short('m')
+            .help("size of each ring buffer: pages, a power of two, or 512K, 8M"),
+        value("realtime", "priority")
+            .short('r')
+            .value_parser(number)
+            .help("run at this real-time priority (SCHED_FIFO, 1 to 99)"),
+    ]
+}
+
+/// What of that is shown, and how much.
+fn bounds() -> Vec<Arg> {
+    vec![
+        debuginfod::option(),
+        not_yet("dump-symtab", "'report -v' says where symbols are from").short('D'),
+        value("entries", "n")
+            .short('E')
+            .value_parser(number)
+            .help("show that many lines (default: as many as the terminal holds)"),
+        value("count-filter", "n")
+            .short('f')
+            .value_parser(number)
+            .help("only lines with at least n samples"),
+        switch("hide_kernel_symbols")
+            .short('K')
+            .help("leave out what runs in the kernel"),
+        names::vmlinux(),
+        code::style(),
     ]
 }
 

@@ -64,29 +64,10 @@ impl Settings {
         let resolved = columns.resolve(KEYS, shares, &mut unknown)?;
         refuse_strange(&resolved.order_by)?;
         let limit = limit_option(matches)?;
-        let max_stack = matches.get_one::<u64>("max-stack").copied();
-        let max_stack = max_stack.and_then(|frames| usize::try_from(frames).ok());
-        let sort_event = matches.get_one::<u64>("group-sort-idx").copied();
-        let options = Options {
-            columns: resolved.columns,
-            order_by: resolved.order_by,
+        let counted = Counted {
             children,
-            order: match children {
-                true => Direction::Caller,
-                false => Direction::Callee,
-            },
-            graph: callchains.then_some(GraphOptions {
-                form: GraphForm::Graph,
-                min_percent: limit.unwrap_or(THRESHOLD),
-                by_address: false,
-                by_line: false,
-                tells_branches: false,
-            }),
-            max_stack: max_stack.unwrap_or(MAX_STACK),
-            ignore_callees: regex(matches, "ignore-callees")?,
-            relative: text("percentage").map_or(Ok(false), is_relative)?,
-            sort_event: sort_event.map_or(0, |event| usize::try_from(event).unwrap_or(usize::MAX)),
-            ..Options::default()
+            callchains,
+            min_percent: limit.unwrap_or(THRESHOLD),
         };
         let layout = Layout {
             min_percent: limit.unwrap_or_default(),
@@ -101,7 +82,11 @@ impl Settings {
             skip_symbol: columns.begins_with_symbol(),
         };
         Ok(Self {
-            options,
+            options: Options {
+                columns: resolved.columns,
+                order_by: resolved.order_by,
+                ..counted.options(matches)?
+            },
             layout,
             symbols: Symbols::new(matches, context)?,
             group: on("group"),
@@ -147,6 +132,45 @@ impl Settings {
             vdso: own_vdso(),
             select: chosen(matches),
         }
+    }
+}
+
+/// How the callchains of samples count.
+struct Counted {
+    /// Whether callers get what their callees have.
+    children: bool,
+    /// Whether there are any.
+    callchains: bool,
+    /// Branches of call graphs below this share of all events are left out.
+    min_percent: f64,
+}
+
+impl Counted {
+    /// What is counted, but for the columns.
+    fn options(&self, matches: &ArgMatches) -> Result<Options, CliError> {
+        let count = |id| matches.get_one::<u64>(id).copied();
+        let max_stack = count("max-stack").and_then(|frames| usize::try_from(frames).ok());
+        let sort_event = count("group-sort-idx");
+        let percentage = matches.get_one::<String>("percentage");
+        Ok(Options {
+            children: self.children,
+            order: match self.children {
+                true => Direction::Caller,
+                false => Direction::Callee,
+            },
+            graph: self.callchains.then_some(GraphOptions {
+                form: GraphForm::Graph,
+                min_percent: self.min_percent,
+                by_address: false,
+                by_line: false,
+                tells_branches: false,
+            }),
+            max_stack: max_stack.unwrap_or(MAX_STACK),
+            ignore_callees: regex(matches, "ignore-callees")?,
+            relative: percentage.map_or(Ok(false), |word| is_relative(word))?,
+            sort_event: sort_event.map_or(0, |event| usize::try_from(event).unwrap_or(usize::MAX)),
+            ..Options::default()
+        })
     }
 }
 

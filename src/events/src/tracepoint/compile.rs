@@ -6,8 +6,8 @@ use super::eval::STACK;
 use super::parse;
 use super::pointer::{Style, style_of};
 use super::program::{
-    Dynamic, Literal, Load, Machine, Number, Output, Piece, Place, PrintFmt, SHORT, Source, Span,
-    TableEntry,
+    Dynamic, Literal, Load, Machine, Names, Number, Output, Piece, Place, PrintFmt, SHORT, Source,
+    Span, TableEntry,
 };
 use super::spec::{Conversion, ConversionKind, Part, parts};
 use super::tree::{Entry, Node, Operation};
@@ -169,28 +169,21 @@ impl Compiler<'_> {
     fn source(&mut self, node: &Node) -> Result<usize, Warning> {
         let source = match node {
             Node::Atom(text) => Source::Literal(self.text(text.as_bytes())),
-            Node::Field(name) => match self.format.field(name) {
-                Some(field)
-                    if !field.is_array
-                        && field.size == usize::from(self.program.machine.long_size) =>
-                {
-                    Source::Address(load_of(field))
-                }
-                Some(field) => Source::Field(fixed(field)),
-                None => Source::Nothing,
-            },
+            Node::Field(name) => self.field(name),
             Node::Flags {
                 value,
                 delimiter,
                 table,
-            } => Source::Flags {
+            } => Source::Names {
                 value: self.number(value),
-                delimiter: self.text(delimiter.as_bytes()),
-                table: self.table(table),
+                names: Names::OfBits {
+                    delimiter: self.text(delimiter.as_bytes()),
+                    table: self.table(table),
+                },
             },
-            Node::Symbolic { value, table } => Source::Symbolic {
+            Node::Symbolic { value, table } => Source::Names {
                 value: self.number(value),
-                table: self.table(table),
+                names: Names::OfValues(self.table(table)),
             },
             Node::Hex {
                 bytes,
@@ -222,6 +215,18 @@ impl Compiler<'_> {
         };
         self.program.sources.push(source);
         Ok(self.program.sources.len() - 1)
+    }
+
+    /// A string in the record, or one of the kernel to which a pointer leads.
+    fn field(&self, name: &str) -> Source {
+        let long_size = usize::from(self.program.machine.long_size);
+        match self.format.field(name) {
+            Some(field) if !field.is_array && field.size == long_size => {
+                Source::Address(load_of(field))
+            }
+            Some(field) => Source::Field(fixed(field)),
+            None => Source::Nothing,
+        }
     }
 
     fn choice(&mut self, operation: &Operation) -> Result<Source, Warning> {

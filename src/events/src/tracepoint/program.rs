@@ -223,14 +223,10 @@ pub(super) enum Source {
     Dynamic(Dynamic),
     /// The address of a string of the kernel.
     Address(Load),
-    Flags {
+    /// What a number is called.
+    Names {
         value: Number,
-        delimiter: Span,
-        table: Span,
-    },
-    Symbolic {
-        value: Number,
-        table: Span,
+        names: Names,
     },
     Hex {
         place: Place,
@@ -248,6 +244,15 @@ pub(super) enum Source {
         yes: usize,
         no: usize,
     },
+}
+
+/// How a number gets names out of a table.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Names {
+    /// One for each of its bits, with a delimiter between them (`__print_flags`).
+    OfBits { table: Span, delimiter: Span },
+    /// One for all of it (`__print_symbolic`).
+    OfValues(Span),
 }
 
 /// A value and its name; tables are [`Span`]s over [`PrintFmt::entries`].

@@ -4,7 +4,7 @@ use super::digits::{
     put_bytes, put_decimal, put_hex, put_hex_byte, put_prefixed, put_signed, put_text,
 };
 use super::field::read_number;
-use super::program::{Context, Number, Place, PrintFmt, Source, Span};
+use super::program::{Context, Names, Number, Place, PrintFmt, Source, Span};
 use super::spec::TextSpec;
 
 /// How each part of the text is padded and cut, with the value of a `*`.
@@ -42,17 +42,9 @@ impl PrintFmt {
                     None => put_hex(out, address),
                 }
             }
-            Source::Flags {
-                value,
-                delimiter,
-                table,
-            } => {
+            Source::Names { value, names } => {
                 let value = self.number(*value, raw).cast_signed();
-                self.write_flags(value, self.literal(*delimiter), *table, shape, out);
-            }
-            Source::Symbolic { value, table } => {
-                let value = self.number(*value, raw).cast_signed();
-                self.write_symbolic(value, *table, shape, out);
+                self.write_names(value, *names, shape, out);
             }
             Source::Hex {
                 place,
@@ -70,13 +62,21 @@ impl PrintFmt {
                 self.write_bitmask(bytes.unwrap_or_default(), shape, out);
             }
             Source::Choice { condition, yes, no } => {
-                let chosen = if self.number(*condition, raw) != 0 {
-                    yes
-                } else {
-                    no
+                let chosen = match self.number(*condition, raw) {
+                    0 => no,
+                    _ => yes,
                 };
                 self.write_source(*chosen, raw, context, shape, out);
             }
+        }
+    }
+
+    fn write_names(&self, value: i64, names: Names, shape: Shape, out: &mut Vec<u8>) {
+        match names {
+            Names::OfBits { table, delimiter } => {
+                self.write_flags(value, self.literal(delimiter), table, shape, out);
+            }
+            Names::OfValues(table) => self.write_symbolic(value, table, shape, out),
         }
     }
 

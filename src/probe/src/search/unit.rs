@@ -213,10 +213,9 @@ impl<'s> UnitSearch<'s> {
         if self.has(address) {
             return Ok(());
         }
-        if self.candidates.len() > self.options.max_probes {
-            return Err(Error::TooMany {
-                limit: self.options.max_probes,
-            });
+        let limit = self.options.max_probes;
+        if self.candidates.len() > limit {
+            return Err(Error::TooMany { limit });
         }
         let found = Scope {
             object: self.object,

@@ -27,16 +27,7 @@ pub(super) fn write(
     if let Some(fact) = fact(features, feature) {
         return writeln!(out, "# {fact}");
     }
-    let long = matches!(
-        feature,
-        FeatureId::CPU_TOPOLOGY
-            | FeatureId::NUMA_TOPOLOGY
-            | FeatureId::CACHE
-            | FeatureId::MEM_TOPOLOGY
-            | FeatureId::HYBRID_TOPOLOGY
-            | FeatureId::CPU_DOMAIN_INFO
-    );
-    if long && !options.full {
+    if is_long(feature) && !options.full {
         return writeln!(out, "# {feature} info available, use -I to display");
     }
     match feature {
@@ -74,6 +65,19 @@ pub(super) fn write(
         }),
         _ => Ok(()),
     }
+}
+
+/// Whether there is more of it than most want to see.
+fn is_long(feature: FeatureId) -> bool {
+    matches!(
+        feature,
+        FeatureId::CPU_TOPOLOGY
+            | FeatureId::NUMA_TOPOLOGY
+            | FeatureId::CACHE
+            | FeatureId::MEM_TOPOLOGY
+            | FeatureId::HYBRID_TOPOLOGY
+            | FeatureId::CPU_DOMAIN_INFO
+    )
 }
 
 /// The features that are one number, or whose being there is all.
