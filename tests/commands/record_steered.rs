@@ -1,7 +1,7 @@
 //! `rperf record` that takes orders, goes on in a new file at an event, and leaves things out.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
 
 use rperf_testkit::{Run, Scratch, real_perf, skip};
@@ -27,7 +27,7 @@ fn orders_are_carried_out_and_answered() {
         scratch.path().join("orders"),
         scratch.path().join("answers"),
     );
-    let (mut to, from) = (fifo(&orders), fifo(&answers));
+    let (mut to, mut replies) = (fifo(&orders), fifo(&answers));
     let target = Running::spin();
     let pid = target.0.id().to_string();
     let place = format!("--control=fifo:{},{}", orders.display(), answers.display());
@@ -40,11 +40,11 @@ fn orders_are_carried_out_and_answered() {
         .stdin(Stdio::null())
         .stderr(Stdio::piped());
     let child = command.spawn().expect("rperf starts");
-    let mut answers = BufReader::new(from).lines();
     let mut order = |text: &str| {
         writeln!(to, "{text}").expect("the fifo takes an order");
-        let answer = answers.next().expect("there is an answer");
-        assert_eq!(answer.expect("it can be read"), "ack", "{text}");
+        let mut answer = [0; 5];
+        replies.read_exact(&mut answer).expect("an answer");
+        assert_eq!(answer, *b"ack\n\0", "{text}");
     };
     for text in ["ping", "enable", "evlist", "snapshot"] {
         order(text);

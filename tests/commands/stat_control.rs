@@ -1,7 +1,7 @@
 //! `stat --control`: orders through a fifo, answers through another.
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -24,7 +24,7 @@ fn orders_are_carried_out_in_turn_and_answered() {
         scratch.path().join("orders"),
         scratch.path().join("answers"),
     );
-    let (mut to, from) = (fifo(&orders), fifo(&answers));
+    let (mut to, mut replies) = (fifo(&orders), fifo(&answers));
     let place = format!("--control=fifo:{},{}", orders.display(), answers.display());
     let words = [
         "stat",
@@ -43,7 +43,6 @@ fn orders_are_carried_out_in_turn_and_answered() {
         .stdin(Stdio::null())
         .stderr(Stdio::piped());
     let child = command.spawn().expect("rperf starts");
-    let mut answers = BufReader::new(from).lines();
     for order in [
         "ping",
         "enable faults",
@@ -53,8 +52,9 @@ fn orders_are_carried_out_in_turn_and_answered() {
         "stop",
     ] {
         writeln!(to, "{order}").expect("the fifo takes an order");
-        let answer = answers.next().expect("there is an answer");
-        assert_eq!(answer.expect("it can be read"), "ack", "{order}");
+        let mut answer = [0; 5];
+        replies.read_exact(&mut answer).expect("an answer");
+        assert_eq!(answer, *b"ack\n\0", "{order}");
     }
     let ended = child.wait_with_output().expect("rperf ends");
     assert_eq!(ended.status.code(), Some(143), "the workload was ended");

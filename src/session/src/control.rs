@@ -14,8 +14,8 @@ pub use self::order::Listing;
 use self::order::Order;
 use crate::{Error, Happened, Watch};
 
-/// What says that an order is carried out.
-const DONE: &[u8] = b"ack\n";
+/// What says that an order is carried out. Linux perf sends the NUL too, and programs read five bytes as a C string.
+const DONE: &[u8] = b"ack\n\0";
 /// Bytes that are taken at once; an order without an end after so many is none.
 const MOST: usize = 4096;
 
