@@ -10,7 +10,7 @@ use rperf_symbol::{FileBytes, Files, SearchPaths};
 use rperf_testkit::{real_perf, skip};
 use rperf_wire::{Endian, RawRecord, RecordKind};
 
-use super::programs::{Bench, DEBUG_FRAME, FRAME_POINTERS, OPTIMISED, Program};
+use super::programs::{Bench, DEBUG_FRAME, FRAME_POINTERS, OPTIMISED, Program, RECURSION};
 use super::stacks::read;
 
 /// Where `struct perf_file_header` has `data.size` and the bits of its feature sections.
@@ -194,6 +194,39 @@ fn perf_reads_what_is_unwound_while_recording() {
     assert!(whole.count() * 4 > samples.len(), "{}", ours.stdout);
     let size = bench.scratch.path().join(&file).metadata().unwrap().len();
     assert!(size < samples.len() as u64 * 2000 + 200_000, "{size} bytes");
+}
+
+#[test]
+fn stacks_that_are_too_deep_are_told() {
+    let bench = Bench::new();
+    if let Err(reason) = bench.compile(&RECURSION) {
+        return skip("stacks_that_are_too_deep_are_told", &reason);
+    }
+    let event = ["record", "-o", "deep.data", "-e", "cpu-clock:u"];
+    let live = ["--call-graph", "dwarf,65528", "--unwind", "live", "--"];
+    let allowed = std::fs::read_to_string("/proc/sys/kernel/perf_event_max_stack");
+    let allowed = allowed.ok().and_then(|text| text.trim().parse().ok());
+    let deep = allowed.unwrap_or(0).clamp(127, 2048) + 10;
+    for (depth, is_deep) in [(20, false), (deep, true)] {
+        let depth = depth.to_string();
+        let words = [&event[..], &live, &["./recursion", &depth]].concat();
+        let recorded = bench.rperf(&words);
+        assert_eq!(recorded.status, 0, "{}", recorded.stderr);
+        let said = recorded.stderr.contains(" user stacks have ");
+        assert_eq!(said, is_deep, "{}", recorded.stderr);
+        let script = bench.rperf(&["script", "-i", "deep.data", "--max-stack", "100000"]);
+        let samples = read(&script.stdout);
+        let deepest = samples.iter().map(|sample| sample.frames.len()).max();
+        let kept = deepest.expect("there are samples");
+        assert_eq!(kept > 100, is_deep, "{kept}");
+        let told = format!("have {kept} frames or more, of which {kept} were kept");
+        assert_eq!(
+            recorded.stderr.contains(&told),
+            is_deep,
+            "{}",
+            recorded.stderr
+        );
+    }
 }
 
 #[test]

@@ -39,6 +39,11 @@ pub(super) const STATIC: Program = stacks("static", &["-O2", "-static", "-pthrea
 pub(super) const STRIPPED: Program = stacks("stripped", &["-O2", "-s", "-pthread"]);
 /// Stripped, with its symbols in a file of their own, to which a link leads.
 pub(super) const APART: Program = stacks("apart", &["-O2", "-g", "-pthread"]);
+/// A function that calls itself as often as its first argument says.
+pub(super) const RECURSION: Program = Program {
+    source: "recursion.c",
+    ..stacks("recursion", &["-O1", "-g"])
+};
 /// No build-id says which program it is.
 pub(super) const NAMELESS: Program =
     stacks("nameless", &["-O2", "-pthread", "-Wl,--build-id=none"]);

@@ -47,6 +47,7 @@ pub struct StackOptions {
 struct Counts {
     stacks: AtomicU64,
     guessed: AtomicU64,
+    deep: AtomicU64,
     /// Rare, so one lock for all is enough.
     cut: Mutex<FxHashMap<(Cause, Option<ModuleId>), u64>>,
 }
@@ -58,6 +59,8 @@ pub struct StackSummary {
     pub stacks: u64,
     /// Those with frames that rest on frame pointers alone.
     pub guessed: u64,
+    /// Those that have as many frames as are kept, or more.
+    pub deep: u64,
     /// Those that lack frames, by cause.
     pub cut: Vec<CutStacks>,
     /// Whether these end in a frame that says so.
@@ -92,6 +95,7 @@ impl StackSummary {
     pub fn merge(&mut self, other: Self) {
         self.stacks += other.stacks;
         self.guessed += other.guessed;
+        self.deep += other.deep;
         self.marked |= other.marked;
         for cut in other.cut {
             match self.cut.iter_mut().find(|known| known.cause == cut.cause) {
@@ -163,6 +167,7 @@ impl<'r, 'w> UserStacks<'r, 'w> {
         StackSummary {
             stacks: self.found.stacks.load(Ordering::Relaxed),
             guessed: self.found.guessed.load(Ordering::Relaxed),
+            deep: self.found.deep.load(Ordering::Relaxed),
             cut: cut.collect(),
             marked: self.resolver.marks_cut_stacks(),
         }
@@ -275,7 +280,11 @@ impl<'r, 'w> UserStacks<'r, 'w> {
         }
         match outcome.ending {
             Ending::Cut { cause, module } => self.cut(cause, module),
-            Ending::Complete | Ending::Limit => None,
+            Ending::Limit => {
+                self.found.deep.fetch_add(1, Ordering::Relaxed);
+                None
+            }
+            Ending::Complete => None,
         }
     }
 

@@ -9,6 +9,7 @@ use rperf_replay::Growing;
 use rperf_resolve::{LiveOptions, LiveStacks, StackOptions, StackSummary};
 use rperf_session::{Request, Rewriter, Rewriting};
 use rperf_symbol::SearchPaths;
+use rperf_sys::Sysctl;
 use rperf_wire::{AttrFlags, Endian};
 
 use super::mapped_files::MappedFiles;
@@ -19,8 +20,17 @@ use crate::cli::live::PROC;
 use crate::cli::stacks::warn_of_cut;
 use crate::cli::symbols::own_vdso;
 
-/// Frames of the kernel, and again of user space, that are kept of each stack: as many as readers show (`--max-stack`).
+/// Frames of the kernel, and again of user space, that are kept of each stack: as many as readers show unasked (`--max-stack`),
+/// and where the kernel's own callchains may be deeper, as many as those.
 const DEEPEST: usize = 127;
+/// What a record has room for, with the kernel's part.
+const MOST: usize = 2048;
+
+fn deepest() -> usize {
+    let allowed = Sysctl::new(PROC).perf_event_max_stack();
+    let allowed = allowed.and_then(|frames| usize::try_from(frames).ok());
+    allowed.unwrap_or(DEEPEST).clamp(DEEPEST, MOST)
+}
 
 /// Unwinds the stacks of recordings, and keeps what became of them.
 #[derive(Debug)]
@@ -87,6 +97,19 @@ impl Unwinding {
             ..found.stacks.clone()
         };
         warn_of_cut(context, &stacks, Some(copied));
+        if stacks.deep > 0 {
+            let deepest = deepest();
+            context.warn(format_args!(
+                "{} of {} user stacks have {deepest} frames or more, of which {deepest} were kept",
+                stacks.deep, stacks.stacks
+            ));
+            let more = deepest.saturating_mul(4).min(MOST);
+            if more > deepest {
+                context.note(format_args!(
+                    "hint: sysctl kernel.perf_event_max_stack={more} keeps more, and readers show them with --max-stack {more}"
+                ));
+            }
+        }
     }
 }
 
@@ -109,7 +132,7 @@ impl Rewriting for Unwinding {
             stacks: StackOptions {
                 machine: std::env::consts::ARCH.to_owned(),
                 endian: Endian::NATIVE,
-                limit: Some(DEEPEST),
+                limit: Some(deepest()),
                 outermost: false,
                 calls: false,
             },

@@ -1,0 +1,26 @@
+/* Calls itself as often as the argument says, and works at the end of it for half a second of processor time. */
+#include <stdlib.h>
+#include <time.h>
+
+static volatile unsigned long sink;
+
+__attribute__((noinline)) static void work(void)
+{
+	while (clock() < CLOCKS_PER_SEC / 2)
+		for (unsigned long i = 0; i < 10000; i++)
+			sink += i;
+}
+
+__attribute__((noinline)) static int below(int depth)
+{
+	if (depth == 0)
+		work();
+	else
+		sink += (unsigned long)below(depth - 1);
+	return depth + 1;
+}
+
+int main(int count, char **words)
+{
+	return below(count > 1 ? atoi(words[1]) : 0) == 0;
+}
