@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rperf_testkit::{Outcome, Run, Scratch, skip};
 
-use crate::kernel::{Running, rperf_in};
+use crate::kernel::{BUSY, Running, rperf_in};
 
 const OLD: &str = "env knows no --ignore-signal (coreutils 8.31)";
 const RPERF: &str = env!("CARGO_BIN_EXE_rperf");
@@ -86,6 +86,25 @@ fn a_turn_without_files_to_turn_to_is_no_end() {
     let scratch = Scratch::new();
     let outcome = after(&scratch, &[], &["sh", "-c", "kill -USR2 $PPID; exit 3"]);
     assert_eq!(outcome.status, 3, "{}", outcome.stderr);
+    assert!(is_whole(&scratch));
+}
+
+#[test]
+fn a_file_that_may_not_grow_is_whole() {
+    let scratch = Scratch::new();
+    let script = "ulimit -f 40; exec \"$@\"";
+    let shell = Run::new("sh").args(["-c", script, "sh", RPERF, "record", "-F", "max"]);
+    // Copies of stacks are large, however few come.
+    let shell = shell.args(["--call-graph", "dwarf"]);
+    let shell = shell.args(["-o", "perf.data", "-e", "cpu-clock", "sh", "-c", BUSY]);
+    let shell = shell.within(scratch.path()).env("HOME", scratch.path());
+    let outcome = shell.finish().expect("sh starts");
+    assert_eq!(outcome.status, 255, "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("File too large"),
+        "{}",
+        outcome.stderr
+    );
     assert!(is_whole(&scratch));
 }
 

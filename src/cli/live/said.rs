@@ -21,6 +21,8 @@ pub(crate) struct Said<'a> {
     verbosity: u8,
     /// The missing counter is named once.
     clock_said: bool,
+    /// So is what the user may not see.
+    user_said: bool,
 }
 
 impl<'a> Said<'a> {
@@ -29,6 +31,7 @@ impl<'a> Said<'a> {
             context,
             verbosity: context.verbosity(matches),
             clock_said: false,
+            user_said: false,
         }
     }
 
@@ -124,7 +127,11 @@ impl Watch for Said<'_> {
                 self.clock_said = true;
             }
             Happened::UserOnly { event, paranoid } => {
-                context.note(format_args!("{}, as {event}", explain::user_only_note(paranoid)));
+                if !self.user_said {
+                    let note = explain::user_only_note(paranoid);
+                    context.note(format_args!("{note}, as {event}"));
+                }
+                self.user_said = true;
             }
             Happened::NotDeferred => context.warn(
                 "this kernel cannot put off user callchains, as Linux 6.19 and later can: they are taken at each sample, as by --call-graph fp"

@@ -484,12 +484,15 @@ impl Waits<'_> {
 
     fn stopped(&mut self, turns: &mut Turns<'_>) -> Result<Option<Stopped>, Error> {
         while let Some(signal) = self.signals.next().map_err(Error::system("read signals"))? {
-            if signal == libc::SIGUSR2 {
-                turns.asked = true;
-                continue;
-            }
-            if signal != libc::SIGCHLD {
-                return Ok(Some(Stopped::BySignal(signal)));
+            match signal {
+                libc::SIGUSR2 => {
+                    turns.asked = true;
+                    continue;
+                }
+                // The write that it came of has failed.
+                libc::SIGXFSZ => continue,
+                libc::SIGCHLD => {}
+                signal => return Ok(Some(Stopped::BySignal(signal))),
             }
             let Some(workload) = &mut self.workload else {
                 continue;

@@ -29,13 +29,15 @@ use crate::tasks::Places;
 use crate::triggers::{Triggers, open_triggers, start_triggers};
 use crate::{BuildIds, Control, Error, Happened, Request, Target, Watch};
 
-/// What a recording takes for itself. SIGUSR2 ends none: it turns to the next file, where there is one, or copies a trace.
-const HELD: [i32; 5] = [
+/// What a recording takes for itself. SIGUSR2 ends none: it turns to the next file, where there is one, or copies a trace. Nor
+/// does SIGXFSZ: what cannot be written because the file would be too large (`ulimit -f`) is an error of its own.
+const HELD: [i32; 6] = [
     libc::SIGINT,
     libc::SIGTERM,
     libc::SIGHUP,
     libc::SIGCHLD,
     libc::SIGUSR2,
+    libc::SIGXFSZ,
 ];
 /// Signals this close to one another are one.
 const SAME_SIGNAL: Duration = Duration::from_millis(200);
@@ -382,7 +384,7 @@ fn wait_for(
             return Ok(Some(ended));
         }
         while let Some(signal) = signals.next().map_err(Error::system("read signals"))? {
-            let is_order = !matches!(signal, libc::SIGCHLD | libc::SIGUSR2);
+            let is_order = matches!(signal, libc::SIGINT | libc::SIGTERM | libc::SIGHUP);
             // What comes at once is the first, sent to a whole group: timeout(1) sends it twice.
             if is_order && began.elapsed() > SAME_SIGNAL {
                 return Ok(None);

@@ -31,6 +31,9 @@ impl Program {
     /// be executed.
     pub fn find(argv: Vec<OsString>, search: Option<&OsStr>) -> io::Result<Self> {
         let word = argv.first().ok_or(io::ErrorKind::InvalidInput)?;
+        if word.is_empty() {
+            return Err(io::ErrorKind::NotFound.into());
+        }
         let candidates: Vec<PathBuf> = if word.as_bytes().contains(&b'/') {
             vec![word.into()]
         } else {
@@ -490,6 +493,7 @@ mod tests {
             program(&["/tmp"]).unwrap_err().kind(),
             io::ErrorKind::PermissionDenied
         );
+        assert_eq!(program(&[""]).unwrap_err().kind(), io::ErrorKind::NotFound);
         assert_eq!(program(&["sh"]).unwrap().path(), Path::new("/bin/sh"));
     }
 
