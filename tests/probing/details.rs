@@ -148,3 +148,56 @@ fn kernels_without_probes_or_image_are_told_so() {
         assert!(added.stderr.contains(part), "{}", added.stderr);
     }
 }
+
+/// A function with blocks within blocks, and a variable in the innermost.
+const DEEP: &str = r#"
+    .text
+    .globl f
+    .type f, %function
+f:  .rept 8
+    nop
+    .endr
+end:
+    .size f, end - f
+    .section .debug_abbrev, "", %progbits
+    .uleb128 1; .uleb128 0x11; .byte 1; .uleb128 0x11; .uleb128 1; .uleb128 0x12; .uleb128 6; .uleb128 0; .uleb128 0
+    .uleb128 2; .uleb128 0x24; .byte 0; .uleb128 3; .uleb128 8; .uleb128 0x0b; .uleb128 0x0b; .uleb128 0x3e; .uleb128 0x0b
+    .uleb128 0; .uleb128 0
+    .uleb128 3; .uleb128 0x2e; .byte 1; .uleb128 3; .uleb128 8; .uleb128 0x11; .uleb128 1; .uleb128 0x12; .uleb128 6
+    .uleb128 0; .uleb128 0
+    .uleb128 4; .uleb128 0x0b; .byte 1; .uleb128 0x11; .uleb128 1; .uleb128 0x12; .uleb128 6; .uleb128 0; .uleb128 0
+    .uleb128 5; .uleb128 0x34; .byte 0; .uleb128 3; .uleb128 8; .uleb128 0x49; .uleb128 0x13; .uleb128 2; .uleb128 0x18
+    .uleb128 0; .uleb128 0
+    .byte 0
+    .section .debug_info, "", %progbits
+start:
+    .4byte behind - unit
+unit:
+    .2byte 4; .4byte 0; .byte 8
+    .uleb128 1; .8byte f; .4byte 8
+kind:
+    .uleb128 2; .asciz "int"; .byte 4; .byte 5
+    .uleb128 3; .asciz "f"; .8byte f; .4byte 8
+    .rept 20000
+    .uleb128 4; .8byte f; .4byte 8
+    .endr
+    .uleb128 5; .asciz "deep"; .4byte kind - start; .uleb128 9; .byte 3; .8byte f
+    .fill 20002
+behind:
+"#;
+
+#[test]
+fn blocks_within_blocks_are_walked_once() {
+    let scratch = Scratch::new();
+    let source = scratch.write("deep.s", DEEP).expect("a scratch file");
+    let object = scratch.path().join("deep");
+    let mut compiler = std::process::Command::new("cc");
+    let compiler = compiler.args(["-nostdlib", "-static", "-Wl,-e,f", "-o"]);
+    let Ok(status) = compiler.arg(&object).arg(&source).status() else {
+        return skip("blocks_within_blocks_are_walked_once", "there is no cc");
+    };
+    assert!(status.success());
+    let object = object.display().to_string();
+    let expected = "Available variables at f\n\t@<f+0>\n\t\tint\tdeep\n";
+    assert_eq!(shown(&["-x", &object, "-V", "f"]), expected);
+}

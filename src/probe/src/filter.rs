@@ -7,6 +7,9 @@ use crate::definition::Fault;
 /// The deepest nesting of parentheses.
 const MAX_DEPTH: usize = 64;
 
+/// The most joints between patterns, as what is joined may lie that deep.
+const MAX_JOINTS: usize = 1000;
+
 /// A condition on names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NameFilter(Node);
@@ -26,7 +29,11 @@ impl NameFilter {
     ///
     /// What is wrong with it, and where.
     pub fn parse(text: &str) -> Result<Self, Fault> {
-        let mut reader = Reader { text, at: 0 };
+        let mut reader = Reader {
+            text,
+            at: 0,
+            joints: 0,
+        };
         let node = reader.alternatives(0)?;
         match reader.peek() {
             None => Ok(Self(node)),
@@ -83,6 +90,7 @@ impl Node {
 struct Reader<'t> {
     text: &'t str,
     at: usize,
+    joints: usize,
 }
 
 impl Reader<'_> {
@@ -104,7 +112,7 @@ impl Reader<'_> {
 
     fn alternatives(&mut self, depth: usize) -> Result<Node, Fault> {
         let mut node = self.all(depth)?;
-        while self.take('|') {
+        while self.joins('|')? {
             node = Node::Or(Box::new(node), Box::new(self.all(depth)?));
         }
         Ok(node)
@@ -112,10 +120,25 @@ impl Reader<'_> {
 
     fn all(&mut self, depth: usize) -> Result<Node, Fault> {
         let mut node = self.one(depth)?;
-        while self.take('&') {
+        while self.joins('&')? {
             node = Node::And(Box::new(node), Box::new(self.one(depth)?));
         }
         Ok(node)
+    }
+
+    /// Whether `joint` follows.
+    fn joins(&mut self, joint: char) -> Result<bool, Fault> {
+        if !self.take(joint) {
+            return Ok(false);
+        }
+        self.joints += 1;
+        match self.joints > MAX_JOINTS {
+            true => Err(Fault::new(
+                self.at,
+                format!("more than {MAX_JOINTS} '&' and '|' are too many"),
+            )),
+            false => Ok(true),
+        }
     }
 
     fn one(&mut self, depth: usize) -> Result<Node, Fault> {
@@ -165,6 +188,17 @@ mod tests {
         }
         for wrong in ["", "a b", "(a", "a|", "&a", "a)"] {
             assert!(NameFilter::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn many_patterns_are_joined_but_not_any_number() {
+        for joint in ["|", "&"] {
+            let many = vec!["*"; MAX_JOINTS + 1].join(joint);
+            assert!(NameFilter::parse(&many).is_ok_and(|filter| filter.matches("main")));
+            let more = vec!["*"; 200_000].join(joint);
+            let fault = NameFilter::parse(&more).unwrap_err();
+            assert!(fault.to_string().contains("more than 1000"), "{fault}");
         }
     }
 

@@ -3,6 +3,9 @@
 /// How many types are looked through from one to what it is made of.
 pub(crate) const MAX_LAYERS: usize = 32;
 
+/// How many records are looked through for a member, those within others included: damaged information may have each within each.
+pub(crate) const MAX_RECORDS: usize = 1 << 10;
+
 /// What can be done with a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {

@@ -2,7 +2,7 @@
 
 use super::Btf;
 use super::record::{Kind, Record};
-use crate::shape::{Kind as ShapeKind, MAX_LAYERS, Shape, Step};
+use crate::shape::{Kind as ShapeKind, MAX_LAYERS, MAX_RECORDS, Shape, Step};
 
 /// `BTF_INT_SIGNED` and `BTF_INT_CHAR`, in the number behind an integer.
 const SIGNED: u32 = 1 << 24;
@@ -67,8 +67,10 @@ impl<'b> BtfShape<'b> {
         }
     }
 
-    fn member_within(&self, name: &str, layers: usize) -> Option<Step<Self>> {
+    /// `records` is how many records may be looked through still.
+    fn member_within(&self, name: &str, layers: usize, records: &mut usize) -> Option<Step<Self>> {
         let layers = layers.checked_sub(1)?;
+        *records = records.checked_sub(1)?;
         let record = self.record()?;
         let members = || self.members(record);
         if let Some(step) = members().find(|step| step.member.name == Some(name)) {
@@ -77,7 +79,10 @@ impl<'b> BtfShape<'b> {
         // What is inside of unnamed members counts as if it stood here.
         let mut unnamed = members().filter(|step| step.member.name.is_some_and(str::is_empty));
         unnamed.find_map(|outer| {
-            let inner = outer.member.real_type()?.member_within(name, layers)?;
+            let inner = outer
+                .member
+                .real_type()?
+                .member_within(name, layers, records)?;
             Some(Step {
                 offset: outer.offset.wrapping_add(inner.offset),
                 ..inner
@@ -209,7 +214,8 @@ impl Shape for BtfShape<'_> {
     }
 
     fn member(&self, name: &str) -> Option<Step<Self>> {
-        self.member_within(name, MAX_LAYERS)
+        let mut records = MAX_RECORDS;
+        self.member_within(name, MAX_LAYERS, &mut records)
     }
 
     fn member_names(&self) -> Vec<String> {

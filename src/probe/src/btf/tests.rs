@@ -191,6 +191,22 @@ fn a_type_that_holds_itself_comes_to_an_end() {
     exercise(&blob.bytes());
 }
 
+#[test]
+fn records_within_records_are_not_looked_through_without_end() {
+    let mut blob = Blob::new();
+    let name = blob.text("self");
+    // Ten unnamed members, each of the same type again.
+    let members: Vec<u32> = [0, 1, 0].repeat(10);
+    let record = blob.add("", STRUCT | 10, 8, &members);
+    blob.add("", PROTOTYPE | 1, record, &[name, record]);
+    let bytes = blob.bytes();
+    let btf = Btf::parse(&bytes).unwrap();
+    let (parameters, _) = btf.signature(2, 8).unwrap();
+    let found = parameters[0].real_type().unwrap();
+    assert_eq!(found.kind(), Kind::Record);
+    assert!(found.member("nosuch").is_none());
+}
+
 proptest! {
     #[test]
     fn damage_does_no_harm(at in 0usize..600, bytes: [u8; 4]) {

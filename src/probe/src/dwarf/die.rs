@@ -218,14 +218,31 @@ impl<'w, 'u> Die<'w, 'u> {
 
     /// Hands the entries below to `visit`, outer ones first, and goes below those for which it says so.
     pub(crate) fn walk(&self, visit: &mut dyn FnMut(&Self) -> bool) {
-        let mut pending = self.children();
-        pending.reverse();
-        while let Some(die) = pending.pop() {
-            if visit(&die) {
-                let mut below = die.children();
-                below.reverse();
-                pending.append(&mut below);
+        let Ok(mut entries) = self.home.unit.entries_at_offset(self.entry.offset) else {
+            return;
+        };
+        // One pass, however deep it goes: the first is this entry itself.
+        let mut goes_below = true;
+        let mut own_depth = None;
+        loop {
+            let moved = match goes_below {
+                true => entries.next_entry(),
+                false => entries.next_sibling().map(|_| true),
+            };
+            if !matches!(moved, Ok(true)) {
+                return;
             }
+            let depth = entries.depth();
+            let Some(own_depth) = own_depth else {
+                own_depth = Some(depth);
+                continue;
+            };
+            if depth <= own_depth {
+                return;
+            }
+            let below = entries.current();
+            let below = below.map(|entry| Self::new(self.world, &self.home, entry.clone()));
+            goes_below = below.is_none_or(|die| visit(&die));
         }
     }
 }

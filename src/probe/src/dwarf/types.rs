@@ -3,7 +3,7 @@
 use gimli::{AttributeValue, DwTag};
 
 use super::die::Die;
-use crate::shape::{Kind, MAX_LAYERS, Shape, Step};
+use crate::shape::{Kind, MAX_LAYERS, MAX_RECORDS, Shape, Step};
 
 impl Shape for Die<'_, '_> {
     fn name(&self) -> Option<String> {
@@ -78,7 +78,8 @@ impl Shape for Die<'_, '_> {
     }
 
     fn member(&self, name: &str) -> Option<Step<Self>> {
-        self.member_within(name, MAX_LAYERS)
+        let mut records = MAX_RECORDS;
+        self.member_within(name, MAX_LAYERS, &mut records)
     }
 
     fn member_names(&self) -> Vec<String> {
@@ -99,8 +100,10 @@ impl Die<'_, '_> {
         Some(found.reference(gimli::DW_AT_signature).unwrap_or(found))
     }
 
-    fn member_within(&self, name: &str, layers: usize) -> Option<Step<Self>> {
+    /// `records` is how many records may be looked through still.
+    fn member_within(&self, name: &str, layers: usize, records: &mut usize) -> Option<Step<Self>> {
         let layers = layers.checked_sub(1)?;
+        *records = records.checked_sub(1)?;
         let children = self.children();
         let parts = || {
             let is_part =
@@ -116,7 +119,7 @@ impl Die<'_, '_> {
             .filter(|child| child.name().is_none() || child.tag() == gimli::DW_TAG_inheritance);
         unnamed.into_iter().find_map(|part| {
             let outer = part.step()?;
-            let inner = part.real_type()?.member_within(name, layers)?;
+            let inner = part.real_type()?.member_within(name, layers, records)?;
             Some(Step {
                 offset: outer.offset.wrapping_add(inner.offset),
                 ..inner

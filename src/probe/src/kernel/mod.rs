@@ -109,7 +109,8 @@ impl Kernel<'_> {
                     size,
                 });
             }
-            let is_known = |probe: &Probe| address != 0 && probe.file_offset == address + offset;
+            let is_known =
+                |probe: &Probe| address != 0 && probe.file_offset == address.wrapping_add(offset);
             // Aliases of one function.
             if found.iter().any(is_known) {
                 continue;

@@ -61,6 +61,16 @@ fn hidden_addresses_leave_the_names() {
 }
 
 #[test]
+fn an_offset_from_the_last_symbol_may_be_any() {
+    let last = b"ffffffff81000000 T vfs_read\nffffffff81000000 T alias\n";
+    let found = told("vfs_read+0xffffffffffffffff", None, last);
+    assert_eq!(found.as_deref(), Ok("vfs_read+18446744073709551615"));
+    // Two names of one place.
+    let found = told("*+0xffffffffffffffff", None, last);
+    assert_eq!(found.as_deref(), Ok("vfs_read+18446744073709551615"));
+}
+
+#[test]
 fn what_is_not_there_is_refused() {
     for (definition, part) in [
         ("vfs_reed", "Probe point 'vfs_reed' not found."),

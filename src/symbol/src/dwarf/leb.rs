@@ -18,7 +18,8 @@ fn longer(bytes: &[u8], at: &mut usize, first: u64) -> Option<u64> {
         let byte = *bytes.get(*at)?;
         *at += 1;
         let part = u64::from(byte & 0x7f);
-        if shift > 56 && part.checked_shr(64 - shift).unwrap_or(part) != 0 {
+        // What is behind the 64th bit.
+        if shift > 56 && part >> 64_u32.saturating_sub(shift) != 0 {
             return None;
         }
         found |= part.checked_shl(shift).unwrap_or(0);
@@ -66,9 +67,24 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn zeros_may_follow_without_end_but_nothing_else() {
+        for len in [9, 10, 11, 12, 40] {
+            let mut bytes = vec![0x80; len];
+            bytes.push(0);
+            assert_eq!(unsigned(&bytes, &mut 0), Some(0));
+            assert_eq!(signed(&bytes, &mut 0), Some(0));
+            bytes[len] = 2;
+            let large = (len < 9).then_some(2);
+            assert_eq!(unsigned(&bytes, &mut 0), large, "{len}");
+        }
+        let largest = [[0xff; 9].as_slice(), &[1]].concat();
+        assert_eq!(unsigned(&largest, &mut 0), Some(u64::MAX));
+    }
+
     proptest! {
         #[test]
-        fn numbers_are_those_of_gimli(bytes in proptest::collection::vec(any::<u8>(), 0..14)) {
+        fn numbers_are_those_of_gimli(bytes in proptest::collection::vec(prop_oneof![any::<u8>(), Just(0x80), Just(0xff)], 0..14)) {
             let slice = || EndianSlice::new(&bytes, LittleEndian);
             let mut theirs = slice();
             let expected = theirs.read_uleb128().ok();

@@ -476,7 +476,8 @@ pub(super) fn skip_value(
         }
         _ => return None,
     };
-    *at = at.checked_add(len)?;
+    // Only so far that the sizes of what follows can be added.
+    *at = at.checked_add(len).filter(|at| *at <= bytes.len())?;
     Some(())
 }
 
@@ -506,4 +507,39 @@ pub(super) fn directly(
         size: fixed_size(form, encoding),
         ..*spec
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use gimli::{EndianSlice, RunTimeEndian};
+
+    use super::*;
+
+    #[test]
+    fn nothing_leads_further_than_the_end_of_the_unit() {
+        let encoding = Encoding {
+            format: Format::Dwarf32,
+            version: 5,
+            address_size: 8,
+        };
+        let skipped = |form, bytes: &[u8]| {
+            let spec = Spec {
+                name: gimli::DW_AT_name,
+                form,
+                implicit: 0,
+                size: None,
+            };
+            let mut at = 0;
+            let unit = EndianSlice::new(bytes, RunTimeEndian::Little);
+            skip_value(unit, &mut at, &spec, encoding).map(|()| at)
+        };
+        assert_eq!(skipped(gimli::DW_FORM_block, &[2, 0, 0]), Some(3));
+        assert_eq!(skipped(gimli::DW_FORM_block, &[3, 0, 0]), None);
+        assert_eq!(skipped(gimli::DW_FORM_block1, &[0xff]), None);
+        assert_eq!(skipped(gimli::DW_FORM_string, b"a\0"), Some(2));
+        assert_eq!(skipped(gimli::DW_FORM_string, b"a"), None);
+        // So near to the highest number that the size of the next value could not be added.
+        let largest = [[0xf4].as_slice(), &[0xff; 8], &[1]].concat();
+        assert_eq!(skipped(gimli::DW_FORM_exprloc, &largest), None);
+    }
 }
