@@ -1,57 +1,82 @@
 #!/bin/sh
 # Runs every fuzz target for so many seconds, two at a time: `sh tests/fuzz.sh [SECONDS] [TARGET...]`; 0 only builds
-# them. The first corpus are the recordings of tests/fixtures, records that these don't have (src/wire/fuzz/seeds), the
-# running kernel's descriptions of tracepoints, and the program's own tables of events; what is found stays in
-# target/fuzz/found. A stable compiler does: its coverage counters are a pass of LLVM.
+# them. The first corpus are the recordings of tests/fixtures, the running kernel's descriptions of tracepoints, the
+# program's own tables of events, small programs that are compiled here, and tests/fuzz/seeds; what is found stays in
+# target/fuzz/found.
 set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
 [ $# -eq 0 ] || shift
-targets=${*:-header record sample feature format tables recording}
+targets="header record sample feature format tables recording shown object dwarf frames probes btf listings names texts insn"
+targets=${*:-$targets}
 
-machine=$(rustc -vV | sed -n 's/^host: //p')
 mkdir -p "${CARGO_TARGET_DIR:-target}/fuzz"
 folder=$(cd "${CARGO_TARGET_DIR:-target}/fuzz" && pwd)
-flags="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cdebug-assertions -Coverflow-checks --cfg fuzzing"
-for feature in inline-8bit-counters pc-table trace-compares; do
-    flags="$flags -Cllvm-args=-sanitizer-coverage-$feature"
-done
 
-for crate in wire perfdata events replay; do
-    echo "building the targets of $crate" >&2
-    RUSTFLAGS=$flags CARGO_TARGET_DIR=$folder cargo build --quiet --release --target "$machine" \
-        --manifest-path "src/$crate/fuzz/Cargo.toml"
-done
+echo "building the targets" >&2
+RUSTC_WRAPPER=$PWD/tests/fuzz/rustc.sh CARGO_TARGET_DIR=$folder cargo build --quiet --release \
+    --manifest-path tests/fuzz/Cargo.toml
 [ "$seconds" != 0 ] || exit 0
 
 # Seeds: what a target takes as it is.
 recordings=$folder/seeds/recordings
 descriptions=$folder/seeds/descriptions
-mkdir -p "$recordings" "$descriptions" "$folder/found"
+tables=$folder/seeds/tables
+listings=$folder/seeds/listings
+objects=$folder/seeds/objects
+parts=$folder/seeds/parts
+types=$folder/seeds/types
+mkdir -p "$recordings" "$descriptions" "$tables" "$listings" "$objects" "$parts" "$types" "$folder/found"
 for file in $(find tests/fixtures -name '*.data' -type f -size -40k); do
     cp "$file" "$recordings/$(echo "$file" | tr / _)"
 done
 for file in /sys/kernel/tracing/events/sched/*/format /sys/kernel/tracing/events/irq/*/format; do
     [ ! -r "$file" ] || cp "$file" "$descriptions/$(echo "$file" | tr / _)"
 done
-
-tables=$folder/seeds/tables
-mkdir -p "$tables"
 for file in src/events/tables/*/*/*.json; do
     cp "$file" "$tables/$(echo "$file" | tr / _)"
 done
+for lines in names texts; do
+    mkdir -p "$folder/seeds/$lines"
+    split -l 1 "tests/fuzz/seeds/$lines.txt" "$folder/seeds/$lines/"
+done
+# Small programs with debug information of several kinds, and types as the kernel has them; as far as the compiler makes them.
+questions=$(printf '%s\n' 'work* it->name[2] it->more kind $vars' walk+4 leaf%return program.cpp:31)
+program() {
+    name=$1
+    shift
+    c++ "$@" -ffreestanding -nostdlib -fno-exceptions -Wl,--build-id -o "$objects/$name" tests/fuzz/seeds/program.cpp \
+        2>"$folder/seeds.log" || return 0
+    split=$objects/$name-program.dwo
+    [ -e "$split" ] || split=/dev/null
+    SEED=$parts/$name SPLIT=$split QUESTIONS=$questions DUMP=$listings/dump \
+        "$folder/release/seeds" "$objects/$name" 2>"$folder/seeds.log" || cat "$folder/seeds.log" >&2
+}
+program plain -g -O1 -static
+program old -gdwarf-4 -O2 -fdebug-types-section -static -fno-asynchronous-unwind-tables
+program split -g -gsplit-dwarf -O2 -static
+program shared -gdwarf-2 -O2 -fPIC -shared -gno-as-loc-support
+program packed -g -gz -O2 -fno-omit-frame-pointer -static
+program narrow -m32 -g -O1 -static
+program module -g -O2 -r
+if cc -c -gbtf -O1 -o "$objects/types.o" tests/fuzz/seeds/types.c 2>"$folder/seeds.log"; then
+    objcopy -O binary --only-section=.BTF --set-section-flags .BTF=alloc "$objects/types.o" "$types/types"
+fi
 
 run() {
     case $1 in
-        record) seeds=src/wire/fuzz/seeds/record ;;
-        sample) seeds="" ;;
+        record) seeds=tests/fuzz/seeds/record ;;
+        sample | insn) seeds="" ;;
         format) seeds=$descriptions ;;
-        tables) seeds=$tables ;;
+        btf) seeds=$types ;;
+        dwarf | frames | probes) seeds=$parts ;;
+        listings | names | tables | texts) seeds=$folder/seeds/$1 ;;
+        object) seeds=$objects ;;
         *) seeds=$recordings ;;
     esac
     mkdir -p "$folder/corpus/$1"
     # shellcheck disable=SC2086 # none or one word
-    if "$folder/$machine/release/$1" "$folder/corpus/$1" $seeds -max_total_time="$seconds" -timeout=60 \
+    if "$folder/release/$1" "$folder/corpus/$1" $seeds -max_total_time="$seconds" -timeout=20 \
         -rss_limit_mb=1024 -max_len=40000 -artifact_prefix="$folder/found/$1-" -print_final_stats=1 >"$folder/$1.log" 2>&1; then
         echo "$1: $(sed -n 's/^stat::number_of_executed_units: *//p' "$folder/$1.log") inputs" >&2
     else

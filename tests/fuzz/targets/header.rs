@@ -27,8 +27,15 @@ fuzz_target!(|bytes: &[u8]| {
     let after = PerfData::parse(&copy).expect("a file that was written");
     assert_eq!(before.events(), after.events());
     assert_eq!(before.data(), after.data());
-    for feature in before.header().present().filter(|id| *id != FeatureId::AUXTRACE) {
-        let (old, new) = (before.features().raw(feature), after.features().raw(feature));
+    for feature in before
+        .header()
+        .present()
+        .filter(|id| *id != FeatureId::AUXTRACE)
+    {
+        let (old, new) = (
+            before.features().raw(feature),
+            after.features().raw(feature),
+        );
         assert_eq!(old, new, "{feature}");
     }
 });

@@ -18,18 +18,26 @@ fuzz_target!(|bytes: &[u8]| {
     let [number, big, section @ ..] = bytes else {
         return;
     };
-    let endian = if big & 1 == 1 { Endian::Big } else { Endian::Little };
+    let endian = if big & 1 == 1 {
+        Endian::Big
+    } else {
+        Endian::Little
+    };
     let mut features = FeatureSet::new(endian);
     features.opaque(FeatureId(*number), section);
     let file = file(&features, endian);
-    check(PerfData::parse(&file).expect("a file that was written").features(), endian);
+    check(
+        PerfData::parse(&file)
+            .expect("a file that was written")
+            .features(),
+        endian,
+    );
 });
 
 /// A file with these features, and a name as every recording has one.
 fn file(features: &FeatureSet, endian: Endian) -> Vec<u8> {
     let events = [EventDesc::new(Attr::default(), vec![1])];
-    let mut writer =
-        Writer::with_endian(Cursor::new(Vec::new()), &events, endian).expect("memory");
+    let mut writer = Writer::with_endian(Cursor::new(Vec::new()), &events, endian).expect("memory");
     let mut round = Vec::new();
     let raw = RawRecord {
         kind: RecordKind::FINISHED_ROUND,

@@ -2,7 +2,7 @@
 
 #![no_main]
 
-#[path = "../../tests/replay/exercise.rs"]
+#[path = "../../../src/replay/tests/replay/exercise.rs"]
 mod exercise;
 
 use libfuzzer_sys::fuzz_target;

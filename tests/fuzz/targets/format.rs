@@ -10,8 +10,15 @@ use rperf_wire::Endian;
 fuzz_target!(|bytes: &[u8]| {
     let mut parts = bytes.splitn(2, |byte| *byte == 0);
     let text = String::from_utf8_lossy(parts.next().unwrap_or_default());
-    let (how, raw) = parts.next().and_then(<[u8]>::split_first).unwrap_or((&0, &[]));
-    let endian = if how & 1 == 1 { Endian::Big } else { Endian::Little };
+    let (how, raw) = parts
+        .next()
+        .and_then(<[u8]>::split_first)
+        .unwrap_or((&0, &[]));
+    let endian = if how & 1 == 1 {
+        Endian::Big
+    } else {
+        Endian::Little
+    };
     let long_size = if how & 2 == 2 { 4 } else { 8 };
     let Ok(format) = Format::parse_for(&text, usize::from(long_size)) else {
         return;

@@ -1,0 +1,300 @@
+//! An ELF file out of sections (elf(5)).
+
+use crate::parts::Section;
+
+/// Machines: x86-64, x86, 64-bit Arm, 32-bit Arm.
+const MACHINES: [u16; 4] = [62, 3, 183, 40];
+
+const ET_REL: u64 = 1;
+const ET_DYN: u64 = 3;
+const PT_LOAD: u64 = 1;
+const PT_NOTE: u64 = 4;
+const PT_GNU_EH_FRAME: u64 = 0x6474_e550;
+const PT_ARM_EXIDX: u64 = 0x7000_0001;
+const SHF_ALLOC: u64 = 2;
+const SHF_EXECINSTR: u64 = 4;
+
+/// Width, byte order and kind of a file.
+#[derive(Debug, Clone, Copy)]
+pub struct Layout {
+    is_32: bool,
+    is_big: bool,
+    is_relocatable: bool,
+    is_split: bool,
+    machine: u16,
+}
+
+impl Layout {
+    pub(crate) fn new(flags: u8, machine: u8) -> Self {
+        Self {
+            is_32: flags & 1 != 0,
+            is_big: flags & 2 != 0,
+            is_relocatable: flags & 4 != 0,
+            is_split: false,
+            machine: MACHINES[usize::from(machine) % MACHINES.len()],
+        }
+    }
+
+    /// That of `file`; x86-64 where it is none that is known.
+    #[must_use]
+    pub fn of_file(file: &[u8]) -> Self {
+        let byte = |at: usize| file.get(at).copied().unwrap_or_default();
+        let machine = MACHINES
+            .iter()
+            .position(|machine| *machine == u16::from(byte(18)));
+        let relocatable = u8::from(u64::from(byte(16)) == ET_REL);
+        let flags = u8::from(byte(4) == 1) | relocatable << 2;
+        Self::new(flags, machine.unwrap_or_default() as u8)
+    }
+
+    pub(crate) fn split(self) -> Self {
+        Self {
+            is_split: true,
+            is_relocatable: false,
+            ..self
+        }
+    }
+
+    pub(crate) fn flags(self) -> u8 {
+        u8::from(self.is_32) | u8::from(self.is_big) << 1 | u8::from(self.is_relocatable) << 2
+    }
+
+    pub(crate) fn machine_index(self) -> u8 {
+        let index = MACHINES.iter().position(|machine| *machine == self.machine);
+        index.unwrap_or_default() as u8
+    }
+
+    /// Whether its words have four bytes.
+    #[must_use]
+    pub fn is_32(self) -> bool {
+        self.is_32
+    }
+
+    /// Whether its numbers begin with the highest byte.
+    #[must_use]
+    pub fn is_big(self) -> bool {
+        self.is_big
+    }
+
+    /// What `uname -m` says where such programs run.
+    #[must_use]
+    pub fn machine_name(self) -> &'static str {
+        match self.machine {
+            183 | 40 => "aarch64",
+            _ => "x86_64",
+        }
+    }
+}
+
+/// A section as its header has it.
+struct Placed<'b> {
+    section: Section<'b>,
+    name: u64,
+    offset: u64,
+    kind: u64,
+    flags: u64,
+}
+
+pub(crate) fn build(layout: Layout, sections: &[Section<'_>]) -> Vec<u8> {
+    let mut out = Writer {
+        layout,
+        bytes: Vec::new(),
+    };
+    let (head, segment) = if layout.is_32 { (52, 32) } else { (64, 56) };
+    let mapped = sections.iter().filter(|section| flags(section.name) != 0);
+    let segments: Vec<(u64, &Section<'_>)> = mapped.flat_map(segments).collect();
+    let start = head + segment * segments.len();
+    let (mut names, mut content) = (vec![0], Vec::new());
+    let mut placed = Vec::new();
+    for section in sections {
+        content.resize(content.len().next_multiple_of(8), 0);
+        placed.push(Placed {
+            section: *section,
+            name: names.len() as u64,
+            offset: (start + content.len()) as u64,
+            kind: kind(section.name),
+            flags: flags(section.name),
+        });
+        names.extend(section.name.as_bytes());
+        names.extend(if layout.is_split {
+            &b".dwo\0"[..]
+        } else {
+            b"\0"
+        });
+        content.extend(section.content);
+    }
+    let names_at = start + content.len();
+    content.extend(&names);
+    content.resize(content.len().next_multiple_of(8), 0);
+    out.file_header(segments.len(), start + content.len(), sections.len() + 2);
+    for (kind, section) in &segments {
+        let place = placed
+            .iter()
+            .find(|place| std::ptr::eq(place.section.content, section.content));
+        out.segment(*kind, place.map_or(0, |place| place.offset), section);
+    }
+    out.bytes.extend(content);
+    out.section(&[0; 10]);
+    out.sections(&placed);
+    let size = names.len() as u64;
+    out.section(&[0, 3, 0, 0, names_at as u64, size, 0, 0, 1, 0]);
+    out.bytes
+}
+
+/// The segments that a mapped section makes.
+fn segments<'s, 'b>(section: &'s Section<'b>) -> impl Iterator<Item = (u64, &'s Section<'b>)> {
+    let own = match section.name {
+        ".eh_frame_hdr" => Some(PT_GNU_EH_FRAME),
+        ".ARM.exidx" => Some(PT_ARM_EXIDX),
+        ".note.gnu.build-id" => Some(PT_NOTE),
+        _ => None,
+    };
+    [Some(PT_LOAD), own]
+        .into_iter()
+        .flatten()
+        .map(move |kind| (kind, section))
+}
+
+fn kind(name: &str) -> u64 {
+    match name {
+        ".symtab" => 2,
+        ".strtab" | ".dynstr" => 3,
+        ".rela.plt" | ".rela.debug_info" | ".rela.debug_line" => 4,
+        ".rel.plt" => 9,
+        ".dynsym" => 11,
+        _ if name.starts_with(".note") => 7,
+        _ => 1,
+    }
+}
+
+fn flags(name: &str) -> u64 {
+    match name {
+        ".text" | ".plt" | ".plt.sec" => SHF_ALLOC | SHF_EXECINSTR,
+        ".eh_frame" | ".eh_frame_hdr" | ".ARM.exidx" | ".ARM.extab" | ".note.gnu.build-id"
+        | ".probes" | ".dynsym" | ".dynstr" => SHF_ALLOC,
+        _ => 0,
+    }
+}
+
+/// The section that another refers to, and the size of its entries.
+fn links(name: &str, layout: Layout) -> (Option<&'static str>, u64) {
+    let (symbol, addend) = if layout.is_32 { (16, 12) } else { (24, 24) };
+    match name {
+        ".symtab" => (Some(".strtab"), symbol),
+        ".dynsym" => (Some(".dynstr"), symbol),
+        ".rela.plt" => (Some(".dynsym"), addend),
+        ".rel.plt" => (Some(".dynsym"), addend - if layout.is_32 { 4 } else { 8 }),
+        ".rela.debug_info" | ".rela.debug_line" => (Some(".symtab"), addend),
+        _ => (None, 0),
+    }
+}
+
+/// The section that relocations are for.
+fn related(name: &str) -> &str {
+    name.strip_prefix(".rela")
+        .or_else(|| name.strip_prefix(".rel"))
+        .unwrap_or_default()
+}
+
+struct Writer {
+    layout: Layout,
+    bytes: Vec<u8>,
+}
+
+impl Writer {
+    fn number(&mut self, number: u64, size: usize) {
+        match self.layout.is_big {
+            true => self.bytes.extend(&number.to_be_bytes()[8 - size..]),
+            false => self.bytes.extend(&number.to_le_bytes()[..size]),
+        }
+    }
+
+    /// A number as wide as an address.
+    fn word(&mut self, number: u64) {
+        self.number(number, if self.layout.is_32 { 4 } else { 8 });
+    }
+
+    fn file_header(&mut self, segments: usize, sections_at: usize, sections: usize) {
+        let class = if self.layout.is_32 { 1 } else { 2 };
+        let order = if self.layout.is_big { 2 } else { 1 };
+        self.bytes.extend([0x7f, b'E', b'L', b'F', class, order, 1]);
+        self.bytes.extend([0; 9]);
+        let kind = if self.layout.is_relocatable {
+            ET_REL
+        } else {
+            ET_DYN
+        };
+        self.number(kind, 2);
+        self.number(self.layout.machine.into(), 2);
+        self.number(1, 4);
+        let (head, segment, section) = if self.layout.is_32 {
+            (52, 32, 40)
+        } else {
+            (64, 56, 64)
+        };
+        for place in [0, head, sections_at as u64] {
+            self.word(place);
+        }
+        self.number(0, 4);
+        for count in [
+            head,
+            segment,
+            segments as u64,
+            section,
+            sections as u64,
+            sections as u64 - 1,
+        ] {
+            self.number(count, 2);
+        }
+    }
+
+    fn segment(&mut self, kind: u64, offset: u64, section: &Section<'_>) {
+        const READ_AND_RUN: u64 = 5;
+        self.number(kind, 4);
+        if !self.layout.is_32 {
+            self.number(READ_AND_RUN, 4);
+        }
+        let size = section.content.len() as u64;
+        for number in [offset, section.address, section.address, size, size] {
+            self.word(number);
+        }
+        if self.layout.is_32 {
+            self.number(READ_AND_RUN, 4);
+        }
+        self.word(1);
+    }
+
+    /// The headers of `placed`, which refer to each other by their numbers.
+    fn sections(&mut self, placed: &[Placed<'_>]) {
+        let position = |name: &str| {
+            let found = placed.iter().position(|place| place.section.name == name);
+            found.map_or(0, |found| found as u64 + 1)
+        };
+        for place in placed {
+            let name = place.section.name;
+            let (link, entry) = links(name, self.layout);
+            self.section(&[
+                place.name,
+                place.kind,
+                place.flags,
+                place.section.address,
+                place.offset,
+                place.section.content.len() as u64,
+                link.map_or(0, position),
+                link.map_or(0, |_| position(related(name))),
+                1,
+                entry,
+            ]);
+        }
+    }
+
+    /// Name, kind, flags, address, offset, size, link, info, alignment, size of entries.
+    fn section(&mut self, numbers: &[u64; 10]) {
+        for (index, number) in numbers.iter().enumerate() {
+            match index {
+                0 | 1 | 6 | 7 => self.number(*number, 4),
+                _ => self.word(*number),
+            }
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! What fuzz targets share: object files in parts, and a disk with them.
+
+mod disk;
+mod elf;
+mod parts;
+
+pub use disk::{Disk, OBJECT, addresses};
+pub use elf::Layout;
+pub use parts::{Extra, Parts, Section};

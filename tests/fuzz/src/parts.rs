@@ -1,0 +1,194 @@
+//! An object file as a fuzzer changes it best: part by part, no part knowing where the others are.
+//!
+//! ```text
+//! flags machine { MARK kind address:u32-le content }
+//! ```
+
+use crate::elf;
+
+/// What each part begins with.
+const MARK: [u8; 4] = *b"\xf5\xc1PT";
+/// Bytes of a part before its content.
+const HEAD: usize = MARK.len() + 5;
+/// The bit of a kind that puts the section into the file with split debug information.
+const SPLIT: u8 = 0x80;
+/// The lowest kind that is no section.
+const FIRST_EXTRA: u8 = 0x40;
+
+/// The sections that readers know, by kind.
+const NAMES: [&str; 38] = [
+    ".text",
+    ".debug_info",
+    ".debug_abbrev",
+    ".debug_line",
+    ".debug_str",
+    ".debug_line_str",
+    ".debug_aranges",
+    ".debug_ranges",
+    ".debug_rnglists",
+    ".debug_addr",
+    ".debug_str_offsets",
+    ".debug_loc",
+    ".debug_loclists",
+    ".debug_types",
+    ".debug_frame",
+    ".eh_frame",
+    ".eh_frame_hdr",
+    ".ARM.exidx",
+    ".ARM.extab",
+    ".symtab",
+    ".strtab",
+    ".dynsym",
+    ".dynstr",
+    ".plt",
+    ".rela.plt",
+    ".rel.plt",
+    ".note.gnu.build-id",
+    ".note.stapsdt",
+    ".stapsdt.base",
+    ".probes",
+    ".gnu_debuglink",
+    ".gnu_debugaltlink",
+    ".gnu_debugdata",
+    ".debug_cu_index",
+    ".debug_tu_index",
+    ".rela.debug_info",
+    ".rela.debug_line",
+    ".plt.sec",
+];
+
+/// What is no section.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extra {
+    /// What is asked of the file.
+    Text,
+    /// Registers of a sample.
+    Registers,
+    /// The top of a stack.
+    Stack,
+}
+
+impl Extra {
+    fn kind(self) -> u8 {
+        FIRST_EXTRA + self as u8
+    }
+}
+
+/// A section of the file that is made.
+#[derive(Debug, Clone, Copy)]
+pub struct Section<'b> {
+    /// Its name.
+    pub name: &'static str,
+    /// Where it is mapped.
+    pub address: u64,
+    /// Its bytes.
+    pub content: &'b [u8],
+}
+
+/// The parts of one input.
+#[derive(Debug)]
+pub struct Parts<'b> {
+    flags: u8,
+    machine: u8,
+    parts: Vec<(u8, u32, &'b [u8])>,
+}
+
+impl<'b> Parts<'b> {
+    /// Takes any bytes apart.
+    #[must_use]
+    pub fn of(bytes: &'b [u8]) -> Self {
+        let (head, mut rest) = bytes.split_at(bytes.len().min(2));
+        let mut parts = Vec::new();
+        while let Some(found) = find(rest) {
+            rest = &rest[found..];
+            let Some((own, content)) = rest.split_at_checked(HEAD) else {
+                break;
+            };
+            let end = find(content).unwrap_or(content.len());
+            let address = [own[5], own[6], own[7], own[8]];
+            parts.push((own[4], u32::from_le_bytes(address), &content[..end]));
+            rest = &content[end..];
+        }
+        Self {
+            flags: head.first().copied().unwrap_or_default(),
+            machine: head.get(1).copied().unwrap_or_default(),
+            parts,
+        }
+    }
+
+    /// The bytes that [`Parts::of`] reads such a file from.
+    #[must_use]
+    pub fn write(layout: elf::Layout, sections: &[Section<'_>], split: &[Section<'_>]) -> Vec<u8> {
+        let mut out = vec![layout.flags(), layout.machine_index()];
+        let of_main = sections.iter().map(|section| (0, section));
+        for (bit, section) in of_main.chain(split.iter().map(|section| (SPLIT, section))) {
+            if let Some(kind) = NAMES.iter().position(|name| *name == section.name) {
+                put(
+                    &mut out,
+                    kind as u8 | bit,
+                    section.address as u32,
+                    section.content,
+                );
+            }
+        }
+        out
+    }
+
+    /// Adds what is no section to such bytes.
+    pub fn add(out: &mut Vec<u8>, extra: Extra, content: &[u8]) {
+        put(out, extra.kind(), 0, content);
+    }
+
+    /// The sections of the file, or of that with split debug information.
+    pub fn sections(&self, split: bool) -> impl Iterator<Item = Section<'b>> {
+        let bit = if split { SPLIT } else { 0 };
+        self.parts
+            .iter()
+            .filter_map(move |(kind, address, content)| {
+                Some(Section {
+                    name: NAMES.get(usize::from(kind ^ bit))?,
+                    address: (*address).into(),
+                    content,
+                })
+            })
+    }
+
+    /// The first such part; empty where there is none.
+    #[must_use]
+    pub fn extra(&self, extra: Extra) -> &'b [u8] {
+        let mut parts = self.parts.iter();
+        let found = parts.find(|(kind, _, _)| *kind == extra.kind());
+        found.map_or(&[], |(_, _, content)| content)
+    }
+
+    /// How the files are laid out.
+    #[must_use]
+    pub fn layout(&self) -> elf::Layout {
+        elf::Layout::new(self.flags, self.machine)
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn file(&self) -> Vec<u8> {
+        let sections: Vec<_> = self.sections(false).collect();
+        elf::build(self.layout(), &sections)
+    }
+
+    /// The file with split debug information; `None` where there is none.
+    #[must_use]
+    pub fn split_file(&self) -> Option<Vec<u8>> {
+        let sections: Vec<_> = self.sections(true).collect();
+        (!sections.is_empty()).then(|| elf::build(self.layout().split(), &sections))
+    }
+}
+
+fn find(bytes: &[u8]) -> Option<usize> {
+    bytes.windows(MARK.len()).position(|window| *window == MARK)
+}
+
+fn put(out: &mut Vec<u8>, kind: u8, address: u32, content: &[u8]) {
+    out.extend(MARK);
+    out.push(kind);
+    out.extend(address.to_le_bytes());
+    out.extend(content);
+}

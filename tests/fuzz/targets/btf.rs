@@ -1,0 +1,52 @@
+//! The kernel's types: any bytes are read or refused, and what is asked of them is answered.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use rperf_probe::{Btf, Kernel, KernelSymbols, Options, parse};
+
+const SYMBOLS: &[u8] =
+    b"ffffffff81000000 T _text\nffffffff81000100 T work\nffffffff81000200 t leaf\n\
+    ffffffff81000300 T walk\nffffffff81000400 T \nffffffffc0000000 t work\t[module]\n";
+
+const QUESTIONS: [&str; 9] = [
+    "work $params",
+    "leaf $params",
+    "walk $params",
+    "work%return $retval",
+    "walk it->next->next->name[2]",
+    "walk it->a.b it->bits it->deep",
+    "walk it->number:x32 it->text:string",
+    "work it->next",
+    "* $vars",
+];
+
+// The kernel's types, and behind the last occurrence of a word of 0xff those of a module.
+fuzz_target!(|bytes: &[u8]| {
+    let mark = bytes.windows(4).rposition(|word| word == [0xff; 4]);
+    let (kernel, module) = match mark {
+        Some(at) => (&bytes[..at], Some(&bytes[at + 4..])),
+        None => (bytes, None),
+    };
+    let Ok(types) = Btf::parse(kernel) else {
+        return;
+    };
+    let types = match module.map(|module| types.clone().with_module(module)) {
+        Some(Ok(both)) => both,
+        _ => types,
+    };
+    let symbols = KernelSymbols::parse(SYMBOLS);
+    for machine in ["x86_64", "aarch64", "i686"] {
+        let kernel = Kernel {
+            symbols: &symbols,
+            types: Some(&types),
+            module: (machine == "i686").then_some("module"),
+            machine,
+        };
+        for question in QUESTIONS {
+            let definition = parse(question).expect("a definition");
+            let _found = kernel.find(&definition, &Options::default());
+            let _listed = kernel.variables(&definition, &Options::default(), None);
+        }
+    }
+});

@@ -1,0 +1,75 @@
+//! Debug information: any sections give lines and inlined functions, or none.
+
+#![no_main]
+
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use libfuzzer_sys::fuzz_target;
+use rperf_fuzz::{Disk, OBJECT, Parts, addresses};
+use rperf_symbol::dwarf::{FunctionEntries, Skim, WantedNames};
+use rperf_symbol::{
+    Budget, DebugInfo, Lines, ObjectKind, ObjectRequest, SearchPaths, Sift, Sought, load,
+};
+
+// See `Parts`.
+fuzz_target!(|bytes: &[u8]| {
+    let disk = Disk::of(&Parts::of(bytes));
+    let paths = SearchPaths::new(None);
+    let request = ObjectRequest::new(Path::new(OBJECT), ObjectKind::User);
+    let loaded = load(&disk, &paths, &request);
+    let Some(source) = &loaded.debug else {
+        return;
+    };
+    if let Some(lines) = Lines::open(&disk, &paths, source, &Budget::new(1 << 20)) {
+        let mut frames = Vec::new();
+        for (_, offset) in addresses(&disk.object) {
+            lines.frames(&disk, offset, &mut frames);
+        }
+        for frame in &frames {
+            let _name = frame.function.map(|id| lines.function_name(id));
+            let _file = frame.file.map(|id| lines.file(id));
+        }
+        let _findings = lines.findings();
+    }
+    if let Some(info) = DebugInfo::open(&disk, &paths, source) {
+        entries(&disk, &info);
+    }
+});
+
+/// Looks for functions, with and without their names.
+fn entries(disk: &Disk, info: &DebugInfo) {
+    let is_name = |name: &str| name.contains('o');
+    let sought = Sought {
+        start: "wor",
+        is_name: &is_name,
+        is_in: &|_| true,
+    };
+    for function in [None, Some(sought)] {
+        let sift = Sift {
+            threads: NonZeroUsize::MIN,
+            function,
+            keep: None,
+        };
+        info.for_each_unit(disk, &sift, &mut |unit| {
+            let wanted = WantedNames {
+                is_name: &is_name,
+                known: unit.known,
+                is_elsewhere: &|_| true,
+            };
+            let header = &unit.unit.header;
+            let _with_code = FunctionEntries::read(unit.dwarf, header, None);
+            let _named = FunctionEntries::read(unit.dwarf, header, Some(wanted));
+            if let Some(skim) = Skim::new(unit.dwarf, header, &|_| true) {
+                skim.for_each_copy(&mut |_, _| {});
+            }
+            if let Some(mut skim) = Skim::new(unit.dwarf, header, &|_| true) {
+                while let Some(entry) = skim.next_unless(&mut |call| call.file & 1 == 1) {
+                    let _named = skim.has_name(&entry.names, &is_name);
+                }
+            }
+            ControlFlow::Continue(())
+        });
+    }
+}

@@ -1,0 +1,115 @@
+//! Stacks: any frame information, registers and memory give some frames, and soon.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use rperf_fuzz::{Disk, Extra, Parts, addresses};
+use rperf_unwind::{
+    AddressSpace, Arch, Cause, Code, ModuleId, Object, Registers, Snapshot, Stack, Unwinder,
+};
+use rperf_wire::{Endian, Regs, RegsAbi, U64s};
+
+/// The most frames of a stack.
+const LIMIT: usize = 200;
+
+/// Where the object is mapped as a whole.
+const BASE: u64 = 0x40_0000;
+
+/// One object at two places, so that a stack may lead out of it and back.
+struct Space<'o> {
+    object: Result<&'o Object, Cause>,
+    size: u64,
+}
+
+impl AddressSpace for Space<'_> {
+    fn epoch(&self) -> u64 {
+        0
+    }
+
+    fn code_at(&self, address: u64) -> Option<Code<'_>> {
+        let offset = address.checked_sub(BASE).unwrap_or(address);
+        (offset < self.size).then_some(Code {
+            module: ModuleId(0),
+            offset,
+            object: self.object,
+        })
+    }
+}
+
+// See `Parts`. Registers are words in the kernel's order; their first byte says which there are beside the first.
+fuzz_target!(|bytes: &[u8]| {
+    let parts = Parts::of(bytes);
+    let disk = Disk::of(&parts);
+    let object = Object::parse(disk.object.clone(), Some(&disk.object));
+    let Ok(object) = &object else {
+        return;
+    };
+    let space = Space {
+        object: Ok(object),
+        size: disk.object.len() as u64,
+    };
+    let endian = match parts.layout().is_big() {
+        true => Endian::Big,
+        false => Endian::Little,
+    };
+    let registers = parts.extra(Extra::Registers);
+    let arch = object.arch();
+    let mut unwinder = Unwinder::new();
+    for (number, (_, offset)) in addresses(&disk.object).into_iter().enumerate() {
+        let values = sampled(arch, registers, offset, endian);
+        let abi = match arch {
+            Arch::X86_64 | Arch::Aarch64 => RegsAbi::Bits64,
+            Arch::X86 | Arch::Arm => RegsAbi::Bits32,
+        };
+        let dumped = Regs {
+            abi,
+            mask: u64::MAX >> 31,
+            values: U64s::new(&values, endian),
+        };
+        let Some(registers) = Registers::of_sample(arch, &dumped) else {
+            return;
+        };
+        let snapshot = Snapshot {
+            arch,
+            registers,
+            stack: Stack {
+                start: registers.stack_pointer(arch) & !7,
+                bytes: parts.extra(Extra::Stack),
+                is_full: number % 2 == 0,
+                endian,
+            },
+        };
+        let mut fresh = Vec::new();
+        let outcome = Unwinder::new().unwind(&snapshot, &space, LIMIT, &mut fresh);
+        let mut known = Vec::new();
+        assert_eq!(
+            unwinder.unwind(&snapshot, &space, LIMIT, &mut known),
+            outcome
+        );
+        assert_eq!(fresh, known, "what was learnt before changes nothing");
+        assert!(fresh.len() <= LIMIT);
+    }
+});
+
+/// Registers of a sample at `offset` of the object: words of `registers`, and small numbers where these end.
+fn sampled(arch: Arch, registers: &[u8], offset: u64, endian: Endian) -> Vec<u8> {
+    let instruction_pointer = match arch {
+        Arch::X86_64 | Arch::X86 => 8,
+        Arch::Aarch64 => 32,
+        Arch::Arm => 15,
+    };
+    let mut words = registers.chunks_exact(8);
+    let mut out = Vec::new();
+    for number in 0..33 {
+        let given = words.next().and_then(|word| word.first_chunk::<8>());
+        let word = match number == instruction_pointer {
+            true => BASE + offset,
+            false => given.map_or(0x7fff_0000 + number * 8, |word| u64::from_le_bytes(*word)),
+        };
+        match endian {
+            Endian::Big => out.extend(word.to_be_bytes()),
+            Endian::Little => out.extend(word.to_le_bytes()),
+        }
+    }
+    out
+}

@@ -1,0 +1,40 @@
+//! What the kernel and run-time compilers list: symbols of the kernel, maps of made code, dumps of it.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use rperf_probe::KernelSymbols;
+use rperf_symbol::{FileBytes, jit_dump, kallsyms, perf_map};
+
+fuzz_target!(|bytes: &[u8]| {
+    let whole = kallsyms::parse(bytes, Some(("_text", 0x1000)));
+    let mut source = bytes;
+    let read = kallsyms::read(&mut source, Some(("_text", 0x1000))).expect("memory");
+    assert!(whole.kernel.iter().eq(read.kernel.iter()));
+    let symbols = KernelSymbols::parse(bytes);
+    for function in symbols.functions(None).take(50) {
+        let _at = symbols.at(function.address.wrapping_add(1));
+        let _place = symbols.resolve(&format!("{}+1", function.name));
+    }
+    let map = perf_map::parse(bytes);
+    for (index, symbol) in map.table.iter().take(200) {
+        let _name = (map.table.name(index), map.table.find(symbol.start));
+    }
+    let dump = || jit_dump::parse(&FileBytes::from(bytes.to_vec()));
+    for (table, code) in dump()
+        .map(jit_dump::JitDump::last_functions)
+        .into_iter()
+        .chain(dump().map(jit_dump::JitDump::into_numbered))
+    {
+        for (index, symbol) in table.iter().take(50) {
+            let _found = (table.find(symbol.start), table.name(index));
+            for offset in [0, 1, symbol.end.wrapping_sub(symbol.start)] {
+                let _line = code.line(index, offset);
+            }
+            if let Some(image) = code.image(index) {
+                assert!(image.file.get(image.text.clone()).is_some());
+                let _frames = rperf_unwind::Object::parse(image.file, None);
+            }
+        }
+    }
+});

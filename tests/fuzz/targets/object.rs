@@ -1,0 +1,58 @@
+//! Object files as they are: any bytes give symbols, debug information, frames and code, or a word about them.
+
+#![no_main]
+
+use std::path::Path;
+
+use libfuzzer_sys::fuzz_target;
+use rperf_fuzz::{Disk, OBJECT, addresses};
+use rperf_insn::{Isa, Printer, Syntax};
+use rperf_symbol::{
+    Budget, Lines, ObjectKind, ObjectRequest, SearchPaths, build_id_of_elf, has_probes, images,
+    load,
+};
+
+fuzz_target!(|bytes: &[u8]| {
+    let disk = Disk::with(bytes);
+    let paths = SearchPaths::new(None);
+    let _probes = has_probes(bytes);
+    let id = build_id_of_elf(bytes);
+    for kind in [ObjectKind::User, ObjectKind::Vdso, ObjectKind::KernelModule] {
+        let mut request = ObjectRequest::new(Path::new(OBJECT), kind).with_build_id(id.as_ref());
+        request.image = Some(&disk.object);
+        request.map_start = 0xffff_ffff_c000_0000;
+        let loaded = load(&disk, &paths, &request);
+        for (index, symbol) in loaded.table.iter() {
+            assert_eq!(
+                loaded.table.find(symbol.start).is_some(),
+                true,
+                "{symbol:?}"
+            );
+            let name = loaded.table.name(index);
+            let mut starts = loaded.table.name_beginnings(index).into_iter();
+            assert!(starts.any(|start| name.starts_with(start)), "{name}");
+        }
+        let _images = images(&disk, &paths, &request);
+        let Some(source) = &loaded.debug else {
+            continue;
+        };
+        let mut frames = Vec::new();
+        if let Some(lines) = Lines::open(&disk, &paths, source, &Budget::new(1 << 20)) {
+            for (_, offset) in addresses(bytes) {
+                lines.frames(&disk, offset, &mut frames);
+            }
+        }
+    }
+    let _frames = rperf_unwind::Object::parse(disk.object.clone(), Some(&disk.object));
+    let Some(isa) = Isa::of_elf(bytes) else {
+        return;
+    };
+    let mut printer = Printer::new(isa, Syntax::Att);
+    let mut text = String::new();
+    for (address, offset) in addresses(bytes) {
+        let code = usize::try_from(offset)
+            .ok()
+            .and_then(|offset| bytes.get(offset..));
+        printer.print(address, code.unwrap_or_default(), &mut text);
+    }
+});

@@ -1,0 +1,79 @@
+//! Dynamic probes: any object, with any debug information and markers, has the places and values of a definition, or lacks them.
+
+#![no_main]
+
+use std::path::Path;
+
+use libfuzzer_sys::fuzz_target;
+use rperf_fuzz::{Disk, Extra, OBJECT, Parts, addresses};
+use rperf_probe::{
+    LineRange, NameFilter, Object, Options, Sources, VariableOptions, cached_list, describe, find,
+    functions, lines, markers, parse, place_in_kernel, variables,
+};
+use rperf_symbol::{DebugInfo, ObjectKind, ObjectRequest, SearchPaths, load};
+
+/// Asked where the input asks nothing.
+const USUAL: &str = "* $vars\n*%return $retval\n%*\n*;*\n*:1 $params\n0x1004 $vars";
+
+/// How many questions one input may ask.
+const QUESTIONS: usize = 8;
+
+// See `Parts`; the text has a definition in each line.
+fuzz_target!(|bytes: &[u8]| {
+    let parts = Parts::of(bytes);
+    let disk = Disk::of(&parts);
+    let paths = SearchPaths::new(None);
+    let request = ObjectRequest::new(Path::new(OBJECT), ObjectKind::User);
+    let loaded = load(&disk, &paths, &request);
+    let info = loaded
+        .debug
+        .as_ref()
+        .and_then(|source| DebugInfo::open(&disk, &paths, source));
+    for info in [None, info.as_ref()] {
+        let sources = Sources {
+            files: &disk,
+            path: Path::new(OBJECT),
+            bytes: &disk.object,
+            symbols: &loaded.table,
+            info,
+            is_kernel: bytes.first().is_some_and(|flags| flags & 8 != 0),
+        };
+        if let Ok(object) = Object::parse(sources) {
+            ask(&object, &parts);
+            let offsets = addresses(&disk.object).into_iter().step_by(5);
+            for (_, offset) in offsets {
+                let _described = describe(&object, offset);
+            }
+        }
+    }
+});
+
+fn ask(object: &Object<'_>, parts: &Parts<'_>) {
+    let _markers = markers(object);
+    let _list = cached_list(object, Path::new(OBJECT));
+    let filter = NameFilter::parse("*o* & !_*").ok();
+    let _functions = functions(object, filter.as_ref());
+    let options = Options::default();
+    let text = String::from_utf8_lossy(parts.extra(Extra::Text));
+    let questions = if text.is_empty() { USUAL } else { &text };
+    for question in questions.lines().take(QUESTIONS) {
+        if let Ok(range) = LineRange::parse(question) {
+            let _lines = lines(object, &range, &options);
+        }
+        let Ok(definition) = parse(question) else {
+            continue;
+        };
+        for probe in find(object, &definition, &options)
+            .into_iter()
+            .flat_map(|found| found.probes)
+        {
+            let _target = place_in_kernel(object, &probe, None, true);
+        }
+        let wanted = VariableOptions {
+            externs: true,
+            ranges: true,
+            filter: None,
+        };
+        let _variables = variables(object, &definition, &options, &wanted);
+    }
+}

@@ -1,0 +1,90 @@
+//! No target: writes first inputs for others. The fuzzer hands over files that it is given as they are; here these are object
+//! files, whose parts `$SEED` takes, with those of `$SPLIT`, their split debug information, and with `$QUESTIONS`. `$DUMP` takes a
+//! dump of a run-time compiler.
+
+#![no_main]
+
+use std::{env, fs};
+
+use libfuzzer_sys::fuzz_target;
+use object::{Object as _, ObjectSection as _};
+use rperf_fuzz::{Extra, Layout, Parts, Section};
+
+/// Bytes of a section that are kept.
+const LONGEST: usize = 12_000;
+
+fuzz_target!(|file: &[u8]| {
+    if file.is_empty() {
+        return;
+    }
+    let split =
+        env::var("SPLIT").map(|path| fs::read(path).expect("a file with split debug information"));
+    let split = split.unwrap_or_default();
+    let mut bytes = Parts::write(Layout::of_file(file), &sections(file), &sections(&split));
+    if let Ok(questions) = env::var("QUESTIONS") {
+        Parts::add(&mut bytes, Extra::Text, questions.as_bytes());
+    }
+    let words =
+        |first: u64, count: u64| (0..count).flat_map(move |n| (first + n * 16).to_le_bytes());
+    Parts::add(
+        &mut bytes,
+        Extra::Registers,
+        &words(0x7fff_0000, 12).collect::<Vec<u8>>(),
+    );
+    Parts::add(
+        &mut bytes,
+        Extra::Stack,
+        &words(0x40_1000, 40).collect::<Vec<u8>>(),
+    );
+    fs::write(env::var("SEED").expect("a path in $SEED"), bytes)
+        .expect("a file that can be written");
+    if let Ok(path) = env::var("DUMP") {
+        fs::write(path, dump()).expect("a file that can be written");
+    }
+});
+
+fn sections(file: &[u8]) -> Vec<Section<'_>> {
+    let Ok(file) = object::File::parse(file) else {
+        return Vec::new();
+    };
+    let found = file.sections().filter_map(|section| {
+        let name = section.name().ok()?;
+        let content = section.data().ok()?;
+        Some(Section {
+            // The program ends soon.
+            name: name.trim_end_matches(".dwo").to_owned().leak(),
+            address: section.address(),
+            content: &content[..content.len().min(LONGEST)],
+        })
+    });
+    found.collect()
+}
+
+/// Two functions with lines and frames, one of which moves (jitdump-specification.txt).
+fn dump() -> Vec<u8> {
+    let mut out = Vec::new();
+    words(&mut out, &[0x4a69_5444, 1, 40, 62, 0, 77]);
+    longs(&mut out, &[1, 0]);
+    record(&mut out, 2, &[0x1000, 1, 0x1000, 7], b"a.js\0");
+    record(&mut out, 4, &[8, 2, 0], b"framesix");
+    record(&mut out, 0, &[77, 0x1000, 0x1000, 4, 0], b"first\0code");
+    record(&mut out, 0, &[77, 0x2000, 0x2000, 4, 1], b"second\0code");
+    record(&mut out, 1, &[77, 0x1000, 0x1000, 0x3000, 4, 0], b"");
+    out.extend(b"\n1000 20 map\nffffffff81000000 T _text\nffffffff81000100 t work\t[module]\n");
+    out
+}
+
+fn record(out: &mut Vec<u8>, kind: u32, numbers: &[u64], behind: &[u8]) {
+    words(out, &[kind, (16 + numbers.len() * 8 + behind.len()) as u32]);
+    longs(out, &[5]);
+    longs(out, numbers);
+    out.extend(behind);
+}
+
+fn words(out: &mut Vec<u8>, words: &[u32]) {
+    out.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+}
+
+fn longs(out: &mut Vec<u8>, longs: &[u64]) {
+    out.extend(longs.iter().flat_map(|long| long.to_le_bytes()));
+}

@@ -1,0 +1,174 @@
+//! Recordings as text: header, events, dump, and every field of every sample of any bytes.
+
+#![no_main]
+
+use std::io;
+
+use libfuzzer_sys::fuzz_target;
+use rperf_lines::{Fields, Line, Payloads, Spot};
+use rperf_perfdata::PerfData;
+use rperf_replay::{Replay, Sample, Turn, What};
+use rperf_resolve::Resolver;
+use rperf_symbol::{MemoryFiles, SearchPaths};
+use rperf_view::dump::{Content, Dump, SampleDump, write_thread};
+use rperf_view::evlist::{Detail, EvlistOptions, write_events};
+use rperf_view::header::{HeaderOptions, write_header};
+use rperf_view::script::{
+    Architecture, Block, Clock, Event, Join, Layout, Style, TimeOfDay, write_record,
+};
+use rperf_wire::Record;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(data) = PerfData::parse(bytes) else {
+        return;
+    };
+    if data.is_compressed() {
+        let mut records = Vec::new();
+        if let Ok(end) = data.unpack(&[], &mut records) {
+            written(&data.with_records(&records, end), bytes).expect("memory");
+        }
+        return;
+    }
+    written(&data, bytes).expect("memory");
+});
+
+fn written(data: &PerfData<'_>, file: &[u8]) -> io::Result<()> {
+    let mut out = Vec::new();
+    for full in [false, true] {
+        let options = HeaderOptions {
+            captured: 1_700_000_000,
+            zone: &|_| 3600,
+            full,
+        };
+        write_header(&mut out, data, &options)?;
+    }
+    for detail in [Detail::Name, Detail::Frequency, Detail::Attr] {
+        let options = EvlistOptions {
+            detail,
+            groups: true,
+            trace_fields: None,
+        };
+        write_events(&mut out, data, file, &options)?;
+    }
+    let Ok(replay) = Replay::open(data) else {
+        return Ok(());
+    };
+    dumped(&replay, &mut out)?;
+    shown(&replay, &mut out);
+    Ok(())
+}
+
+fn dumped(replay: &Replay<'_>, out: &mut Vec<u8>) -> io::Result<()> {
+    let mut dump = Dump::new(replay.data().described(), "perf.data");
+    dump.write_start(out)?;
+    for Turn { record, what, .. } in replay.turns() {
+        out.clear();
+        let content = match &what {
+            What::Sample(sample) => match replay.data().events().get(sample.event.0 as usize) {
+                Some(event) => Content::Sample(SampleDump {
+                    wire: &sample.wire,
+                    attr: &event.attr,
+                    period: sample.period,
+                    comm: "comm",
+                    object: "object",
+                }),
+                None => Content::Stranger,
+            },
+            What::Stranger => Content::Stranger,
+            What::Broken(error) => Content::Broken(error),
+            What::Kernel { body, side } => Content::Kernel {
+                body,
+                trailer: side.id,
+            },
+            _ => Content::User,
+        };
+        dump.write(out, &record, &content)?;
+        if let Content::Sample(sample) = &content {
+            write_thread(out, sample)?;
+        }
+        if let Ok(decoded) = Record::decode(&record.raw, replay.data().endian()) {
+            write_record(&decoded, record.raw.kind, record.raw.misc, out);
+        }
+    }
+    Ok(())
+}
+
+/// The samples with all fields.
+fn shown(replay: &Replay<'_>, out: &mut Vec<u8>) {
+    let data = replay.data();
+    let files = MemoryFiles::new();
+    let resolver = Resolver::new(replay.world(), &files, SearchPaths::new(None));
+    let payloads = Payloads::new(data.described()).unwrap_or_default();
+    let time_of_day = TimeOfDay {
+        wall: 1_700_000_000_000_000_000,
+        clock: 1000,
+        zone: |_| 3600,
+    };
+    let machine = data.features().arch().unwrap_or_default();
+    let style = Style {
+        name_columns: 20,
+        full_paths: true,
+        brief: false,
+        nanoseconds: data.events().len() % 2 == 0,
+        clock: Clock::SinceBefore,
+        time_of_day: Some(time_of_day),
+        architecture: Architecture::from_machine(&machine),
+    };
+    let layouts = data.events().iter().enumerate().map(|(number, event)| {
+        let event = Event {
+            name: &event.name,
+            fields: Fields::of(&Fields::ALL),
+            stacked: number % 2 == 0,
+            weight_parts: number % 3 == 0,
+            bpf_output: number % 2 == 1,
+        };
+        Layout::new(&event, style)
+    });
+    let layouts: Vec<Layout> = layouts.collect();
+    let mut join = Join::new(Clock::SinceBefore, style.nanoseconds);
+    for Turn { what, .. } in replay.turns() {
+        let What::Sample(sample) = &what else {
+            continue;
+        };
+        let Some(layout) = layouts.get(sample.event.0 as usize) else {
+            continue;
+        };
+        out.clear();
+        let mut block = Block::default();
+        one(layout, sample, &mut block);
+        let raw = sample.wire.raw.unwrap_or_default();
+        payloads.write(sample.event, raw, &resolver, &mut block.text);
+        out.extend(join.join(&block));
+    }
+}
+
+fn one(layout: &Layout, sample: &Sample<'_>, block: &mut Block) {
+    let line = Line {
+        comm: "comm",
+        pid: sample.pid,
+        tid: sample.tid,
+        cpu: sample.cpu,
+        time: sample.wire.time.unwrap_or(u64::MAX),
+        period: sample.period,
+        misc: sample.misc,
+    };
+    let spot = |address: Option<u64>| Spot::unknown(address.unwrap_or_default());
+    layout.start(&line, block);
+    layout.data_address(&spot(sample.wire.addr), true, &mut block.text);
+    layout.before(&sample.wire, Some("/cgroup"), block);
+    layout.address(&spot(sample.wire.ip), &mut block.text);
+    layout.registers(&sample.wire, &mut block.text);
+    for entry in sample
+        .wire
+        .branch_stack
+        .iter()
+        .flat_map(|stack| stack.iter())
+    {
+        let (from, to) = (Spot::unknown(entry.from), Spot::unknown(entry.to));
+        layout.branch(&from, &to, &entry, &mut block.text);
+    }
+    layout.output(&sample.wire, &mut block.text);
+    layout.after(&sample.wire, &mut block.text);
+    layout.metric(&line, sample.event.0 as usize, block);
+    block.text.push(b'\n');
+}
