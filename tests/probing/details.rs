@@ -149,7 +149,7 @@ fn kernels_without_probes_or_image_are_told_so() {
     }
 }
 
-/// A function with blocks within blocks, and a variable in the innermost.
+/// A function with blocks within blocks, and a variable in the innermost, behind one that reaches beyond the last address.
 const DEEP: &str = r#"
     .text
     .globl f
@@ -177,6 +177,7 @@ unit:
     .uleb128 1; .8byte f; .4byte 8
 kind:
     .uleb128 2; .asciz "int"; .byte 4; .byte 5
+    .uleb128 3; .asciz "g"; .8byte -16; .4byte 256; .byte 0
     .uleb128 3; .asciz "f"; .8byte f; .4byte 8
     .rept 20000
     .uleb128 4; .8byte f; .4byte 8

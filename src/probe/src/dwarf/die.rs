@@ -154,15 +154,29 @@ impl<'w, 'u> Die<'w, 'u> {
 
     /// The addresses it covers.
     pub(crate) fn ranges(&self) -> Vec<(u64, u64)> {
+        let unit = self.unit();
+        let list = self.own(gimli::DW_AT_ranges);
+        let list = list.and_then(|value| unit.attr_ranges(value).ok().flatten());
         let mut found = Vec::new();
-        if let Ok(mut ranges) = self.unit().die_ranges(&self.entry) {
+        if let Some(mut ranges) = list {
             while let Ok(Some(range)) = ranges.next() {
-                if range.begin < range.end {
-                    found.push((range.begin, range.end));
-                }
+                found.push((range.begin, range.end));
             }
+        } else if let Some(start) = self.address(gimli::DW_AT_low_pc) {
+            // The mark of removed code, -1, makes the sum wrap, and the range empty.
+            let end = match self.own(gimli::DW_AT_high_pc) {
+                Some(AttributeValue::Udata(size)) => Some(start.wrapping_add(size)),
+                _ => self.address(gimli::DW_AT_high_pc),
+            };
+            found.extend(end.map(|end| (start, end)));
         }
+        found.retain(|(start, end)| start < end);
         found
+    }
+
+    /// The address that an attribute of this entry tells.
+    fn address(&self, name: DwAt) -> Option<u64> {
+        self.unit().attr_address(self.own(name)?).ok().flatten()
     }
 
     /// The end of the stretch of its code that `address` is in.
@@ -181,16 +195,14 @@ impl<'w, 'u> Die<'w, 'u> {
 
     /// Where control enters it; `None` of what has no code. Code that the linker dropped is at 0, and none either.
     pub(crate) fn entry_address(&self) -> Option<u64> {
-        let unit = self.unit();
-        let address = |name| unit.attr_address(self.own(name)?).ok().flatten();
         let first = || self.ranges().first().map(|(start, _)| *start);
-        let low = || address(gimli::DW_AT_low_pc);
+        let low = || self.address(gimli::DW_AT_low_pc);
         let entry = match self.own(gimli::DW_AT_entry_pc) {
             Some(AttributeValue::Udata(distance)) => {
                 let base = low().or_else(first)?;
                 Some(base.wrapping_add(distance))
             }
-            Some(_) => address(gimli::DW_AT_entry_pc),
+            Some(_) => self.address(gimli::DW_AT_entry_pc),
             None => None,
         };
         let is_there = |address: &u64| *address != 0;
