@@ -150,6 +150,7 @@ fn kernels_without_probes_or_image_are_told_so() {
 }
 
 /// A function with blocks within blocks, and a variable in the innermost, behind one that reaches beyond the last address.
+/// The variable is a record of ten records, of its own type each.
 const DEEP: &str = r#"
     .text
     .globl f
@@ -161,13 +162,13 @@ end:
     .size f, end - f
     .section .debug_abbrev, "", %progbits
     .uleb128 1; .uleb128 0x11; .byte 1; .uleb128 0x11; .uleb128 1; .uleb128 0x12; .uleb128 6; .uleb128 0; .uleb128 0
-    .uleb128 2; .uleb128 0x24; .byte 0; .uleb128 3; .uleb128 8; .uleb128 0x0b; .uleb128 0x0b; .uleb128 0x3e; .uleb128 0x0b
-    .uleb128 0; .uleb128 0
+    .uleb128 2; .uleb128 0x13; .byte 1; .uleb128 3; .uleb128 8; .uleb128 0; .uleb128 0
     .uleb128 3; .uleb128 0x2e; .byte 1; .uleb128 3; .uleb128 8; .uleb128 0x11; .uleb128 1; .uleb128 0x12; .uleb128 6
     .uleb128 0; .uleb128 0
     .uleb128 4; .uleb128 0x0b; .byte 1; .uleb128 0x11; .uleb128 1; .uleb128 0x12; .uleb128 6; .uleb128 0; .uleb128 0
     .uleb128 5; .uleb128 0x34; .byte 0; .uleb128 3; .uleb128 8; .uleb128 0x49; .uleb128 0x13; .uleb128 2; .uleb128 0x18
     .uleb128 0; .uleb128 0
+    .uleb128 6; .uleb128 0x0d; .byte 0; .uleb128 0x49; .uleb128 0x13; .uleb128 0x38; .uleb128 0x0b; .uleb128 0; .uleb128 0
     .byte 0
     .section .debug_info, "", %progbits
 start:
@@ -176,7 +177,11 @@ unit:
     .2byte 4; .4byte 0; .byte 8
     .uleb128 1; .8byte f; .4byte 8
 kind:
-    .uleb128 2; .asciz "int"; .byte 4; .byte 5
+    .uleb128 2; .asciz "record"
+    .rept 10
+    .uleb128 6; .4byte kind - start; .byte 0
+    .endr
+    .byte 0
     .uleb128 3; .asciz "g"; .8byte -16; .4byte 256; .byte 0
     .uleb128 3; .asciz "f"; .8byte f; .4byte 8
     .rept 20000
@@ -188,17 +193,23 @@ behind:
 "#;
 
 #[test]
-fn blocks_within_blocks_are_walked_once() {
+fn what_lies_deep_or_within_itself_is_read_in_time() {
     let scratch = Scratch::new();
     let source = scratch.write("deep.s", DEEP).expect("a scratch file");
     let object = scratch.path().join("deep");
     let mut compiler = std::process::Command::new("cc");
     let compiler = compiler.args(["-nostdlib", "-static", "-Wl,-e,f", "-o"]);
     let Ok(status) = compiler.arg(&object).arg(&source).status() else {
-        return skip("blocks_within_blocks_are_walked_once", "there is no cc");
+        return skip(
+            "what_lies_deep_or_within_itself_is_read_in_time",
+            "there is no cc",
+        );
     };
     assert!(status.success());
     let object = object.display().to_string();
-    let expected = "Available variables at f\n\t@<f+0>\n\t\tint\tdeep\n";
+    let expected = "Available variables at f\n\t@<f+0>\n\t\tstruct record\tdeep\n";
     assert_eq!(shown(&["-x", &object, "-V", "f"]), expected);
+    let outcome = probe(rperf(), &["-x", &object, "-D", "f deep.nosuch"]);
+    let expected = "deep(type:record) has no member nosuch.";
+    assert!(outcome.stderr.contains(expected), "{}", outcome.stderr);
 }

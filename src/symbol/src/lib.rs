@@ -47,3 +47,4 @@ pub use origin::Origin;
 pub use request::{ObjectKind, ObjectRequest, SearchPaths};
 pub use symbol::{Binding, Symbol, SymbolKind};
 pub use table::{AddressSpace, SymbolIndex, SymbolTable};
+pub use unpack::unpack_section;

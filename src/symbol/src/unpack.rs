@@ -3,8 +3,18 @@
 use std::borrow::Cow;
 use std::io::{self, Read};
 
+use object::{CompressedData, CompressionFormat};
+use ruzstd::decoding::StreamingDecoder;
+use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
+
 /// No module and no symbol table is longer than that unpacked; a stream that is, is a bomb.
 const MAX_UNPACKED: u64 = 1 << 30;
+
+/// Nothing that means anything gets smaller by more than this factor.
+const MAX_EXPANSION: u64 = 1 << 11;
+
+/// What is short may be all alike.
+const MIN_LIMIT: u64 = 1 << 20;
 
 /// How bytes are compressed, as their first ones tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,11 +37,11 @@ impl Packing {
 
     fn unpack(self, bytes: &[u8]) -> io::Result<Vec<u8>> {
         match self {
-            Self::Gzip => read_all(flate2::read::MultiGzDecoder::new(bytes)),
-            Self::Xz => read_all(lzma_rust2::XzReader::new(bytes, true)),
+            Self::Gzip => read_all(flate2::read::MultiGzDecoder::new(bytes), bytes.len()),
+            Self::Xz => read_all(lzma_rust2::XzReader::new(bytes, true), bytes.len()),
             Self::Zstandard => {
-                let decoder = ruzstd::decoding::StreamingDecoder::new(bytes);
-                read_all(decoder.map_err(io::Error::other)?)
+                let decoder = StreamingDecoder::new(bytes);
+                read_all(decoder.map_err(io::Error::other)?, bytes.len())
             }
         }
     }
@@ -48,13 +58,60 @@ pub(crate) fn unpacked(bytes: &[u8]) -> Result<Cow<'_, [u8]>, String> {
     }
 }
 
-fn read_all(reader: impl Read) -> io::Result<Vec<u8>> {
+/// All that comes of `packed` bytes.
+fn read_all(reader: impl Read, packed: usize) -> io::Result<Vec<u8>> {
     let mut unpacked = Vec::new();
-    reader.take(MAX_UNPACKED + 1).read_to_end(&mut unpacked)?;
-    if unpacked.len() as u64 > MAX_UNPACKED {
-        return Err(io::Error::other("it is longer than a gigabyte unpacked"));
+    let limit = (packed as u64).saturating_mul(MAX_EXPANSION);
+    let limit = limit.clamp(MIN_LIMIT, MAX_UNPACKED);
+    reader.take(limit + 1).read_to_end(&mut unpacked)?;
+    if unpacked.len() as u64 > limit {
+        let reason = format!("it is longer than {limit} bytes unpacked");
+        return Err(io::Error::other(reason));
     }
     Ok(unpacked)
+}
+
+/// The content of a compressed section. `None` where it is damaged: also where it is longer than it says, or much longer than
+/// anything that means something would be.
+#[must_use]
+pub fn unpack_section(packed: CompressedData<'_>) -> Option<Vec<u8>> {
+    let limit = (packed.data.len() as u64).saturating_mul(MAX_EXPANSION);
+    if packed.uncompressed_size > limit {
+        return None;
+    }
+    match packed.format {
+        CompressionFormat::Zstandard => {
+            let size = usize::try_from(packed.uncompressed_size).ok()?;
+            unpack_frames(packed.data, size)
+        }
+        // Never unpacks more than is said.
+        _ => packed.decompress().ok().map(Cow::into_owned),
+    }
+}
+
+/// Frames of zstd one behind the other, `size` bytes in all.
+fn unpack_frames(mut packed: &[u8], size: usize) -> Option<Vec<u8>> {
+    let mut content = Vec::new();
+    content.try_reserve_exact(size).ok()?;
+    while !packed.is_empty() {
+        let decoder = match StreamingDecoder::new(&mut packed) {
+            Ok(decoder) => decoder,
+            Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
+                length,
+                ..
+            })) => {
+                packed = packed.get(usize::try_from(length).ok()?..)?;
+                continue;
+            }
+            Err(_) => return None,
+        };
+        let one_too_many = (size - content.len()) as u64 + 1;
+        decoder.take(one_too_many).read_to_end(&mut content).ok()?;
+        if content.len() > size {
+            return None;
+        }
+    }
+    (content.len() == size).then_some(content)
 }
 
 #[cfg(test)]
@@ -77,6 +134,47 @@ mod tests {
         for packed in [GZIP, XZ, ZSTD] {
             assert!(unpacked(&packed[..packed.len() / 2]).is_err());
         }
+    }
+
+    fn section(data: &[u8], uncompressed_size: u64) -> Option<Vec<u8>> {
+        unpack_section(CompressedData {
+            format: CompressionFormat::Zstandard,
+            data,
+            uncompressed_size,
+        })
+    }
+
+    #[test]
+    fn sections_are_as_long_as_they_say() {
+        let text = b"hello, hello, hello, hello\n";
+        assert_eq!(section(ZSTD, 27).as_deref(), Some(&text[..]));
+        let twice = [ZSTD, ZSTD].concat();
+        assert_eq!(section(&twice, 54), Some([text, &text[..]].concat()));
+        for wrong in [0, 26, 28, 54, 1 << 40] {
+            assert_eq!(section(ZSTD, wrong), None, "{wrong}");
+        }
+        assert_eq!(section(&ZSTD[..20], 27), None);
+    }
+
+    /// A frame of `blocks` blocks of 128 KiB of the same byte, four bytes each (RFC 8878, 3.1.1.2).
+    fn bomb(blocks: u32) -> Vec<u8> {
+        // A window of 128 KiB, no size, no checksum.
+        let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 7 << 3];
+        for block in 1..=blocks {
+            let header = u32::from(block == blocks) | 1 << 1 | (128 << 10) << 3;
+            frame.extend(&header.to_le_bytes()[..3]);
+            frame.push(0);
+        }
+        frame
+    }
+
+    #[test]
+    fn bombs_do_not_go_off() {
+        assert_eq!(unpacked(&bomb(1)).map(|bytes| bytes.len()), Ok(128 << 10));
+        let large = bomb(10_000);
+        assert!(unpacked(&large).is_err_and(|error| error.contains("unpacked")));
+        // What is said of the size is no help.
+        assert_eq!(section(&large, 1000), None);
     }
 
     proptest! {

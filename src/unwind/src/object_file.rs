@@ -7,7 +7,7 @@ use gimli::{BaseAddresses, RunTimeEndian, UnwindContext};
 use object::elf::{FileHeader32, FileHeader64, PT_ARM_EXIDX, PT_GNU_EH_FRAME};
 use object::read::elf::{ElfFile, FileHeader, ProgramHeader as _};
 use object::{CompressionFormat, Endianness, FileKind, Object as _, ObjectSection as _};
-use rperf_symbol::FileBytes;
+use rperf_symbol::{FileBytes, unpack_section};
 
 use crate::Arch;
 use crate::arm_table::ArmTable;
@@ -191,7 +191,7 @@ fn section<E: FileHeader<Endian = Endianness>>(
             file.get(start..end)?;
             SectionBytes::Part(file.clone(), start..end)
         }
-        _ => SectionBytes::Owned(section.uncompressed_data().ok()?.into_owned()),
+        _ => SectionBytes::Owned(unpack_section(section.compressed_data().ok()?)?),
     };
     (!bytes.get().is_empty()).then(|| (section.address(), bytes))
 }

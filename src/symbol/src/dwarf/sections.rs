@@ -1,6 +1,5 @@
 //! The debug sections of one file, found and unpacked once, lent to gimli as slices.
 
-use std::borrow::Cow;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,6 +15,7 @@ use object::{CompressedData, CompressionFormat, Endianness};
 use super::relocate::Relocatable;
 use crate::elf::{Image, Section};
 use crate::files::FileBytes;
+use crate::unpack::unpack_section;
 
 /// What gimli reads from: bytes of a section, in the file's byte order.
 pub type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
@@ -51,9 +51,6 @@ const VALUES: [SectionId; 3] = [
     SectionId::DebugLocLists,
     SectionId::DebugTypes,
 ];
-
-/// No compression of debug sections gets beyond this factor; a header that says so is damaged.
-const MAX_EXPANSION: u64 = 1 << 11;
 
 /// Whether a file has ordinary sections, or those of split DWARF with `.dwo` behind their names; and how much of it is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -186,7 +183,7 @@ fn find(image: &Image<'_>, name: &str) -> Result<Option<Part>, String> {
             let start = usize::try_from(section.offset).unwrap_or(usize::MAX);
             return Ok(Some(Part::InFile(start..start.saturating_add(data.len()))));
         }
-        let unpacked = compressed(image, data).and_then(|packed| unpack(packed));
+        let unpacked = compressed(image, data).and_then(unpack_section);
         return unpacked
             .map(|bytes| Some(Part::Unpacked(bytes)))
             .ok_or_else(|| damaged(section));
@@ -196,7 +193,9 @@ fn find(image: &Image<'_>, name: &str) -> Result<Option<Part>, String> {
         return Ok(None);
     };
     let packed = image.section_data(section).and_then(old_compressed);
-    let unpacked = packed.and_then(unpack).ok_or_else(|| damaged(section))?;
+    let unpacked = packed
+        .and_then(unpack_section)
+        .ok_or_else(|| damaged(section))?;
     Ok(Some(Part::Unpacked(unpacked)))
 }
 
@@ -237,14 +236,6 @@ fn old_compressed(data: &[u8]) -> Option<CompressedData<'_>> {
         data: packed,
         uncompressed_size: u64::from_be_bytes(*size),
     })
-}
-
-fn unpack(packed: CompressedData<'_>) -> Option<Vec<u8>> {
-    let limit = (packed.data.len() as u64).saturating_mul(MAX_EXPANSION);
-    if packed.uncompressed_size > limit {
-        return None;
-    }
-    packed.decompress().ok().map(Cow::into_owned)
 }
 
 /// What `.gnu_debugaltlink` says: a path, zero-terminated, and a build-id.
