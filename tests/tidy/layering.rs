@@ -1,6 +1,6 @@
 //! Who uses whom, from `cargo metadata`: the layering, the list of dependencies, and files that no target reaches.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,48 +8,6 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::{assert_none, files, root, shown};
-
-/// Each crate and those of ours it may use, as docs/architecture.md says.
-const MAY_USE: &[(&str, &[&str])] = &[
-    ("count", &["wire"]),
-    ("debuginfod", &["symbol", "sys"]),
-    ("disasm", &["hist", "insn", "replay", "resolve", "wire"]),
-    ("events", &["wire"]),
-    (
-        "export",
-        &["lines", "perfdata", "replay", "resolve", "wire"],
-    ),
-    ("flame", &[]),
-    ("hist", &["replay", "resolve", "symbol", "wire"]),
-    ("insn", &[]),
-    (
-        "lines",
-        &[
-            "count", "events", "insn", "perfdata", "replay", "resolve", "symbol", "wire",
-        ],
-    ),
-    ("perfdata", &["wire"]),
-    ("probe", &["events", "insn", "symbol"]),
-    ("replay", &["perfdata", "wire"]),
-    ("resolve", &["replay", "symbol", "unwind", "wire"]),
-    ("ring", &["wire"]),
-    (
-        "session",
-        &["count", "events", "perfdata", "ring", "sys", "wire"],
-    ),
-    ("symbol", &[]),
-    ("sys", &["ring", "wire"]),
-    ("testkit", &[]),
-    ("tui", &["disasm", "flame", "hist", "view"]),
-    ("unwind", &["symbol", "wire"]),
-    (
-        "view",
-        &[
-            "count", "disasm", "events", "hist", "lines", "perfdata", "wire",
-        ],
-    ),
-    ("wire", &[]),
-];
 
 /// Folders of programs to be profiled, compiled by those who profile them.
 const WORKLOADS: &[&str] = &[
@@ -104,37 +62,87 @@ fn name(package: &Value) -> &str {
     package["name"].as_str().expect("a package has a name")
 }
 
-/// Whether a crate uses the other one, or one does that it uses.
-fn lies_below(folder: &str, other: &str) -> bool {
-    let used = MAY_USE.iter().find(|(known, _)| *known == folder);
-    let mut used = used.into_iter().flat_map(|(_, used)| *used);
-    used.any(|used| *used == other || lies_below(used, other))
+/// Each crate and those of ours it may use.
+struct Layering(BTreeMap<String, BTreeSet<String>>);
+
+impl Layering {
+    /// The table of docs/architecture.md.
+    fn read() -> Self {
+        let text = fs::read_to_string(root().join("docs/architecture.md"))
+            .expect("docs/architecture.md can be read");
+        let (_, table) = text
+            .split_once("## Who may use whom")
+            .expect("the table has a heading");
+        let (table, _) = table.split_once("\n## ").unwrap_or((table, ""));
+        let rows = table.lines().filter_map(|line| {
+            let (crates, used) = line.strip_prefix("| ")?.split_once(" | ")?;
+            Some((words(crates), words(used)))
+        });
+        let rows: Vec<(Vec<&str>, Vec<&str>)> = rows.collect();
+        let crates: BTreeSet<&str> = rows
+            .iter()
+            .flat_map(|(crates, _)| crates)
+            .copied()
+            .collect();
+        let mut layering = BTreeMap::new();
+        for (own, used) in &rows {
+            let used: BTreeSet<String> = used
+                .iter()
+                .filter(|word| crates.contains(*word))
+                .map(ToString::to_string)
+                .collect();
+            layering.extend(own.iter().map(|name| (name.to_string(), used.clone())));
+        }
+        Self(layering)
+    }
+
+    /// Whether a crate uses the other one, or one does that it uses.
+    fn lies_below(&self, folder: &str, other: &str) -> bool {
+        let mut used = self.0.get(folder).into_iter().flatten();
+        used.any(|used| used == other || self.lies_below(used, other))
+    }
+}
+
+/// The names in a cell.
+fn words(cell: &str) -> Vec<&str> {
+    let is_between = |c: char| !c.is_ascii_alphanumeric();
+    cell.split(is_between)
+        .filter(|word| !word.is_empty())
+        .collect()
 }
 
 #[test]
-fn crates_use_only_what_lies_below_them() {
+fn crates_use_what_the_table_says_and_nothing_else() {
+    let layering = Layering::read();
     let mut findings = Vec::new();
     for package in packages() {
         let Some(folder) = name(&package).strip_prefix("rperf-") else {
             continue;
         };
-        let Some((_, allowed)) = MAY_USE.iter().find(|(known, _)| *known == folder) else {
+        let Some(allowed) = layering.0.get(folder) else {
             findings.push(format!("{folder} has no place in the layering"));
             continue;
         };
+        let mut unused = allowed.clone();
         for (used, tests_only) in dependencies(&package) {
             let Some(used) = used.strip_prefix("rperf-") else {
                 continue;
             };
+            unused.remove(used);
             // Tests may build their input with any layer below, and with the testkit.
-            let for_tests = || used == "testkit" || lies_below(folder, used);
-            let permitted = allowed.contains(&used) || (tests_only && for_tests());
+            let for_tests = || used == "testkit" || layering.lies_below(folder, used);
+            let permitted = allowed.contains(used) || (tests_only && for_tests());
             if !permitted {
                 findings.push(format!("{folder} uses {used}"));
             }
         }
+        findings.extend(
+            unused
+                .iter()
+                .map(|used| format!("{folder} does not use {used}")),
+        );
     }
-    assert_none("a crate uses one above or beside it", &findings);
+    assert_none("docs/architecture.md, Who may use whom", &findings);
 }
 
 #[test]

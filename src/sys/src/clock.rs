@@ -1,10 +1,5 @@
 //! Clocks of `clock_gettime(2)`.
 
-#![expect(
-    unsafe_code,
-    reason = "clock_gettime(2) is a system call, and a counter is an instruction"
-)]
-
 use std::io;
 
 /// Nanoseconds of clock `clockid` (`CLOCK_*`).
