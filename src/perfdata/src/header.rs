@@ -73,6 +73,9 @@ pub struct FileHeader {
 impl FileHeader {
     /// Size of the structure in the file, in bytes.
     pub const SIZE: usize = 104;
+
+    /// Where the structure has the size of [`FileHeader::data`], in bytes from its start.
+    pub const DATA_SIZE_OFFSET: u64 = 48;
     /// Size of the header of pipe mode, in bytes.
     pub const PIPE_SIZE: u64 = 16;
     /// Size of the header of the first versions of perf, which had no bitmap of features, in bytes.

@@ -170,19 +170,6 @@ impl<W: Output> Writer<W> {
         self.data.write_followed(record, payload)
     }
 
-    /// Puts the size of the data so far into the header: readers that go by it alone, as Linux perf
-    /// does, then see that much of a recording that is killed.
-    ///
-    /// # Errors
-    /// [`WriteError::Header`].
-    pub fn checkpoint(&mut self) -> Result<(), WriteError> {
-        let header = self.encoded();
-        let end = SeekFrom::Start(self.file_bytes());
-        let written = self.append(0, &header);
-        let written = written.and_then(|()| self.data.output.seek(end));
-        written.map(|_| ()).map_err(WriteError::Header)
-    }
-
     /// Appends the feature sections and completes the header. Where there is no room for the features
     /// the file is closed without them.
     ///

@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use rperf_perfdata::FileHeader;
+
 /// At most this much of a recording is out of reach for Linux perf when the recorder is killed.
 const EVERY: Duration = Duration::from_millis(100);
-/// Where `struct perf_file_header` has `data.size`.
-const SIZE_OFFSET: u64 = 48;
 
 /// Keeps the size true until dropped.
 #[derive(Debug)]
@@ -54,7 +54,11 @@ impl Shared {
         while !self.ended.load(Ordering::Acquire) {
             let size = self.size.load(Ordering::Relaxed);
             // A header that cannot be written is found out at the end, where it counts.
-            if size != written && file.write_all_at(&size.to_ne_bytes(), SIZE_OFFSET).is_ok() {
+            if size != written
+                && file
+                    .write_all_at(&size.to_ne_bytes(), FileHeader::DATA_SIZE_OFFSET)
+                    .is_ok()
+            {
                 written = size;
             }
             thread::park_timeout(EVERY);
