@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use rperf_disasm::{Labels, Line, Site};
 
 use super::shares::{largest, shares};
-use super::{AnnotateOptions, Annotation, BYTES, Counted, file_name, heading, hex, kept};
+use super::{AnnotateOptions, Annotation, BYTES, Change, Counted, file_name, hex, kept};
 use crate::percent::Rough;
 
 /// Prints it.
@@ -130,19 +130,13 @@ impl<'a> Page<'_, 'a> {
     /// What changed since the instruction before: the function, the line.
     fn site(&mut self, site: Option<Site<'a>>) -> io::Result<()> {
         let before = std::mem::replace(&mut self.site, site);
-        let Some(site) = site else {
+        let change = Change::of(before, site);
+        if let Some(heading) = change.heading {
+            self.note(&heading)?;
+        }
+        let Some((path, number)) = change.line.filter(|_| self.options.source) else {
             return Ok(());
         };
-        let function = |site: Site<'a>| (site.function, site.is_inlined);
-        if before.map(function) != Some(function(site)) {
-            self.note(&heading(site))?;
-        }
-        let Some((path, number)) = site.line.filter(|_| self.options.source) else {
-            return Ok(());
-        };
-        if before.and_then(|site| site.line) == site.line {
-            return Ok(());
-        }
         match self.shown.source.line(path, number) {
             Some(text) => self.note(text),
             None => self.note(&format!("{}:{number}", file_name(path, self.options))),

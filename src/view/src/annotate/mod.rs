@@ -12,7 +12,7 @@ use std::io::{self, Write};
 
 pub use self::shares::percent;
 
-use rperf_disasm::{Function, Hit, Listing};
+use rperf_disasm::{Function, Hit, Listing, Site};
 
 /// What stands before each instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -167,8 +167,24 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.collect::<Vec<_>>().join(" ")
 }
 
-fn heading(site: rperf_disasm::Site<'_>) -> String {
-    function_heading(site.function, site.is_inlined)
+/// What changed from one instruction to the next.
+struct Change<'a> {
+    /// The heading of another function.
+    heading: Option<String>,
+    /// Another line: the file's path and its number.
+    line: Option<(&'a str, u32)>,
+}
+
+impl<'a> Change<'a> {
+    fn of(before: Option<Site<'a>>, site: Option<Site<'a>>) -> Self {
+        let function = |site: Site<'a>| (site.function, site.is_inlined);
+        let other = site.filter(|site| before.map(function) != Some(function(*site)));
+        let line = site.and_then(|site| site.line);
+        Self {
+            heading: other.map(|site| function_heading(site.function, site.is_inlined)),
+            line: line.filter(|line| before.and_then(|site| site.line) != Some(*line)),
+        }
+    }
 }
 
 /// The name of a function before its lines.

@@ -6,7 +6,7 @@ use rperf_disasm::{Line, Site};
 
 use super::shares::{largest, painted, shares};
 use super::{
-    AnnotateOptions, Annotation, BYTES, Column, WORTH, base, file_name, heading, hex, kept,
+    AnnotateOptions, Annotation, BYTES, Change, Column, WORTH, base, file_name, hex, kept,
 };
 
 /// What begins and ends the colours of addresses and of instructions (ECMA-48, SGR).
@@ -115,19 +115,13 @@ impl<'a> Page<'_, 'a> {
     /// What changed since the instruction before: the function, the line.
     fn site(&mut self, site: Option<Site<'a>>) -> io::Result<()> {
         let before = std::mem::replace(&mut self.site, site);
-        let Some(site) = site else {
+        let change = Change::of(before, site);
+        if let Some(heading) = change.heading {
+            self.note("", &heading)?;
+        }
+        let Some((path, number)) = change.line.filter(|_| self.options.source) else {
             return Ok(());
         };
-        let function = |site: Site<'a>| (site.function, site.is_inlined);
-        if before.map(function) != Some(function(site)) {
-            self.note("", &heading(site))?;
-        }
-        let Some((path, number)) = site.line.filter(|_| self.options.source) else {
-            return Ok(());
-        };
-        if before.and_then(|site| site.line) == site.line {
-            return Ok(());
-        }
         match self.shown.source.line(path, number) {
             Some(text) => self.note(&number.to_string(), text.trim()),
             None => {

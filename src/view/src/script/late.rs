@@ -39,12 +39,7 @@ impl TimeOfDay {
         let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
         let local = calendar::iso(seconds.saturating_add((self.zone)(seconds)));
         out.extend_from_slice(local.as_bytes());
-        out.push(b'.');
-        if nanoseconds {
-            number::decimal_zeros(out, rest, 9);
-        } else {
-            number::decimal_zeros(out, rest / 1000, 6);
-        }
+        fraction(out, rest, nanoseconds);
         out.push(b' ');
     }
 }
@@ -140,13 +135,17 @@ impl Block {
 pub(super) fn time(out: &mut Vec<u8>, time: u64, nanoseconds: bool) {
     let (seconds, rest) = (time / 1_000_000_000, time % 1_000_000_000);
     number::decimal(out, seconds, 5);
-    out.push(b'.');
-    if nanoseconds {
-        number::decimal_zeros(out, rest, 9);
-    } else {
-        number::decimal_zeros(out, rest / 1000, 6);
-    }
+    fraction(out, rest, nanoseconds);
     out.extend_from_slice(b": ");
+}
+
+/// Appends the nanoseconds of a second behind a point, all nine digits or the microseconds.
+fn fraction(out: &mut Vec<u8>, rest: u64, nanoseconds: bool) {
+    out.push(b'.');
+    match nanoseconds {
+        true => number::decimal_zeros(out, rest, 9),
+        false => number::decimal_zeros(out, rest / 1000, 6),
+    }
 }
 
 #[cfg(test)]
