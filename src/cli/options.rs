@@ -131,6 +131,14 @@ pub(crate) fn flag(matches: &ArgMatches, id: &str) -> Option<bool> {
     matches.try_get_one::<bool>(id).ok().flatten().copied()
 }
 
+/// Whether an option of the command was given, for a [`switch`] rather than its negative.
+pub(crate) fn is_given(matches: &ArgMatches, id: &str) -> bool {
+    match matches.try_get_one::<bool>(id) {
+        Ok(given) => given == Some(&true),
+        Err(_) => matches.contains_id(id),
+    }
+}
+
 /// How often a [`counter`] was given; 0 where the command has none.
 pub(crate) fn count(matches: &ArgMatches, id: &str) -> u8 {
     matches

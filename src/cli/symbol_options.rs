@@ -54,7 +54,7 @@ impl Symbols {
         Ok(Self {
             servers: servers.map(|client| Arc::new(client) as Arc<dyn Servers>),
             vmlinux: file("vmlinux")?,
-            ignore_vmlinux: is_set(matches, "ignore-vmlinux"),
+            ignore_vmlinux: flag(matches, "ignore-vmlinux") == Some(true),
             kallsyms: file("kallsyms")?.or_else(|| beside_records(matches)),
             symfs: file("symfs")?,
             demangle: flag(matches, "demangle") != Some(false),
@@ -110,11 +110,6 @@ fn beside_records(matches: &ArgMatches) -> Option<PathBuf> {
     let directory = input.map_or(input::DEFAULT, String::as_str);
     let listing = Path::new(directory).join("kcore_dir/kallsyms");
     listing.is_file().then_some(listing)
-}
-
-/// Whether a switch is given, of a command that may not have it.
-fn is_set(matches: &ArgMatches, option: &str) -> bool {
-    matches!(matches.try_get_one::<bool>(option), Ok(Some(true)))
 }
 
 fn readable(path: PathBuf, option: &str) -> Result<PathBuf, CliError> {

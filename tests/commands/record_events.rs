@@ -158,7 +158,7 @@ fn traces_that_cannot_be_recorded_are_refused_before_anything_is_opened() {
         (
             &followed,
             &["--aux-sample"],
-            "event intel_bts//u: Intel's branch trace store cannot",
+            "rperf record: --aux-sample is not supported yet; Intel's branch trace store cannot",
         ),
         (
             &followed,

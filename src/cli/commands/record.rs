@@ -14,6 +14,7 @@ mod rewriting;
 mod ring_size;
 mod rotation;
 mod sieve;
+mod size;
 mod summary;
 mod threads;
 mod timing;

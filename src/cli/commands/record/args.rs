@@ -211,8 +211,7 @@ fn kinds() -> Vec<Arg> {
         attached("snapshot", "[e]size")
             .short('S')
             .help("keep the end of a hardware trace, at SIGUSR2 and with e when the recording ends: e64K"),
-        attached("aux-sample", "size")
-            .help("copy parts of a hardware trace into samples: refused, as no trace that is recorded can be"),
+        not_yet("aux-sample", "Intel's branch trace store cannot be copied into samples: '--snapshot' keeps the end of the trace"),
         value("proc-map-timeout", "ms")
             .value_parser(number)
             .help("read the mappings of each process that runs before for no longer than this (default: 500)"),

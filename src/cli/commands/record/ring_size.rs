@@ -3,7 +3,7 @@
 use clap::ArgMatches;
 use rperf_sys::page_size;
 
-use super::timing::parse_size;
+use super::size;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 
@@ -65,8 +65,7 @@ pub(super) fn flush(matches: &ArgMatches) -> Result<u64, CliError> {
     let Some(word) = matches.get_one::<String>("mmap-flush") else {
         return Ok(1);
     };
-    let size = word.parse().ok().or_else(|| parse_size(word));
-    size.ok_or_else(|| {
+    size::bytes(word).ok_or_else(|| {
         CliError::usage(format!("--mmap-flush: '{word}' is no size"))
             .hint("give bytes: 4096, 64K, 1M")
     })
@@ -74,19 +73,10 @@ pub(super) fn flush(matches: &ArgMatches) -> Result<u64, CliError> {
 
 /// A number of pages, or of bytes with `B`, `K`, `M` or `G` behind, rounded up to pages.
 fn parse(word: &str) -> Option<usize> {
-    let unit = |letter: char| match letter.to_ascii_uppercase() {
-        'B' => Some(0),
-        'K' => Some(10),
-        'M' => Some(20),
-        'G' => Some(30),
-        _ => None,
-    };
-    let Some(shift) = word.chars().last().and_then(unit) else {
-        return word.parse().ok();
-    };
-    let number: usize = word.get(..word.len() - 1)?.parse().ok()?;
-    let bytes = number.checked_mul(1 << shift)?;
-    Some(bytes.div_ceil(page_size()))
+    match size::scaled(word) {
+        None => word.parse().ok(),
+        Some(bytes) => Some(usize::try_from(bytes?).ok()?.div_ceil(page_size())),
+    }
 }
 
 /// A size with the largest unit that it fills.

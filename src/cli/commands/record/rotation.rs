@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::ArgMatches;
 use rperf_session::{Rotation, Turn};
 
-use super::timing::parse_size;
+use super::size::with_unit;
 use crate::cli::error::CliError;
 
 /// When files take turns, and how many stay; `None` for one file.
@@ -45,7 +45,7 @@ fn parse(word: &str) -> Option<Turn> {
         'm' => 60,
         'h' => 3600,
         'd' => 86400,
-        _ => return parse_size(word).map(Turn::Size),
+        _ => return with_unit(word).map(Turn::Size),
     };
     let number: u64 = word.get(..word.len() - 1)?.parse().ok()?;
     let time = number.checked_mul(seconds).filter(|seconds| *seconds > 0)?;

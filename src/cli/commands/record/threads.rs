@@ -5,7 +5,7 @@ use rperf_session::{Affinity, Threads};
 use rperf_sys::CpuList;
 
 use crate::cli::error::CliError;
-use crate::cli::options::flag;
+use crate::cli::options::is_given;
 
 /// Options that one thread and one file are needed for.
 const ALONE: [(&str, &str); 5] = [
@@ -32,11 +32,10 @@ pub(super) fn threads(matches: &ArgMatches, is_stream: bool) -> Result<Option<Th
             "--threads writes a directory, which is not for a pipe: name it with -o",
         ));
     }
-    let given = |id| match matches.try_get_one::<bool>(id) {
-        Ok(_) => flag(matches, id) == Some(true),
-        Err(_) => matches.contains_id(id),
-    };
-    if let Some((option, why)) = ALONE.into_iter().find(|(option, _)| given(option)) {
+    let alone = ALONE
+        .into_iter()
+        .find(|(option, _)| is_given(matches, option));
+    if let Some((option, why)) = alone {
         let message = format!("--threads and --{option} exclude each other: {why}");
         return Err(CliError::usage(message));
     }

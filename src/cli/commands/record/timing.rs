@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::ArgMatches;
 use rperf_session::Switch;
 
+use super::size::with_unit;
 use crate::cli::error::CliError;
 
 /// When events are started and stopped; `None` where they run from the start.
@@ -83,23 +84,10 @@ pub(super) fn max_size(matches: &ArgMatches) -> Result<Option<u64>, CliError> {
     let Some(word) = matches.get_one::<String>("max-size") else {
         return Ok(None);
     };
-    parse_size(word).map(Some).ok_or_else(|| {
+    with_unit(word).map(Some).ok_or_else(|| {
         CliError::usage(format!("--max-size: '{word}' is no size"))
             .hint("give bytes with a unit: 100B, 64K, 5M, 2G")
     })
-}
-
-pub(super) fn parse_size(word: &str) -> Option<u64> {
-    let unit = word.chars().last()?;
-    let shift = match unit.to_ascii_uppercase() {
-        'B' => 0,
-        'K' => 10,
-        'M' => 20,
-        'G' => 30,
-        _ => return None,
-    };
-    let number: u64 = word.get(..word.len() - 1)?.parse().ok()?;
-    number.checked_mul(1 << shift).filter(|size| *size > 0)
 }
 
 #[cfg(test)]
@@ -131,26 +119,6 @@ mod tests {
             "5,10",
         ] {
             assert_eq!(parse_delay(bad), None, "{bad}");
-        }
-    }
-
-    #[test]
-    fn sizes_have_a_unit() {
-        assert_eq!(
-            [parse_size("100B"), parse_size("64k"), parse_size("2G")],
-            [Some(100), Some(64 << 10), Some(2 << 30)]
-        );
-        for bad in [
-            "",
-            "5",
-            "0K",
-            "1.5M",
-            "K",
-            "99999999999999999999G",
-            "9999999999999G",
-            "é",
-        ] {
-            assert_eq!(parse_size(bad), None, "{bad}");
         }
     }
 }

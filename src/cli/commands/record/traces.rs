@@ -6,11 +6,11 @@ use rperf_session::{Snapshots, Traces};
 use rperf_sys::{Sysctl, effective_user};
 
 use super::ring_size;
-use super::timing::parse_size;
+use super::size::bytes;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::live::PROC;
-use crate::cli::options::flag;
+use crate::cli::options::{flag, is_given};
 
 /// Options that a trace does not go with, and why.
 const NOT_WITH: [(&str, &str); 5] = [
@@ -88,11 +88,9 @@ pub(super) fn traces(
 ) -> Result<Option<Traces>, CliError> {
     let pages = ring_size::area_pages(matches, context)?;
     let snapshots = snapshots(matches)?;
-    let sample = matches.contains_id("aux-sample");
     let Some(event) = events.iter().find(|event| event.tracer().is_some()) else {
         let given = [
             (snapshots.is_some(), "--snapshot"),
-            (sample, "--aux-sample"),
             (pages.is_some(), "a second size of -m"),
         ];
         return match given.into_iter().find(|(is_given, _)| *is_given) {
@@ -103,10 +101,6 @@ pub(super) fn traces(
         };
     };
     let refused = |why: &str| CliError::usage(format!("event {}: {why}", event.name));
-    if sample {
-        let why = "Intel's branch trace store cannot be copied into samples (--aux-sample)";
-        return Err(refused(why).hint("'--snapshot' keeps the end of the trace"));
-    }
     if flag(matches, "per-thread") != Some(true) {
         let why = "the trace follows threads, not CPUs";
         return Err(refused(why).hint("add --per-thread"));
@@ -133,13 +127,6 @@ pub(super) fn traces(
     }))
 }
 
-fn is_given(matches: &ArgMatches, id: &str) -> bool {
-    match matches.try_get_one::<bool>(id) {
-        Ok(_) => flag(matches, id) == Some(true),
-        Err(_) => matches.contains_id(id),
-    }
-}
-
 /// Of `--snapshot`: an `e` for one at the end, and bytes.
 fn snapshots(matches: &ArgMatches) -> Result<Option<Snapshots>, CliError> {
     let word = matches.get_one::<String>("snapshot");
@@ -156,13 +143,13 @@ fn snapshots(matches: &ArgMatches) -> Result<Option<Snapshots>, CliError> {
 fn parse(word: &str) -> Option<Snapshots> {
     let rest = word.strip_prefix('e');
     let size = rest.unwrap_or(word);
-    let bytes = match size {
+    let size = match size {
         "" => None,
-        size => Some(size.parse().ok().or_else(|| parse_size(size))?),
-    };
-    let size = match bytes {
-        None => None,
-        Some(bytes) => Some(usize::try_from(bytes).ok().filter(|bytes| *bytes > 0)?),
+        size => Some(
+            usize::try_from(bytes(size)?)
+                .ok()
+                .filter(|size| *size > 0)?,
+        ),
     };
     Some(Snapshots {
         size,
