@@ -72,6 +72,8 @@ fn a_recording_that_fails_leaves_no_workload_behind() {
     let workload = ["tail", "-f", followed];
     let outcome = record(&scratch, &["-e", "cpu-clock"], &workload);
     assert_eq!(outcome.status, 255, "{}", outcome.stderr);
+    let said = "failed to open perf.data.old : Directory not empty";
+    assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
     let runs = || {
         let processes = fs::read_dir("/proc").expect("processes").flatten();
         let mut words = processes.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());

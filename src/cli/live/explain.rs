@@ -1,6 +1,7 @@
 //! Why a recording could not be made, and the ways out.
 
 use std::io;
+use std::path::Path;
 
 use rperf_session::Error;
 
@@ -29,14 +30,7 @@ pub(crate) fn explain(context: &Context, events: &str, error: Error) -> CliError
         )
         .detail(format!("user {user} has no processes that can be seen")),
         Error::Workload { program, cause } => workload(events, &program.to_string_lossy(), &cause),
-        Error::Output { path, cause } => {
-            let cause = reason(&cause);
-            CliError::message(
-                FAILED,
-                format!("failed to open {} : {cause}", path.display()),
-            )
-            .detail("Perf session creation failed.")
-        }
+        Error::Output { path, cause } => output(&path, &cause),
         Error::Write { path, kept, cause } => {
             let message = format!("failed to write {}: {}", path.display(), reason(&cause));
             let error = CliError::message(FAILED, message);
@@ -51,6 +45,18 @@ pub(crate) fn explain(context: &Context, events: &str, error: Error) -> CliError
             ))
         }
         other => of_rings(other),
+    }
+}
+
+/// The output cannot be made, or what it replaces cannot be moved out of its way.
+fn output(path: &Path, cause: &io::Error) -> CliError {
+    let message = format!("failed to open {} : {}", path.display(), reason(cause));
+    let error = CliError::message(FAILED, message).detail("Perf session creation failed.");
+    match cause.kind() {
+        io::ErrorKind::DirectoryNotEmpty => error.hint(
+            "something in this folder is of no recording: move it away, or name another output (-o)",
+        ),
+        _ => error,
     }
 }
 

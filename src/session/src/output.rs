@@ -132,9 +132,9 @@ impl Replacement {
         let Some(temporary) = &self.temporary else {
             return Ok(());
         };
-        keep_old(&self.path)
-            .and_then(|()| fs::rename(temporary, &self.path))
-            .map_err(at(&self.path))?;
+        let old = beside(&self.path, ".old");
+        keep_old(&self.path, &old).map_err(at(&old))?;
+        fs::rename(temporary, &self.path).map_err(at(&self.path))?;
         self.temporary = None;
         Ok(())
     }
@@ -194,13 +194,12 @@ fn create(path: &Path) -> io::Result<File> {
 }
 
 /// Moves what is there out of the way; what was moved so before goes.
-fn keep_old(path: &Path) -> io::Result<()> {
-    let old = beside(path, ".old");
+fn keep_old(path: &Path, old: &Path) -> io::Result<()> {
     let mut replaced = Unlinked::default();
     if path.is_dir() || old.is_dir() {
-        drop(forget(&old)?);
+        drop(forget(old)?);
     } else {
-        replaced.keep(&old);
+        replaced.keep(old);
     }
     match fs::rename(path, old) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
