@@ -198,6 +198,12 @@ impl Event {
     pub fn full_name(&self) -> String {
         format!("{}:{}", self.group, self.name)
     }
+
+    /// The line that removes it from the list that it was added to.
+    #[must_use]
+    pub fn removal(&self) -> String {
+        format!("-:{}/{}", self.group, self.name)
+    }
 }
 
 fn target(word: &str) -> Option<Target> {

@@ -164,14 +164,20 @@ fn create(tables: &Tables, new: &[New]) -> Result<(), CliError> {
             None => error,
         };
         let before = new.get(..index).unwrap_or_default();
-        for New { event, .. } in before {
-            let removal = format!("-:{}/{}", event.group, event.name);
-            tables.write(list_of(event), &removal)?;
-        }
-        return Err(match before.len() {
+        let stays = |event: &&Event| tables.write(list_of(event), &event.removal()).is_err();
+        let left = before.iter().map(|new| &new.event).filter(stays);
+        let left: Vec<String> = left.map(Event::full_name).collect();
+        let error = match before.len() - left.len() {
             0 => error,
             count => error.hint(format!(
                 "the {count} events added before it were removed again"
+            )),
+        };
+        return Err(match left.as_slice() {
+            [] => error,
+            names => error.hint(format!(
+                "{} could not be removed again and may be in use",
+                names.join(", ")
             )),
         });
     }

@@ -92,9 +92,11 @@ impl Home {
         let Some(entry) = entry else {
             return Ok(());
         };
-        let mut entries = cached_entries(&cached.probes()?);
-        keep_entry(&mut entries, entry);
-        cached.set_probes(&text(&entries))
+        cached.change_probes(|list| {
+            let mut entries = cached_entries(list);
+            keep_entry(&mut entries, entry);
+            (text(&entries), ())
+        })
     }
 
     fn add(&self, id: &str, cache: &Cache) -> io::Result<()> {
@@ -241,7 +243,7 @@ pub(super) fn delete(
     context: &Context,
 ) -> Result<(), CliError> {
     let cache = cache(context)?;
-    let mut lists = lists(&cache, within)?;
+    let lists = lists(&cache, within)?;
     for pattern in patterns {
         let is_hit = |entry: &CachedEntry| entry.is_covered(pattern);
         if !lists.iter().flat_map(|(_, entries)| entries).any(is_hit) {
@@ -252,12 +254,17 @@ pub(super) fn delete(
         }
     }
     let is_doomed = |entry: &CachedEntry| patterns.iter().any(|pattern| entry.is_covered(pattern));
-    for (cached, entries) in &mut lists {
-        let (doomed, left): (Vec<_>, Vec<_>) = entries.drain(..).partition(is_doomed);
+    for (cached, entries) in lists {
+        let mut doomed: Vec<_> = entries.into_iter().filter(is_doomed).collect();
         if !doomed.is_empty() && !is_dry {
             let folder = cached.folder.display().to_string();
-            let written = cached.set_probes(&text(&left));
-            written.map_err(|error| CliError::from(anyhow::Error::new(error).context(folder)))?;
+            // As it is by now: another run may have added to it.
+            let taken = cached.change_probes(|list| {
+                let entries = cached_entries(list).into_iter();
+                let (doomed, left): (Vec<_>, Vec<_>) = entries.partition(is_doomed);
+                (text(&left), doomed)
+            });
+            doomed = taken.map_err(|error| anyhow::Error::new(error).context(folder))?;
         }
         let doing = if is_dry { "Would remove" } else { "Removed" };
         for entry in doomed {

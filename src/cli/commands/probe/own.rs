@@ -195,7 +195,7 @@ impl Made {
         Self {
             list: list_of(event),
             name: event.full_name(),
-            removal: format!("-:{}/{}", event.group, event.name),
+            removal: event.removal(),
         }
     }
 }

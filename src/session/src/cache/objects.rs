@@ -51,13 +51,18 @@ impl Cached {
         }
     }
 
-    /// Puts `list` in the place of that list, whole or not at all.
+    /// Puts what `change` makes of that list in its place, whole or not at all, and returns what it says beside. Others who
+    /// change it wait meanwhile.
     ///
     /// # Errors
-    /// What writing reports.
-    pub fn set_probes(&self, list: &str) -> io::Result<()> {
+    /// What locking the folder (flock(2)), reading and writing report.
+    pub fn change_probes<T>(&self, change: impl FnOnce(&str) -> (String, T)) -> io::Result<T> {
+        let folder = fs::File::open(&self.folder)?;
+        folder.lock()?;
+        let (list, said) = change(&self.probes()?);
         let path = self.folder.join(PROBES);
-        make_whole(&path, |temporary| fs::write(temporary, list))
+        make_whole(&path, |temporary| fs::write(temporary, list))?;
+        Ok(said)
     }
 }
 
@@ -344,7 +349,7 @@ mod tests {
             assert_eq!(cached.name, name);
             assert_eq!(cached.probes().unwrap(), "");
             for list in ["#f\np:g/f f+0\n", "#g\n"] {
-                cached.set_probes(list).unwrap();
+                cached.change_probes(|_| (list.to_owned(), ())).unwrap();
                 assert_eq!(cached.probes().unwrap(), list);
             }
             assert_eq!(entries(&cached.folder).unwrap().len(), 2);
@@ -380,6 +385,33 @@ mod tests {
         // A dangling one is in nobody's way.
         cache.add(&object(&file, "ab56")).unwrap();
         assert_eq!(cache.objects().unwrap().len(), 1);
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    /// Each adds a line to what it finds: none is lost.
+    #[test]
+    fn lists_are_changed_by_one_at_a_time() {
+        let root = std::env::temp_dir().join(format!("rperf-probes-{}", std::process::id()));
+        let folder = root.join("object/ab12");
+        fs::create_dir_all(&folder).unwrap();
+        let cached = Cached {
+            id: "ab12".to_owned(),
+            name: "/object".into(),
+            folder,
+        };
+        std::thread::scope(|scope| {
+            for number in 0..8 {
+                let cached = &cached;
+                scope.spawn(move || {
+                    let add = |list: &str| (format!("{list}{number}\n"), list.len());
+                    cached.change_probes(add).unwrap()
+                });
+            }
+        });
+        let list = cached.probes().unwrap();
+        let mut numbers: Vec<&str> = list.lines().collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, ["0", "1", "2", "3", "4", "5", "6", "7"]);
         fs::remove_dir_all(root).unwrap();
     }
 }
