@@ -37,7 +37,9 @@ pub(super) fn print(context: &Context, request: &Request, recorded: &Summary) {
     for line in places(&recorded.lost_samples) {
         context.note(format_args!("samples lost of {line}"));
     }
-    if lost > 0 || recorded.lost_chunks > 0 {
+    if stopped_to_be_read(request.details.overwrite, recorded) {
+        context.note("hint: a ring that is written over stops while it is read for a file: nothing keeps what comes then, and fewer files lose less");
+    } else if lost > 0 || recorded.lost_chunks > 0 {
         context.note(format_args!("hint: try {}", ways_out(request, recorded)));
     }
     for line in traces(&recorded.traces) {
@@ -51,6 +53,13 @@ pub(super) fn print(context: &Context, request: &Request, recorded: &Summary) {
     } else if !recorded.throttled.is_empty() {
         context.note("hint: throttled events come faster than /proc/sys/kernel/perf_event_max_sample_rate allows: try a larger -c");
     }
+}
+
+/// Whether what was lost is what came to rings that are written over (`--overwrite`) while they were read, for want of no
+/// room: they are never full, and the others were not.
+fn stopped_to_be_read(overwrites: bool, recorded: &Summary) -> bool {
+    let is_lossy = recorded.lost_chunks > 0 || !recorded.lost_samples.is_empty();
+    overwrites && is_lossy && recorded.lost_by_cpu.is_empty()
 }
 
 /// What is missing of hardware traces: first in perf's words, then what keeps more.
@@ -198,6 +207,18 @@ mod tests {
         (cut.gaps, cut.collided) = (1, 3);
         let lines = traces(&cut).concat();
         assert!(lines.contains("gaps in it 1 times") && lines.contains("collision 3 times"));
+    }
+
+    #[test]
+    fn rings_that_are_written_over_are_never_full() {
+        let mut recorded = Summary::default();
+        recorded.lost_chunks = 1;
+        recorded.lost_samples = vec![missed("a", Some(1), 2)];
+        assert!(stopped_to_be_read(true, &recorded));
+        assert!(!stopped_to_be_read(false, &recorded));
+        recorded.lost_by_cpu.push((0, 3));
+        assert!(!stopped_to_be_read(true, &recorded), "side-band was lost");
+        assert!(!stopped_to_be_read(true, &Summary::default()));
     }
 
     #[test]
