@@ -2,7 +2,8 @@
 # Runs every fuzz target for so many seconds, two at a time: `sh tests/fuzz.sh [SECONDS] [TARGET...]`; 0 only builds
 # them. The first corpus are the recordings of tests/fixtures, the running kernel's descriptions of tracepoints, the
 # program's own tables of events, small programs that are compiled here, and tests/fuzz/seeds; what is found stays in
-# target/fuzz/found.
+# target/fuzz/found. With FUZZ_SEED each run tries the same inputs in the same order, as far as the time reaches: what it
+# finds was brought in by the last change. Without it they are new ones each time.
 set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
@@ -45,7 +46,7 @@ questions=$(printf '%s\n' 'work* it->name[2] it->more kind $vars' walk+4 leaf%re
 program() {
     name=$1
     shift
-    c++ "$@" -ffreestanding -nostdlib -fno-exceptions -Wl,--build-id -o "$objects/$name" tests/fuzz/seeds/program.cpp \
+    c++ "$@" -ffreestanding -nostdlib -fno-exceptions -Wl,--build-id "-ffile-prefix-map=$PWD=." -o "$objects/$name" tests/fuzz/seeds/program.cpp \
         2>"$folder/seeds.log" || return 0
     split=$objects/$name-program.dwo
     [ -e "$split" ] || split=/dev/null
@@ -76,7 +77,7 @@ run() {
     esac
     mkdir -p "$folder/corpus/$1"
     # shellcheck disable=SC2086 # none or one word
-    if "$folder/release/$1" "$folder/corpus/$1" $seeds -max_total_time="$seconds" -timeout=20 \
+    if "$folder/release/$1" "$folder/corpus/$1" $seeds ${FUZZ_SEED:+-seed=$FUZZ_SEED} -max_total_time="$seconds" -timeout=20 \
         -rss_limit_mb=1024 -max_len=40000 -artifact_prefix="$folder/found/$1-" -print_final_stats=1 >"$folder/$1.log" 2>&1; then
         echo "$1: $(sed -n 's/^stat::number_of_executed_units: *//p' "$folder/$1.log") inputs" >&2
     else
