@@ -9,7 +9,7 @@ use super::program::{
     Dynamic, Literal, Load, Machine, Names, Number, Output, Piece, Place, PrintFmt, SHORT, Source,
     Span, TableEntry,
 };
-use super::spec::{Conversion, ConversionKind, Part, parts};
+use super::spec::{Base, Conversion, ConversionKind, IntegerSpec, Part, parts};
 use super::tree::{Entry, Node, Operation};
 use super::{Field, Format, Warning};
 
@@ -113,7 +113,7 @@ impl Compiler<'_> {
         Ok(match &conversion.kind {
             ConversionKind::Integer(spec) => Output::Integer {
                 number: self.number(argument),
-                spec: *spec,
+                spec: self.narrowed(*spec, argument),
                 star,
             },
             ConversionKind::Text(spec) => Output::Text {
@@ -237,6 +237,34 @@ impl Compiler<'_> {
                 no: self.source(&branches.right)?,
             }),
             _ => Ok(Source::Nothing),
+        }
+    }
+
+    /// `%d` of a field that has fewer bits and a sign, which those of probes do (`s8`, `s16`), as the kernel prints it: Linux
+    /// perf takes such numbers for positive ones.
+    fn narrowed(&self, spec: IntegerSpec, argument: &Node) -> IntegerSpec {
+        let (name, is_element) = match argument {
+            Node::Field(name) => (name, false),
+            Node::Operation(operation) if operation.operator == "[" => match &operation.left {
+                Node::Field(name) => (name, true),
+                _ => return spec,
+            },
+            _ => return spec,
+        };
+        let field = self.format.field(name).filter(|field| field.is_signed);
+        let size = field.map(|field| match is_element {
+            true => field.element_size,
+            false => field.size,
+        });
+        let bits = match size {
+            Some(1) => 8,
+            Some(2) => 16,
+            _ => return spec,
+        };
+        let is_wider = spec.base == Base::Signed && spec.bits == 32;
+        IntegerSpec {
+            bits: if is_wider { bits } else { spec.bits },
+            ..spec
         }
     }
 

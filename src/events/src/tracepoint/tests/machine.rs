@@ -261,12 +261,29 @@ impl Bench {
                     String::from_utf8_lossy(&perf),
                     String::from_utf8_lossy(ours),
                 );
+                if is_sign_alone(&perf, &ours) {
+                    continue;
+                }
                 let name = tracepoint.name();
                 differences.push(format!("{name} {fill:?}\n  perf: {perf}\n  ours: {ours}"));
             }
         }
         differences
     }
+}
+
+/// Whether all that differs are negative numbers of 8 or 16 bits, which perf takes for positive ones.
+fn is_sign_alone(perf: &str, ours: &str) -> bool {
+    let (perf, ours) = (perf.split(' '), ours.split(' '));
+    let number = |word: &str| word.trim_end_matches(',').parse::<i32>().ok();
+    let is_same_but_sign = |theirs: &str, own: &str| match (number(theirs), number(own)) {
+        (Some(theirs), Some(own)) => own < 0 && [256, 65536].contains(&(theirs - own)),
+        _ => false,
+    };
+    perf.clone().count() == ours.clone().count()
+        && perf
+            .zip(ours)
+            .all(|(theirs, own)| theirs == own || is_same_but_sign(theirs, own))
 }
 
 /// Cuts perf's output at the events' names. A text may hold newlines, so the next name is what ends it.

@@ -48,6 +48,15 @@ fn numbers(print_fmt: &str, a: i32, b: i64) -> String {
     print(&[("int a", 4), ("long b", 8)], print_fmt, &body)
 }
 
+/// Linux perf shows 250 and 65527.
+#[test]
+fn small_fields_have_a_sign() {
+    let fields = [("int a", 1), ("int b", 2), ("u8 c", 1)];
+    let body = [0xfa, 0xf7, 0xff, 0xfa];
+    let text = "\"%d %d %d %u\", REC->a, REC->b, REC->c, REC->a";
+    assert_eq!(print(&fields, text, &body), "-6 -9 250 250");
+}
+
 #[test]
 fn integers_are_padded_as_printf_does() {
     let cases = [
