@@ -360,3 +360,60 @@ fn the_kernels_memory_is_kept_as_perf_keeps_it() {
         "{missing:?}"
     );
 }
+
+/// What was used least recently goes, and what is left is said.
+#[test]
+fn caches_are_made_smaller() {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    let run = |words: &[&str]| -> Outcome {
+        let run = rperf(&["buildid-cache"]).args(words);
+        run.within(folder)
+            .env("HOME", folder)
+            .finish()
+            .expect("rperf starts")
+    };
+    for (name, size) in [("old", 300_000), ("new", 200_000)] {
+        let source = format!("char room[{size}] = {{ 1 }}; int main(void) {{ return 0; }}\n");
+        fs::write(folder.join("room.c"), source).expect("a source");
+        let words = ["-Wl,--build-id", "-o", name, "room.c"];
+        let compiler = std::process::Command::new("cc")
+            .args(words)
+            .current_dir(folder)
+            .status();
+        assert!(compiler.expect("a compiler").success());
+        assert_eq!(run(&["-a", name]).status, 0);
+    }
+    // The files are linked into the cache.
+    let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+    let times = fs::FileTimes::new()
+        .set_accessed(long_ago)
+        .set_modified(long_ago);
+    for (path, _) in tree(&folder.join(".debug")) {
+        let path = folder.join(".debug").join(path);
+        let is_old = path.display().to_string().contains("/old/") && path.is_file();
+        if is_old {
+            let file = fs::File::options().write(true).open(path).expect("a file");
+            file.set_times(times).expect("its times");
+        }
+    }
+    let whole = run(&["--max-size", "1G"]);
+    let said = "build-id cache: 2 objects, 0.6 MB; taken out: 0 objects, 0.0 MB\n";
+    assert_eq!((whole.status, &*whole.stderr), (0, said));
+    let fewer = run(&["-v", "--max-size", "400K"]);
+    assert_eq!(fewer.status, 0, "{}", fewer.stderr);
+    assert!(
+        fewer
+            .stderr
+            .contains("/old: Ok\nbuild-id cache: 1 object, 0.3 MB; taken out: 1 object, 0.4 MB\n"),
+        "{}",
+        fewer.stderr
+    );
+    let left = run(&["-l"]).stdout;
+    assert!(
+        left.ends_with("/new\n") && left.lines().count() == 1,
+        "{left}"
+    );
+    let none = run(&["--max-size", "none"]);
+    assert_eq!(none.status, 129, "{}", none.stderr);
+}

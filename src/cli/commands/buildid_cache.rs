@@ -3,6 +3,7 @@
 mod kernel;
 mod missing;
 mod present;
+mod size;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,9 +13,11 @@ use rperf_debuginfod::Client;
 use rperf_session::{Cache, Cached, DEBUG_FILES, NewObject, debug_file};
 use rperf_symbol::{Part, Wanted};
 
-use self::kernel::Kept;
+use self::kernel::Kept as KeptKernel;
 pub(super) use self::present::Namespace;
 use self::present::Present;
+use self::size::{Kept, surplus, told, total};
+use super::record::parse_size;
 use crate::cli::context::Context;
 use crate::cli::debuginfod;
 use crate::cli::error::{CliError, Exit};
@@ -90,6 +93,10 @@ pub(super) fn command() -> Command {
         )
         .arg(debuginfod::option().help("ask these debuginfod servers for the debug files of what is added; without urls, those of DEBUGINFOD_URLS"))
         .arg(
+            value("max-size", "size")
+                .help("then take out what was used least recently, until the rest needs no more than this: 500M, 2G"),
+        )
+        .arg(
             value("target-ns", "pid")
                 .value_parser(number)
                 .help("the files are those that this process sees, in its mount namespace"),
@@ -97,8 +104,16 @@ pub(super) fn command() -> Command {
         .arg(counter("verbose").short('v').help("say what is done"))
 }
 
-/// Does all that is asked for, in this order: list, add, remove, purge, missing, update, kcore.
+/// Does all that is asked for, in this order: list, add, remove, purge, missing, update, kcore, and what makes room.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
+    let limit = matches.get_one::<String>("max-size");
+    let limit = limit.map(|word| {
+        parse_size(word).ok_or_else(|| {
+            CliError::usage(format!("--max-size: '{word}' is no size"))
+                .hint("bytes with a unit: 100K, 500M, 2G; -P takes everything out")
+        })
+    });
+    let limit = limit.transpose()?;
     let cache = Editor::new(matches, context)?;
     let on = |name| flag(matches, name) == Some(true);
     let mut done = vec![];
@@ -125,6 +140,9 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     }
     if let Some(memory) = matches.get_one::<String>("kcore") {
         done.push(cache.keep_kernel(Path::new(memory), on("force")));
+    }
+    if let Some(limit) = limit {
+        done.push(cache.shrink(limit)?);
     }
     if done.is_empty() {
         let program = context.program;
@@ -284,13 +302,13 @@ impl<'c> Editor<'c> {
     fn keep_kernel(&self, memory: &Path, again: bool) -> bool {
         let kept = kernel::keep(self.cache.root(), memory, again);
         let said = match &kept {
-            Ok(Kept::New(folder)) => {
+            Ok(KeptKernel::New(folder)) => {
                 format!(
                     "kcore added to build-id cache directory {}",
                     folder.display()
                 )
             }
-            Ok(Kept::Before(folder)) => format!("same kcore found in {}", folder.display()),
+            Ok(KeptKernel::Before(folder)) => format!("same kcore found in {}", folder.display()),
             Err(why) => format!("Couldn't add {}: {why}", memory.display()),
         };
         if self.verbose || kept.is_err() {
@@ -310,6 +328,34 @@ impl<'c> Editor<'c> {
                 whole = false;
             }
         }
+        Ok(whole)
+    }
+
+    /// Takes out what was not used for longest, until `limit` bytes will do, and says how large the cache is.
+    fn shrink(&self, limit: u64) -> Result<bool, CliError> {
+        let mut whole = true;
+        // What another run takes out meanwhile is gone as well.
+        let looked = self.objects()?.into_iter().map(Kept::of);
+        let all: Vec<Kept> = looked.filter_map(Result::ok).collect();
+        let (count, bytes) = (all.len(), total(&all));
+        let (mut fewer, mut less) = (0, 0);
+        for kept in surplus(all, limit) {
+            let shown = kept.cached.name.clone();
+            if let Err(why) = self.take_out(&kept.cached, &shown) {
+                let shown = shown.display();
+                self.context
+                    .note(format_args!("Couldn't remove {shown}: {why}"));
+                whole = false;
+                continue;
+            }
+            fewer += 1;
+            less += kept.bytes;
+        }
+        self.context.note(format_args!(
+            "build-id cache: {}; taken out: {}",
+            told(count - fewer, bytes.saturating_sub(less)),
+            told(fewer, less)
+        ));
         Ok(whole)
     }
 

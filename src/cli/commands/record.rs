@@ -43,6 +43,7 @@ use self::off_cpu::OffCpuTime;
 pub(super) use self::rate::sampling;
 pub(super) use self::request::{real_time, wanted as wanted_events};
 pub(super) use self::ring_size::pages as ring_pages;
+pub(super) use self::size::with_unit as parse_size;
 use self::sieve::Sifting;
 pub(super) use self::told::told_by;
 pub(super) use self::traces::refuse as refuse_traces;

@@ -1,7 +1,7 @@
 //! Sizes as options take them: `64K`, `5M`, `2G`, `100B`.
 
 /// Bytes of a number with a unit, `B`, `K`, `M` or `G`, behind it; `None` for nothing, and for what is no such number.
-pub(super) fn with_unit(word: &str) -> Option<u64> {
+pub(in crate::cli::commands) fn with_unit(word: &str) -> Option<u64> {
     scaled(word)?.filter(|size| *size > 0)
 }
 
