@@ -8,4 +8,6 @@ mod kept;
 mod options;
 mod own;
 mod programs;
+mod scopes;
 mod shown;
+mod trouble;

@@ -13,10 +13,10 @@ use super::programs::{probe, programs, rperf};
 /// as `n` behind `leaf:`, `{leaf.n#x}` the same in hexadecimal, `{leaf.n#b}` four bits from the third on; `*` is anything. Behind `^` is
 /// what comes once in all, before the rounds' own records if another `^` follows; `~` is for records that come any number of
 /// times, in a loop.
-type Row = (&'static str, &'static str);
+pub(super) type Row = (&'static str, &'static str);
 
-/// In the C program, whether it is optimised or not. Of the definitions that are compared with those of perf, two can never be
-/// added: kernels refuse two values of one name, and names with the signs of a bit field.
+/// In the C program, whether it is optimised or not. Of the definitions that are compared with those of perf, one can never be
+/// added: kernels refuse two values of one name.
 const C: &[Row] = &[
     ("leaf", ""),
     ("leaf n", "n={leaf.n}"),
@@ -293,7 +293,7 @@ fn are_as(expected: &[String], found: &[&str], in_loop: bool) -> bool {
 }
 
 /// Records the events of these definitions in a program and compares them with its output.
-fn check(program: &str, rows: &[&[Row]], name: &str) {
+pub(super) fn check(program: &str, rows: &[&[Row]], name: &str) {
     let group = Group::new(name);
     let target = format!("./{program}");
     let rows: Vec<Row> = rows.concat();

@@ -27,6 +27,13 @@ const PROGRAMS: &[(&str, &str, &[&str], &str)] = &[
     ("bare", "cc", &["-O2"], "probed.c"),
     ("marked", "cc", &["-O2"], "marked.c"),
     ("variants", "cc", &["-O2", "-g", "-no-pie"], "variants.c"),
+    (
+        "scopes",
+        "cc",
+        &["-O2", "-g", "-fcf-protection=none", "-Wl,-z,lazy"],
+        "scopes.c",
+    ),
+    ("scopes-bare", "cc", &["-O2", "-rdynamic"], "scopes.c"),
     ("plain++", "c++", &["-O0", "-g"], "probed.cpp"),
     ("optimised++", "c++", &["-O2", "-g"], "probed.cpp"),
     (

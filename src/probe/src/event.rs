@@ -12,6 +12,8 @@ use crate::search::Probe;
 
 /// The longest name of an event or a group that the kernel takes, in bytes (`MAX_EVENT_NAME_LEN`, one is the zero).
 const MAX_NAME: usize = 63;
+/// The longest name of a field that it takes.
+const MAX_FIELD_NAME: usize = 32;
 /// How many events of one name get numbers.
 const MAX_NUMBER: usize = 1024;
 
@@ -132,6 +134,13 @@ pub const KERNEL_GROUP: &str = "probe";
 #[must_use]
 pub fn group_of_provider(provider: &str) -> String {
     format!("sdt_{}", clean(provider))
+}
+
+/// What the kernel takes for the name of a field (`MAX_ARG_NAME_LEN` in kernel/trace/trace_probe.h).
+pub(crate) fn field_name(name: &str) -> String {
+    let mut name = clean(name);
+    name.truncate(MAX_FIELD_NAME);
+    name
 }
 
 /// What the kernel takes for a name: other characters become underscores.

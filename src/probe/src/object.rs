@@ -13,6 +13,8 @@ use crate::search::Probe;
 
 /// How many names are proposed instead of an unknown one.
 const PROPOSALS: usize = 3;
+/// What stands behind the name of a function of another object, at the code by which this one calls it.
+pub(crate) const CALL: &str = "@plt";
 
 /// What has the symbols of an object, which may not have been read yet: most searches go without.
 pub trait Symbols {
@@ -53,7 +55,7 @@ pub struct Sources<'a> {
 pub struct Object<'a> {
     pub(crate) sources: Sources<'a>,
     pub(crate) frames: Frames<'a>,
-    file: File<'a>,
+    pub(crate) file: File<'a>,
     isa: Option<Isa>,
     architecture: Architecture,
 }
@@ -212,7 +214,9 @@ impl<'a> Object<'a> {
 
     /// The names of functions that are nearest to `name`.
     pub(crate) fn nearest(&self, name: &str) -> Vec<String> {
-        let names: Vec<String> = self.functions().map(|function| function.name).collect();
+        let plain = |name: &str| name.trim_end_matches(CALL).to_owned();
+        let functions = self.functions();
+        let names: Vec<String> = functions.map(|function| plain(&function.name)).collect();
         nearest(name, &names)
     }
 

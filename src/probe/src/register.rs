@@ -91,12 +91,12 @@ pub(crate) fn is_known(architecture: Architecture, word: &str) -> bool {
     }
 }
 
-/// What the kernel calls a register that goes by another name in assembly: `%rax`, `%eax`, `%r8d`, `%rip`.
+/// What the kernel calls a register that goes by another name in assembly: `%rax`, `%eax`, `%al`, `%r8d`, `%rip`.
 pub(crate) fn kernel_name(architecture: Architecture, word: &str) -> Option<String> {
     let bare = word.strip_prefix('%')?;
     let candidates = [
         bare.strip_prefix(['r', 'e']),
-        bare.strip_suffix(['d', 'w', 'b']),
+        bare.strip_suffix(['d', 'w', 'b', 'l']),
         Some(bare),
     ];
     let names = candidates.into_iter().flatten();
@@ -129,6 +129,8 @@ mod tests {
             ("%edi", "%di"),
             ("%r8d", "%r8"),
             ("%rip", "%ip"),
+            ("%al", "%ax"),
+            ("%dil", "%di"),
         ] {
             assert!(!is_known(machine, word));
             assert_eq!(kernel_name(machine, word).as_deref(), Some(name));

@@ -1,15 +1,18 @@
 //! `--add`: events made, all of them or none.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use clap::ArgMatches;
 use rperf_probe::{Definition, Event, Target, distinct_name, parse};
+use rperf_sys::Signals;
 
 use super::args::Given;
 use super::cached::Addition;
+use super::own::HELD;
 use super::tables::{KERNEL, PROGRAMS, Tables};
-use super::target::Subject;
-use super::{Defined, blacklist, cached, events, on, tracepoint};
+use super::target::{Subject, is_readable_word};
+use super::{Defined, NOT_FOUND, blacklist, cached, events, on, tracepoint};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 
@@ -56,7 +59,7 @@ pub(super) fn run(
         context.note(format_args!("Writing event: {event}"));
     }
     if !is_dry {
-        let created = create(&tables, &new);
+        let created = create(&tables, &new, context);
         created.map_err(|error| match tables.has(KERNEL) {
             true => error,
             false => instead(error, added, context),
@@ -153,22 +156,29 @@ pub(super) fn told(definition: &Definition, place: Option<&str>, target: &Target
     format!("(on {}{at}{within}{with})", definition.point)
 }
 
-/// Makes the events; where one is refused those before it are removed again.
-fn create(tables: &Tables, new: &[New]) -> Result<(), CliError> {
+/// Makes the events; where one is refused, or a signal ends the run, those before it are removed again.
+fn create(tables: &Tables, new: &[New], context: &Context) -> Result<(), CliError> {
+    let signals = Signals::hold(&HELD).map_err(anyhow::Error::new)?;
+    let came = || signals.next().ok().flatten();
     for (index, New { event, .. }) in new.iter().enumerate() {
+        let before = new.get(..index).unwrap_or_default();
+        if let Some(signal) = came() {
+            for name in remove(tables, before) {
+                context.warn(format_args!("{name} could not be removed again"));
+            }
+            drop(signals);
+            rperf_sys::die_by(signal);
+            return Err(CliError::message(NOT_FOUND, "interrupted"));
+        }
         let Err(error) = tables.write(list_of(event), &event.to_string()) else {
             continue;
         };
-        let error = match blacklist::about(event) {
-            Some(said) => error.hint(said),
-            None => error,
-        };
-        let before = new.get(..index).unwrap_or_default();
-        let stays = |event: &&Event| tables.write(list_of(event), &event.removal()).is_err();
-        let left = before.iter().map(|new| &new.event).filter(stays);
-        let left: Vec<String> = left.map(Event::full_name).collect();
+        let said = [blacklist::about(event), unreadable(event)];
+        let error = said.into_iter().flatten().fold(error, CliError::hint);
+        let left = remove(tables, before);
         let error = match before.len() - left.len() {
             0 => error,
+            1 => error.hint("the event added before it was removed again"),
             count => error.hint(format!(
                 "the {count} events added before it were removed again"
             )),
@@ -182,6 +192,26 @@ fn create(tables: &Tables, new: &[New]) -> Result<(), CliError> {
         });
     }
     Ok(())
+}
+
+/// Takes events away that were added in vain; the names of those that stay.
+fn remove(tables: &Tables, new: &[New]) -> Vec<String> {
+    let events = new.iter().map(|new| &new.event);
+    let stays = |event: &&Event| tables.try_write(list_of(event), &event.removal()).is_err();
+    events.filter(stays).map(Event::full_name).collect()
+}
+
+/// What is wrong with the path of the program, and the way out.
+fn unreadable(event: &Event) -> Option<String> {
+    let Target::Program { object, .. } = &event.target else {
+        return None;
+    };
+    let is_readable = is_readable_word(Path::new(object));
+    (!is_readable).then(|| {
+        format!(
+            "the kernel takes no path with blanks or '#'; a link without them will do: 'ln -s \"{object}\" /tmp/link', then -x /tmp/link"
+        )
+    })
 }
 
 /// The list that an event belongs to.

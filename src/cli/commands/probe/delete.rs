@@ -13,6 +13,7 @@ use super::target::{Subject, named};
 use super::{NOT_FOUND, cached, on};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::cli::live::explain::reason;
 
 /// Removes the events that the patterns cover, and says which.
 pub(super) fn run(
@@ -43,17 +44,21 @@ pub(super) fn run(
         }
         doomed.extend(hits.map(|(event, list)| (event.full_name(), (event.removal(), *list))));
     }
+    let mut failure = None;
     for (name, (removal, list)) in doomed {
         if is_dry {
             context.note(format_args!("Would remove event: {name}"));
             continue;
         }
-        tables
-            .write(list, &removal)
-            .map_err(|error| error.hint(format!("{name} may be in use by a recording")))?;
-        context.note(format_args!("Removed event: {name}"));
+        match tables.try_write(list, &removal) {
+            Ok(()) => context.note(format_args!("Removed event: {name}")),
+            Err(error) if failure.is_none() => {
+                failure = Some(tables.unremoved(&error, list, &name));
+            }
+            Err(error) => context.warn(format_args!("{name} is left: {}", reason(&error))),
+        }
     }
-    Ok(())
+    failure.map_or(Ok(()), Err)
 }
 
 /// Whether an event is in the program or module that is named; all are where none is.

@@ -21,7 +21,7 @@ use crate::cli::error::CliError;
 use crate::cli::live::explain::reason;
 
 /// The signals that end a run: they wait until its events are gone.
-const HELD: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+pub(super) const HELD: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 /// How often an event that is still in use is tried again, and how long after.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(50);

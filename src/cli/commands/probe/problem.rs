@@ -32,6 +32,15 @@ pub(super) fn note(note: &Note) -> String {
         Note::Cut { argument } => {
             format!("'{argument}' exceeds max-bitwidth. Cut down to 64 bits.")
         }
+        Note::Indirect { name, variants } => {
+            let which = match variants.as_slice() {
+                [] => String::new(),
+                variants => format!(" ({}, …)", variants.join(", ")),
+            };
+            format!(
+                "Warning: {name} is an indirect function: its code chooses the one that runs, when a program starts. Probe that one{which}."
+            )
+        }
         Note::MissingSplit { units } => {
             format!("the .dwo files of {units} units are missing, and nothing in them is found")
         }

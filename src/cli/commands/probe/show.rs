@@ -147,8 +147,13 @@ fn list_at(
         if variables.is_empty() {
             writeln!(out, "\t\t(No matched variables)")?;
         }
-        for variable in &variables {
-            writeln!(out, "\t\t{}", shown(variable, function, wanted.ranges))?;
+        let shown = |variable| shown(variable, function, wanted.ranges);
+        let mut lines: Vec<String> = variables.iter().map(shown).collect();
+        if wanted.ranges {
+            lines.sort_unstable();
+        }
+        for line in lines {
+            writeln!(out, "\t\t{line}")?;
         }
         for (name, reason) in beyond {
             let offset = place.offset;
@@ -158,6 +163,9 @@ fn list_at(
         }
     }
     out.flush()?;
+    if definition.point.is_return() {
+        context.note("these are the variables at the entry; of them only global ones are there when the function has returned");
+    }
     Ok(())
 }
 
@@ -187,12 +195,13 @@ fn in_kernel(
     })
 }
 
-/// `long int TAB n`, between `[VAL]` and the ranges where these are asked for.
+/// `long int TAB n`, between `[VAL]`, or `[INV]` of what is elsewhere, and the ranges where these are asked for.
 fn shown(variable: &Variable, function: &str, with_ranges: bool) -> String {
     let Variable {
         kind,
         name,
         is_external,
+        is_here,
         ranges,
     } = variable;
     if !with_ranges {
@@ -205,8 +214,9 @@ fn shown(variable: &Variable, function: &str, with_ranges: bool) -> String {
         .iter()
         .map(|(start, end)| format!("{start}-{end}"))
         .collect();
+    let known = if *is_here { "VAL" } else { "INV" };
     format!(
-        "[VAL]\t{kind}\t{name}\t@<{function}+[{}]>",
+        "[{known}]\t{kind}\t{name}\t@<{function}+[{}]>",
         ranges.join(",")
     )
 }

@@ -8,6 +8,7 @@ use rperf_sys::Tracefs;
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::cli::live::explain::reason;
 use crate::cli::tracefs::MachineTracepoints;
 
 /// The status of perf for EACCES.
@@ -78,18 +79,30 @@ impl Tables {
         locks.find_map(Result::ok)
     }
 
-    /// Hands the kernel one line.
+    /// Hands the kernel the line of a new event.
     pub(super) fn write(&self, list: &str, line: &str) -> Result<(), CliError> {
         self.try_write(list, line)
             .map_err(|error| match error.raw_os_error() {
                 Some(libc::EACCES | libc::EPERM | libc::ENOENT) if !self.has(list) => {
                     self.refused(&error, list)
                 }
+                Some(libc::EROFS) => self.refused(&error, list),
                 _ => self.explained(&error, line),
             })
     }
 
-    /// The same without words for the error.
+    /// Why the event of this name was not removed.
+    pub(super) fn unremoved(&self, error: &io::Error, list: &str, name: &str) -> CliError {
+        let told = match error.raw_os_error() {
+            Some(libc::EACCES | libc::EPERM | libc::EROFS) => self.refused(error, list),
+            Some(libc::EBUSY) => CliError::message(super::NOT_FOUND, format!("{name} is in use"))
+                .hint("it can be removed when the recordings of it have ended"),
+            _ => CliError::message(super::NOT_FOUND, format!("{name}: {}", reason(error))),
+        };
+        told.detail("  Error: Failed to delete events.")
+    }
+
+    /// Hands the kernel one line, without words for the error.
     pub(super) fn try_write(&self, list: &str, line: &str) -> io::Result<()> {
         self.0.append(list, line)
     }
@@ -128,7 +141,17 @@ impl Tables {
                 CliError::message(super::NOT_FOUND, format!("{root}/{list} does not exist."))
                     .detail(format!("Please rebuild kernel with {option}=y."))
             }
-            _ => CliError::message(super::NOT_FOUND, format!("{root}/{list}: {error}")),
+            io::ErrorKind::ReadOnlyFilesystem => CliError::message(
+                super::NOT_FOUND,
+                format!("tracefs is mounted read-only at {root}"),
+            )
+            .hint(format!(
+                "'mount -o remount,rw {root}', as root, makes it writable"
+            )),
+            _ => {
+                let reason = reason(error);
+                CliError::message(super::NOT_FOUND, format!("{root}/{list}: {reason}"))
+            }
         }
     }
 
@@ -136,7 +159,7 @@ impl Tables {
     fn explained(&self, error: &io::Error, line: &str) -> CliError {
         let told = CliError::message(
             super::NOT_FOUND,
-            format!("the kernel refused the event: {error}"),
+            format!("the kernel refused the event: {}", reason(error)),
         );
         let log = self.0.read(ERRORS).unwrap_or_default();
         let log = String::from_utf8_lossy(&log).into_owned();

@@ -202,10 +202,18 @@ impl Symbols for Binary {
     }
 }
 
-/// The last that `-x` or `-m` names, a program by its path; the kernel where they name nothing.
+/// The last that `-x` or `-m` names, a program by its path, which may be gone; the kernel where they name nothing.
 pub(super) fn named(matches: &ArgMatches, context: &Context) -> Result<Subject, CliError> {
     match target(matches) {
-        Subject::Program(path) => resolve(&path, matches, context).map(Subject::Program),
+        Subject::Program(path) => {
+            let found = resolve(&path, matches, context);
+            // Events outlive their programs.
+            let is_gone = path.components().count() > 1 && fs::symlink_metadata(&path).is_err();
+            match std::path::absolute(&path) {
+                Ok(path) if found.is_err() && is_gone => Ok(Subject::Program(path)),
+                _ => found.map(Subject::Program),
+            }
+        }
         other => Ok(other),
     }
 }
@@ -232,6 +240,11 @@ fn located(target: &Path, context: &Context) -> Result<PathBuf, CliError> {
     let here = fs::canonicalize(target);
     if let Ok(path) = here {
         return match path.is_file() {
+            // A link may be what the kernel can read.
+            true if !is_readable_word(&path) => match std::path::absolute(target) {
+                Ok(given) if is_readable_word(&given) => Ok(given),
+                _ => Ok(path),
+            },
             true => Ok(path),
             false => Err(absent(target, "not a regular file")),
         };
@@ -244,6 +257,14 @@ fn located(target: &Path, context: &Context) -> Result<PathBuf, CliError> {
     found
         .filter(|path| is_name && path.is_file())
         .ok_or_else(|| absent(target, "No such file or directory"))
+}
+
+/// Whether the kernel reads this path as one word: blanks end words in the lists of events, and `#` begins a comment
+/// (kernel/trace/trace.c, `trace_parse_run_command`).
+pub(super) fn is_readable_word(path: &Path) -> bool {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    let ends = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'#' | 0x0b);
+    !bytes.iter().any(ends)
 }
 
 fn absent(target: &Path, why: &str) -> CliError {

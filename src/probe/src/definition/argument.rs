@@ -6,6 +6,7 @@ use super::Fault;
 use super::is_event_name;
 use super::point::number;
 use super::words::Word;
+use crate::event::field_name;
 
 /// One value to record.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +69,7 @@ impl Argument {
         !matches!(self.value, Value::Raw(_))
     }
 
-    /// What the field is called: the name that was chosen, else that of the last member, else that of the variable with
+    /// What the field is called, in letters that the kernel takes: the name that was chosen, else that of the last member, else that of the variable with
     /// the type behind it. `None` where the kernel numbers it (`arg1`).
     #[must_use]
     pub fn field_name(&self) -> Option<String> {
@@ -82,11 +83,14 @@ impl Argument {
             Member::Field(name) | Member::Pointed(name) => Some(name),
             Member::Element(_) => None,
         });
-        match (fields.into_iter().next(), &self.kind) {
-            (Some(field), _) => Some(field.clone()),
-            (None, Some(kind)) if members.is_empty() => Some(format!("{name}_{kind}")),
-            (None, _) => Some(name.clone()),
-        }
+        let name = match (fields.into_iter().next(), &self.kind) {
+            (Some(field), _) => field.clone(),
+            (None, Some(kind)) if members.is_empty() => {
+                format!("{name}_{}", kind.trim_end_matches(']'))
+            }
+            (None, _) => name.clone(),
+        };
+        Some(field_name(&name))
     }
 }
 

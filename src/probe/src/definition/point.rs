@@ -277,6 +277,8 @@ impl Suffixes {
 
     fn in_function(self, name: String) -> Point {
         let place = match self.source() {
+            // Its declaration, which stands for its entry.
+            Some(SourcePlace::Line(0)) => Place::Offset(0),
             Some(place) => Place::Source(place),
             None if self.is_return => Place::Return,
             None => Place::Offset(self.offset.unwrap_or(0)),

@@ -24,7 +24,8 @@ fn places() {
         ("f", function("f", Place::Offset(0))),
         ("f+0x10", function("f", Place::Offset(16))),
         ("f%return", function("f", Place::Return)),
-        ("f:0", function("f", line(0))),
+        ("f:0", function("f", Place::Offset(0))),
+        ("f:1", function("f", line(1))),
         ("ns::f:2", function("ns::f", line(2))),
         ("a::b::f", function("a::b::f", Place::Offset(0))),
     ] {
@@ -169,7 +170,7 @@ proptest! {
         place in prop_oneof![
             (0u64..9999).prop_map(Place::Offset),
             Just(Place::Return),
-            (0u32..9999).prop_map(line),
+            (1u32..9999).prop_map(line),
         ],
     ) {
         let point = Point::Function { name, file, place };

@@ -46,7 +46,7 @@ impl<'w, 'u> Die<'w, 'u> {
     }
 
     /// Where it is in its unit.
-    pub(super) fn offset(&self) -> UnitOffset {
+    pub(crate) fn offset(&self) -> UnitOffset {
         self.entry.offset
     }
 

@@ -81,9 +81,23 @@ pub(crate) fn locate<'w, 'u>(
     machine.run(expression)
 }
 
+/// The value of `DW_AT_const_value`. Forms of a fixed size tell no sign: compilers write what is negative with a sign.
 fn constant(value: &AttributeValue<Slice<'_>>) -> Option<i64> {
-    let signed = value.sdata_value();
-    signed.or_else(|| value.udata_value().map(u64::cast_signed))
+    match value {
+        AttributeValue::Data1(value) => Some(i64::from(*value)),
+        AttributeValue::Data2(value) => Some(i64::from(*value)),
+        AttributeValue::Data4(value) => Some(i64::from(*value)),
+        AttributeValue::Sdata(value) => Some(*value),
+        AttributeValue::Block(bytes) => number(bytes.slice()),
+        value => value.udata_value().map(u64::cast_signed),
+    }
+}
+
+/// The number that stands in a few bytes, the lowest first.
+fn number(bytes: &[u8]) -> Option<i64> {
+    let mut value = [0; 8];
+    value.get_mut(..bytes.len())?.copy_from_slice(bytes);
+    Some(i64::from_le_bytes(value))
 }
 
 /// The entry of a list that counts at the place. A parameter is where it is found first, if that is behind the entry of
@@ -217,6 +231,11 @@ impl<'u> Machine<'_, '_, 'u> {
                         _ => Err(Trouble::Pieces),
                     };
                 }
+                Operation::ImplicitValue { data } => {
+                    let constant = number(data.slice()).ok_or(Trouble::Computed)?;
+                    self.stack.push(Number::of(Base::Constant(constant), 0));
+                    is_value = true;
+                }
                 Operation::StackValue => is_value = true,
                 operation => self.step(operation)?,
             }
@@ -249,14 +268,6 @@ impl<'u> Machine<'_, '_, 'u> {
                 Number::of(Base::Constant(value.cast_signed()), 0)
             }
             Operation::SignedConstant { value } => Number::of(Base::Constant(value), 0),
-            Operation::ImplicitValue { data } => {
-                let bytes = data.slice();
-                let mut value = [0; 8];
-                let room = value.get_mut(..bytes.len()).ok_or(Trouble::Computed)?;
-                room.copy_from_slice(bytes);
-                let constant = i64::from_le_bytes(value);
-                Number::of(Base::Constant(constant), 0)
-            }
             Operation::Nop => return Ok(()),
             Operation::PlusConstant { value } => return self.add(value.cast_signed()),
             Operation::Plus => return self.plus(),

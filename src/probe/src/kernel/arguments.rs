@@ -4,6 +4,7 @@ use super::Kernel;
 use crate::btf::{BtfShape, Parameter};
 use crate::definition::{Argument, Value};
 use crate::error::Error;
+use crate::event::field_name;
 use crate::field::{Field, Read};
 use crate::object::nearest;
 use crate::register;
@@ -123,7 +124,7 @@ impl Arguments<'_, '_> {
                 let name = parameter.name()?;
                 let single = Argument {
                     text: name.clone(),
-                    name: Some(name.clone()),
+                    name: Some(field_name(&name)),
                     value: Value::Variable {
                         name,
                         members: Vec::new(),

@@ -232,6 +232,7 @@ impl Kernel<'_> {
                     kind: parameter.spelled(),
                     name,
                     is_external: false,
+                    is_here: true,
                     ranges: Vec::new(),
                 })
             });

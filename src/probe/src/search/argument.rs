@@ -2,11 +2,12 @@
 
 use super::convert;
 use super::raw::{self, Entry};
-use super::variables::{globals, visible};
+use super::variables::{Visible, globals, visible};
 use super::{Candidate, Note};
 use crate::definition::{Argument, Value};
 use crate::dwarf::{Die, Located, World, locate};
 use crate::error::Error;
+use crate::event::field_name;
 use crate::field::Field;
 use crate::object::{Object, nearest};
 
@@ -71,10 +72,11 @@ impl<'s, 'w, 'u> Scope<'s, 'w, 'u> {
 
     /// The variable of this name: of the innermost block, else a global one.
     pub(super) fn variable(&self, name: &str) -> Option<Die<'w, 'u>> {
+        let mut local = visible(self.scope, self.address).into_iter();
+        let local = local.find(|variable| variable.name.as_deref() == Some(name));
         let is_named = |die: &Die<'w, 'u>| die.name().as_deref() == Some(name);
-        let own = visible(self.scope, self.address);
-        let own = own.into_iter().rev().find(is_named);
-        own.or_else(|| globals(self.world).into_iter().find(is_named))
+        let global = || globals(self.world).into_iter().find(is_named);
+        local.map(|variable| variable.die).or_else(global)
     }
 
     /// The names of variables that can be recorded here.
@@ -82,8 +84,8 @@ impl<'s, 'w, 'u> Scope<'s, 'w, 'u> {
         let variables = visible(self.scope, self.address);
         let present = variables
             .iter()
-            .filter(|die| locate(die, self.located()).is_ok());
-        let mut names: Vec<String> = present.filter_map(Die::name).collect();
+            .filter(|variable| locate(&variable.die, self.located()).is_ok());
+        let mut names: Vec<String> = present.filter_map(|found| found.name.clone()).collect();
         names.sort_unstable();
         names.dedup();
         let close = nearest(name, &names);
@@ -110,6 +112,9 @@ pub(super) fn slots(scope: &Scope<'_, '_, '_>, arguments: &[Argument]) -> Result
                 });
             }
             Value::Variable { name, .. } => found.push(slot(scope, argument, number, name)),
+            Value::Parameters | Value::Variables if scope.is_return => {
+                return Err(convert::gone(&argument.text));
+            }
             Value::Parameters => all(scope, argument, number, true, &mut found),
             Value::Variables => all(scope, argument, number, false, &mut found),
         }
@@ -139,7 +144,7 @@ fn slot(scope: &Scope<'_, '_, '_>, argument: &Argument, number: usize, name: &st
     }
 }
 
-/// `$params` and `$vars`: all that is somewhere, of several variables of one name the innermost.
+/// `$params` and `$vars`: all that is somewhere.
 fn all(
     scope: &Scope<'_, '_, '_>,
     argument: &Argument,
@@ -147,30 +152,24 @@ fn all(
     only_parameters: bool,
     found: &mut Vec<Slot>,
 ) {
-    let variables = visible(scope.scope, scope.address);
-    let named: Vec<(Die<'_, '_>, String)> = variables
-        .into_iter()
-        .filter(|die| !only_parameters || die.tag() == gimli::DW_TAG_formal_parameter)
-        .filter_map(|die| {
-            let name = die.name()?;
-            Some((die, name))
-        })
-        .collect();
-    for (index, (die, name)) in named.iter().enumerate() {
-        let mut inner = named.iter().skip(index + 1);
-        if inner.any(|(_, other)| other == name) {
+    for Visible {
+        die, name, is_own, ..
+    } in visible(scope.scope, scope.address)
+    {
+        let is_parameter = is_own && die.tag() == gimli::DW_TAG_formal_parameter;
+        let Some(name) = name.filter(|_| is_parameter || !only_parameters) else {
             continue;
-        }
+        };
         let single = Argument {
             text: name.clone(),
-            name: Some(name.clone()),
+            name: Some(field_name(&name)),
             value: Value::Variable {
                 name: name.clone(),
                 members: Vec::new(),
             },
             ..argument.clone()
         };
-        if let Ok((field, is_cut)) = convert::field(scope, &single, die, scope.located()) {
+        if let Ok((field, is_cut)) = convert::field(scope, &single, &die, scope.located()) {
             found.push(Slot::Ready {
                 argument: number,
                 field,

@@ -22,6 +22,10 @@ pub(super) fn field<'w, 'u>(
         Ok(place) => place,
         Err(trouble) => elsewhere(scope, variable, name, trouble)?,
     };
+    if scope.is_return && !matches!(place.base, Base::Address(_)) {
+        // Values are fetched when the function has returned.
+        return Err(gone(name));
+    }
     let reads = place.reads.iter().map(|offset| Read {
         offset: *offset,
         is_user: false,
@@ -37,6 +41,14 @@ pub(super) fn field<'w, 'u>(
         kind,
     };
     Ok((field, is_cut))
+}
+
+/// Frames and registers of a function are no longer its own where it returns.
+pub(super) fn gone(name: &str) -> Error {
+    member(format!(
+        "Semantic error: {name} is local to the function, and gone where that returns\n \
+         $retval, registers and global variables can be recorded there"
+    ))
 }
 
 /// A variable that stands in another unit, by its symbol.

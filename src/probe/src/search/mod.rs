@@ -1,5 +1,6 @@
 //! From a definition to the places it stands for, and what is fetched there.
 
+mod alias;
 mod argument;
 mod convert;
 mod lines;
@@ -29,7 +30,7 @@ pub(crate) use names::is_wanted;
 pub(crate) use raw::{Entry, fields as raw_fields, kernel_text as raw_kernel_text};
 pub(crate) use source::{SourceText, is_path_end};
 pub(crate) use spot::Spot;
-pub(crate) use variables::{globals, visible};
+pub(crate) use variables::{Visible, all as all_variables, globals};
 pub(crate) use walk::Walk;
 pub(crate) use wanted::Wanted;
 
@@ -101,6 +102,13 @@ pub enum Note {
         /// As it was asked for.
         argument: String,
     },
+    /// What is probed chooses the function that runs, once, when a program starts.
+    Indirect {
+        /// The function.
+        name: String,
+        /// Some that may be chosen.
+        variants: Vec<String>,
+    },
     /// Debug information in other files is not at hand.
     MissingSplit {
         /// How many units lack theirs.
@@ -144,6 +152,13 @@ pub fn find(
     if found.probes.is_empty() && !definition.needs_debug_info() {
         found.probes = symbols::named(object, definition)?;
     }
+    if found.probes.is_empty() {
+        found = alias::find(object, definition, options)?;
+    }
+    if found.probes.is_empty() && !definition.needs_debug_info() {
+        found.probes = symbols::called(object, definition)?;
+    }
+    found.notes.extend(alias::indirect(object, &found.probes));
     match found.probes.len() {
         0 => Err(no_point(object, definition)),
         count if count > options.max_probes => Err(Error::TooMany {

@@ -4,11 +4,24 @@ use super::raw::{self, Entry};
 use super::{Found, Probe};
 use crate::definition::{Definition, Place, Point};
 use crate::error::Error;
-use crate::object::{Object, SymbolRange};
+use crate::object::{CALL, Object, SymbolRange};
 use crate::search::is_wanted;
 
 /// The functions of the symbol table that are meant, each once.
 pub(super) fn named(object: &Object<'_>, definition: &Definition) -> Result<Vec<Probe>, Error> {
+    of_table(object, definition, false)
+}
+
+/// Functions of other objects, where this one calls them.
+pub(super) fn called(object: &Object<'_>, definition: &Definition) -> Result<Vec<Probe>, Error> {
+    of_table(object, definition, true)
+}
+
+fn of_table(
+    object: &Object<'_>,
+    definition: &Definition,
+    elsewhere: bool,
+) -> Result<Vec<Probe>, Error> {
     let Point::Function { name, place, .. } = &definition.point else {
         return Ok(Vec::new());
     };
@@ -20,8 +33,7 @@ pub(super) fn named(object: &Object<'_>, definition: &Definition) -> Result<Vec<
     for function in object.functions() {
         // Versions of a symbol (`name@@GLIBC_2.2.5`) go by its name.
         let plain = function.name.split('@').next().unwrap_or_default();
-        let is_plt = function.name.ends_with("@plt");
-        if is_plt || !is_wanted(name, plain) {
+        if function.name.ends_with(CALL) != elsewhere || !is_wanted(name, plain) {
             continue;
         }
         let file_offset = function.offset.wrapping_add(offset);

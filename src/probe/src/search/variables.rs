@@ -1,22 +1,90 @@
 //! The variables that exist at a place.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::dwarf::{Die, World};
 
-/// The variables and parameters of `scope` and of the blocks in it that cover `address`, outer ones first.
-pub(crate) fn visible<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<Die<'w, 'u>> {
+/// A variable or parameter that exists at a place.
+pub(crate) struct Visible<'w, 'u> {
+    pub(crate) die: Die<'w, 'u>,
+    /// Its name in the source; what has none cannot be asked for.
+    pub(crate) name: Option<String>,
+    /// It is of the function that was asked for, and not of one that is inlined there.
+    pub(crate) is_own: bool,
+    /// Its name stands for it, and not for another variable of that name.
+    pub(crate) is_meant: bool,
+}
+
+/// The variables and parameters of `scope` that names stand for at `address`.
+pub(crate) fn visible<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<Visible<'w, 'u>> {
+    let all = all(scope, address).into_iter();
+    all.filter(|variable| variable.is_meant).collect()
+}
+
+/// The variables and parameters of `scope` and of the blocks in it that cover `address`, outer ones first. A name stands for that
+/// of the innermost block that declares it, as in the source; at the entry of the outermost, since parameters are what is known
+/// there. Functions that are inlined there count for names that `scope` itself doesn't declare.
+pub(crate) fn all<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<Visible<'w, 'u>> {
+    let mut declared = declared(scope, address);
+    let is_entry = scope.entry_address() == Some(address);
+    let mut meant: BTreeMap<&str, (bool, usize)> = BTreeMap::new();
+    for (at, variable) in declared.iter().enumerate() {
+        if let Some(name) = &variable.name {
+            let best = meant.entry(name).or_insert((variable.is_own, at));
+            let is_inner = variable.is_own == best.0 && !(is_entry && variable.is_own);
+            if is_inner || (variable.is_own && !best.0) {
+                *best = (variable.is_own, at);
+            }
+        }
+    }
+    let places: BTreeSet<usize> = meant.into_values().map(|(_, at)| at).collect();
+    // What was optimised out of a copy may stand only in what it is a copy of.
+    let hidden = match declared.iter().all(|variable| variable.is_own) {
+        true => BTreeSet::new(),
+        false => names_of_origin(scope),
+    };
+    for (at, variable) in declared.iter_mut().enumerate() {
+        variable.is_meant = match &variable.name {
+            Some(name) => places.contains(&at) && (variable.is_own || !hidden.contains(name)),
+            None => true,
+        };
+    }
+    declared.retain(|found| may_be_somewhere(&found.die));
+    declared
+}
+
+/// All that is declared around `address`, outer blocks first.
+fn declared<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<Visible<'w, 'u>> {
+    let is_own_block = |die: &Die<'_, '_>| die.tag() == gimli::DW_TAG_lexical_block;
+    let mut own = BTreeSet::new();
+    scope.walk(&mut |die| {
+        if is_variable(die) {
+            own.insert(die.offset().0);
+        }
+        is_own_block(die) && die.covers(address)
+    });
     let mut found = Vec::new();
     scope.walk(&mut |die| {
         if is_variable(die) {
-            found.push(die.clone());
-            return false;
+            found.push(Visible {
+                name: die.name(),
+                is_own: own.contains(&die.offset().0),
+                is_meant: false,
+                die: die.clone(),
+            });
         }
-        let is_block = matches!(
-            die.tag(),
-            gimli::DW_TAG_lexical_block | gimli::DW_TAG_inlined_subroutine
-        );
+        let is_block = is_own_block(die) || die.tag() == gimli::DW_TAG_inlined_subroutine;
         is_block && die.covers(address)
     });
     found
+}
+
+/// The names that the function declares of which `scope` is a copy.
+fn names_of_origin(scope: &Die<'_, '_>) -> BTreeSet<String> {
+    let origin = scope.origin();
+    let declared = origin.iter().flat_map(Die::children);
+    let variables = declared.filter(is_variable);
+    variables.filter_map(|die| die.name()).collect()
 }
 
 /// The variables of the whole unit, those of namespaces too.
@@ -26,7 +94,7 @@ pub(crate) fn globals<'w, 'u>(world: &'w World<'u>) -> Vec<Die<'w, 'u>> {
         return found;
     };
     root.walk(&mut |die| {
-        if die.tag() == gimli::DW_TAG_variable && is_variable(die) {
+        if die.tag() == gimli::DW_TAG_variable && may_be_somewhere(die) {
             found.push(die.clone());
         }
         die.tag() == gimli::DW_TAG_namespace
@@ -34,11 +102,15 @@ pub(crate) fn globals<'w, 'u>(world: &'w World<'u>) -> Vec<Die<'w, 'u>> {
     found
 }
 
-/// Whether it is a variable that may be somewhere.
 fn is_variable(die: &Die<'_, '_>) -> bool {
-    let has = |name| die.find(name).is_some();
     matches!(
         die.tag(),
         gimli::DW_TAG_formal_parameter | gimli::DW_TAG_variable
-    ) && (has(gimli::DW_AT_location) || has(gimli::DW_AT_const_value) || has(gimli::DW_AT_external))
+    )
+}
+
+/// Whether anything is said of where a variable is.
+fn may_be_somewhere(die: &Die<'_, '_>) -> bool {
+    let has = |name| die.find(name).is_some();
+    has(gimli::DW_AT_location) || has(gimli::DW_AT_const_value) || has(gimli::DW_AT_external)
 }

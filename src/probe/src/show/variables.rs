@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::filter::NameFilter;
 use crate::object::Object;
 use crate::register;
-use crate::search::{Options, Spot, globals, visible};
+use crate::search::{Options, Spot, Visible, all_variables, globals};
 
 /// Which variables are listed, and how.
 #[derive(Debug, Clone, Default)]
@@ -51,6 +51,8 @@ pub struct Variable {
     pub name: String,
     /// It stands outside of functions.
     pub is_external: bool,
+    /// It can be recorded at the place by its name. Others are listed with ranges alone.
+    pub is_here: bool,
     /// Where it is, in bytes behind the entry of the function, where ranges were asked for.
     pub ranges: Vec<(u64, u64)>,
 }
@@ -115,40 +117,39 @@ fn at<'w, 'u>(
         address: spot.address,
     };
     let (mut found, mut beyond) = (BTreeSet::new(), Vec::new());
-    let mut add = |die: &Die<'w, 'u>, is_external: bool| {
-        let Some(name) = die.name() else {
+    let filter = wanted.filter.as_ref();
+    let mut add = |die: &Die<'w, 'u>, is_external: bool, is_meant: bool| {
+        let is_wanted = |name: &String| filter.is_none_or(|filter| filter.matches(name));
+        let Some(name) = die.name().filter(is_wanted) else {
             return;
         };
-        let is_wanted = wanted
-            .filter
-            .as_ref()
-            .is_none_or(|filter| filter.matches(&name));
         let place = locate(die, located).ok().filter(|_| !is_external);
         let unreadable = place
             .as_ref()
             .and_then(|place| unreadable_at(object, place));
-        let is_here = is_external || (place.is_some() && unreadable.is_none());
+        let is_here = is_external || (is_meant && place.is_some() && unreadable.is_none());
         let ranges = match wanted.ranges {
             true => relative(die, spot, entry, is_external),
             false => Vec::new(),
         };
-        if is_wanted && (is_here || !ranges.is_empty()) {
+        if is_here || !ranges.is_empty() {
             found.insert(Variable {
                 kind: die.type_name(),
                 name,
                 is_external,
+                is_here,
                 ranges,
             });
-        } else if is_wanted && let Some(reason) = unreadable {
+        } else if let Some(reason) = unreadable.filter(|_| is_meant) {
             beyond.push((name, reason));
         }
     };
-    for die in visible(&spot.scope, spot.address) {
-        add(&die, false);
+    for Visible { die, is_meant, .. } in all_variables(&spot.scope, spot.address) {
+        add(&die, false, is_meant);
     }
     if wanted.externs {
         for die in globals(world) {
-            add(&die, true);
+            add(&die, true, true);
         }
     }
     Listed {
@@ -185,6 +186,7 @@ fn marked(
                 kind: field.kind.unwrap_or_default(),
                 name: field.name?,
                 is_external: false,
+                is_here: true,
                 ranges: Vec::new(),
             })
         });
