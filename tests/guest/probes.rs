@@ -24,7 +24,7 @@ const TOLD: &[&str] = &[
     "filename_ustring=\"/payload/nosuch\"",
     "arg1=-2",
     "probe:opened",
-    "Removed event: probe:ended\nRemoved event: probe:named\nRemoved event: probe:opened\n",
+    "Removed event: probe:ended__return\nRemoved event: probe:named\nRemoved event: probe:opened\n",
     // For one run, and gone after it.
     "Added new event for this run:\n  probe:do_sys_openat2 (on do_sys_openat2 with filename:ustring)\n",
     "filename_ustring=\"/payload/definitions\"",

@@ -11,6 +11,8 @@ const C: &[&str] = &[
     "leaf",
     "leaf n",
     "leaf%return",
+    "back=leaf%return",
+    "own:back=leaf%return ret=$retval",
     "leaf%return $retval",
     "leaf%return ret=$retval:s64",
     "leaf;s+=*",

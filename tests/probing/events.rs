@@ -59,28 +59,29 @@ fn events_come_and_go() {
     let source = source.display();
     let add = |definition: &str| told(&["-x", "./plain", "--add", &format!("{name}:{definition}")]);
     let (status, said) = add("first=leaf%return ret=$retval");
-    let row = format!("{name}:first");
+    let row = format!("{name}:first__return");
     let expected = format!(
         "Added new event:\n  {row:<20} (on leaf%return in {path} with ret=$retval)\n\nYou can now use it in all perf tools, such as:\n\n\trperf record -e {row} -aR sleep 1\n\n"
     );
     assert_eq!((status, said), (0, expected));
-    let (status, said) = add("first=leaf");
+    let (status, said) = add("first__return=leaf");
     assert_eq!(status, 239, "{said}");
     assert!(
-        said.starts_with("Error: event \"first\" already exists.\n"),
+        said.starts_with("Error: event \"first__return\" already exists.\n"),
         "{said}"
     );
-    let definition = format!("{name}:first=middle:4");
+    let definition = format!("{name}:first__return=middle:4");
     let (status, said) = told(&["-x", "./plain", &definition, "-f"]);
     assert_eq!(status, 0, "{said}");
-    assert!(said.contains(&format!("{name}:first_1")), "{said}");
+    assert!(said.contains(&format!("{name}:first__return_1")), "{said}");
     let listed = probe(rperf(), &["-l", &all]);
     let expected = format!(
-        "  {name}:first_1 (on middle:4@{source} in {path})\n  {name}:first (on leaf%return@{source} in {path} with ret)\n"
+        "  {name}:first__return_1 (on middle:4@{source} in {path})\n  {name}:first__return (on leaf%return@{source} in {path} with ret)\n"
     );
     assert_eq!(listed.stdout, expected, "{}", listed.stderr);
     let (status, said) = told(&["-d", &all]);
-    let expected = format!("Removed event: {name}:first\nRemoved event: {name}:first_1\n");
+    let expected =
+        format!("Removed event: {name}:first__return\nRemoved event: {name}:first__return_1\n");
     assert_eq!((status, said), (0, expected));
     let (status, said) = told(&["-d", &all]);
     let expected =

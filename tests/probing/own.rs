@@ -77,7 +77,7 @@ fn probes_of_a_recording_end_with_it() {
         home.path(),
         &["record", "-o", &file, "--probe", &never, "./plain", "0"],
     );
-    let said = format!("{name}:never was never hit");
+    let said = format!("{name}:never__return was never hit");
     assert!(outcome.stderr.contains(&said), "{}", outcome.stderr);
     assert_eq!(existing(name), "");
 }
@@ -333,10 +333,10 @@ fn without_tracefs_places_are_observed_all_the_same() {
             [&words[..1], &words[2..]].concat()
         })
         .collect();
-    let round = [["probe_plain:leaf:", "leaf"], ["own:back:", "main"]];
+    let round = [["probe_plain:leaf:", "leaf"], ["own:back__return:", "main"]];
     assert_eq!(shown, [round, round, round].concat());
     let counted = without(&[&["stat", "-x,"], &probes[..], &["./plain", "3"]].concat());
-    for name in ["probe_plain:leaf", "own:back"] {
+    for name in ["probe_plain:leaf", "own:back__return"] {
         assert!(
             counted.stderr.contains(&format!("3,,{name},")),
             "{}",

@@ -12,6 +12,8 @@ use crate::search::Probe;
 
 /// The longest name of an event or a group that the kernel takes, in bytes (`MAX_EVENT_NAME_LEN`, one is the zero).
 const MAX_NAME: usize = 63;
+/// What the name of a return ends in.
+const RETURN: &str = "__return";
 /// The longest name of a field that it takes.
 const MAX_FIELD_NAME: usize = 32;
 /// How many events of one name get numbers.
@@ -160,7 +162,7 @@ pub fn base_name(definition: &Definition, probe: &Probe) -> String {
 /// The same for the function at whose place it is, which counts where the definition names none.
 pub(crate) fn name_for(definition: &Definition, function: &str) -> String {
     if let Some(event) = &definition.event {
-        return event.clone();
+        return named(event, definition.point.is_return());
     }
     let (name, line) = match &definition.point {
         Point::Function { name, place, .. } if !is_pattern(name) => match place {
@@ -179,11 +181,20 @@ pub(crate) fn name_for(definition: &Definition, function: &str) -> String {
     }
     let suffix = match (line, definition.point.is_return()) {
         (Some(line), _) => format!("_L{line}"),
-        (None, true) => "__return".to_owned(),
+        (None, true) => RETURN.to_owned(),
         (None, false) => String::new(),
     };
     clean.truncate(MAX_NAME.saturating_sub(suffix.len()));
     clean + &suffix
+}
+
+/// The name that the user gave, as perf makes an event's of it: a return shows as one.
+fn named(event: &str, is_return: bool) -> String {
+    if !is_return || event.ends_with(RETURN) {
+        return event.to_owned();
+    }
+    let end = event.len().min(MAX_NAME - RETURN.len());
+    event.get(..end).unwrap_or(event).to_owned() + RETURN
 }
 
 /// A name that is not among `taken`: the base, or one with a number behind it. `None` when all numbers are taken.
@@ -318,6 +329,8 @@ mod tests {
             ("f.part.0", "f.part.0", "f"),
             ("malloc@@GLIBC", "malloc", "malloc"),
             ("x=f", "f", "x"),
+            ("x=f%return", "f", "x__return"),
+            ("g:x__return=f%return", "f", "x__return"),
             ("0x12", "abs_12", "abs_12"),
             ("op*", "operator+", "operator_"),
         ] {
