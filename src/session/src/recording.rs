@@ -379,16 +379,17 @@ fn wait_for(
     let began = Instant::now();
     let mut told = false;
     loop {
-        let ended = workload.try_wait();
-        if let Some(ended) = ended.map_err(Error::system("wait for the workload"))? {
-            return Ok(Some(ended));
-        }
         while let Some(signal) = signals.next().map_err(Error::system("read signals"))? {
             let is_order = matches!(signal, libc::SIGINT | libc::SIGTERM | libc::SIGHUP);
             // What comes at once is the first, sent to a whole group: timeout(1) sends it twice.
             if is_order && began.elapsed() > SAME_SIGNAL {
                 return Ok(None);
             }
+        }
+        // Behind the signals: one that tells of an end from here on stays to be read.
+        let ended = workload.try_wait();
+        if let Some(ended) = ended.map_err(Error::system("wait for the workload"))? {
+            return Ok(Some(ended));
         }
         if !told && began.elapsed() > PATIENCE {
             watch.tell(Happened::WorkloadStays {
