@@ -168,12 +168,9 @@ fn opened(path: &Path, is_right: impl Fn(&Metadata) -> bool) -> Option<File> {
     is_meant(&found).then_some(file)
 }
 
-/// Major and minor number out of what stat(2) tells (makedev(3)).
+/// Major and minor number out of what stat(2) tells.
 fn device(number: u64) -> (u32, u32) {
-    let low = |number: u64| u32::try_from(number & 0xffff_ffff).unwrap_or_default();
-    let major = (number >> 8) & 0xfff | (number >> 32) & 0xffff_f000;
-    let minor = number & 0xff | (number >> 12) & 0xffff_ff00;
-    (low(major), low(minor))
+    (libc::major(number), libc::minor(number))
 }
 
 /// An identity for a file that has no build-id: no real one has this end, but by a chance of one in four billion.
