@@ -1,6 +1,7 @@
 //! The tree against its own rules: code map, layering, dependencies, forgotten files, size, printing, private names.
 
 mod layering;
+mod paths;
 mod text;
 
 use std::fs;

@@ -7,12 +7,10 @@ pub(crate) mod edit;
 mod keys;
 mod parse;
 
-use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use rperf_sys::effective_user;
+use rperf_safefs::{Opened, Refusal, read_all};
 
 use super::context::variable;
 
@@ -114,13 +112,7 @@ impl Config {
     /// Adds the settings of one file; a missing file adds none.
     fn read(&mut self, path: &Path) {
         let shown = path.display();
-        let bytes = match owned_by_user(path).and_then(|owned| {
-            if owned {
-                fs::read(path).map(Some)
-            } else {
-                Ok(None)
-            }
-        }) {
+        let bytes = match read_own(path) {
             Ok(Some(bytes)) => bytes,
             Ok(None) => {
                 self.findings.push(format!(
@@ -169,10 +161,20 @@ pub(crate) fn boolean(value: &str) -> Option<bool> {
     }
 }
 
-/// Whether the file belongs to root or to the user who runs this: another user's file could redirect what we write.
-fn owned_by_user(path: &Path) -> io::Result<bool> {
-    let owner = fs::metadata(path)?.uid();
-    Ok(owner == 0 || owner == effective_user())
+/// The largest file of settings that is read, in bytes.
+pub(crate) const MAX_SIZE: u64 = 1 << 20;
+
+/// The bytes of a file that belongs to root or to the user who runs this; `None` for another user's, which could name a pager
+/// or redirect what is written.
+fn read_own(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let found = Opened::find(path)?;
+    match found.is_users() {
+        // /dev/null is a usual way to have no settings.
+        true if found.metadata().is_file() => read_all(found.for_reading()?, MAX_SIZE).map(Some),
+        true if path == Path::new("/dev/null") => Ok(Some(Vec::new())),
+        true => Err(Refusal::NotRegular.into()),
+        false => Ok(None),
+    }
 }
 
 #[cfg(test)]

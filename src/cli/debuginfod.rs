@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Arg, ArgMatches};
 use rperf_debuginfod::{Client, Error, Limits, Progress, Server, Settings, Watch};
+use rperf_safefs::Folder;
 
 use super::context::Context;
 use super::error::CliError;
@@ -80,7 +81,7 @@ fn cache(context: &Context) -> Result<PathBuf, CliError> {
         .map(|home| home.join(".debuginfod_client_cache"));
     let named = context.var("DEBUGINFOD_CACHE_PATH").map(PathBuf::from);
     let found = named
-        .or_else(|| old.filter(|old| old.is_dir()))
+        .or_else(|| old.filter(|old| Folder::open(old).is_ok()))
         .or_else(|| {
             let caches = context.var("XDG_CACHE_HOME").map(PathBuf::from);
             let caches = caches.or_else(|| home.map(|home| home.join(".cache")));

@@ -1,33 +1,63 @@
 //! The disk as the symbol loader sees it.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
+use rperf_safefs::{Folder, Opened, Refusal};
 use rperf_symbol::{FileBytes, Files};
-use rperf_sys::effective_user;
 
 /// Reads files of this machine: maps them, except where they have no length of their own, as in /proc and /sys.
 pub(crate) struct DiskFiles;
 
+/// The largest file that is read where it can't be mapped, and the largest sparse one that is mapped where its owner decides
+/// (perf maps): 1 GiB. Sparse files of any size cost nothing to make.
+const MAX_READ: u64 = 1 << 30;
+
+/// What of `/proc` and `/sys` describes code: the kernel's symbols, modules, memory, build-ids and types, and what a process
+/// has mapped. Other files there may block, or lose what is read.
+fn is_listing(path: &Path) -> bool {
+    const IN_PROC: [&str; 4] = ["kallsyms", "modules", "kcore", "iomem"];
+    const OF_PROCESS: [&str; 3] = ["maps", "status", "auxv"];
+    const IN_KERNEL: [&str; 2] = ["notes", "btf/vmlinux"];
+    let in_folder = |folder: &str| path.strip_prefix(folder).ok();
+    let is_any = |names: &[&str], rest: &Path| names.iter().any(|name| rest == Path::new(name));
+    if let Some(rest) = in_folder("/proc") {
+        let in_process = rest
+            .components()
+            .nth(1)
+            .map(|name| Path::new(name.as_os_str()));
+        let is_deep = rest.components().nth(2).is_some();
+        return is_any(&IN_PROC, rest)
+            || (!is_deep && in_process.is_some_and(|name| is_any(&OF_PROCESS, name)));
+    }
+    in_folder("/sys/kernel").is_some_and(|rest| is_any(&IN_KERNEL, rest) || rest.starts_with("btf"))
+        || in_folder("/sys/module").is_some()
+}
+
 impl Files for DiskFiles {
     fn read(&self, path: &Path) -> io::Result<FileBytes> {
-        let (file, metadata) = regular(path)?;
-        // What /proc and /sys make up has no length, or says a page where there are a few bytes.
-        if metadata.len() == 0 || path.starts_with("/sys") {
-            return fs::read(path).map(FileBytes::from);
+        bytes_of(&Opened::find(path)?, path)
+    }
+
+    fn read_trusted(&self, path: &Path) -> io::Result<Option<FileBytes>> {
+        let found = Opened::find(path)?;
+        if !found.metadata().is_file() || found.is_users() {
+            return match is_sparse(found.metadata()) {
+                true => Err(Refusal::TooLarge { limit: MAX_READ }.into()),
+                false => bytes_of(&found, path).map(Some),
+            };
         }
-        Ok(FileBytes::new(Mapped(rperf_sys::map(&file)?)))
+        Ok(None)
     }
 
     fn open(&self, path: &Path) -> io::Result<Box<dyn io::Read>> {
-        let (file, _) = regular(path)?;
-        Ok(Box::new(file))
+        Ok(Box::new(regular(&Opened::find(path)?, path)?))
     }
 
     fn read_at(&self, path: &Path, offset: u64, into: &mut [u8]) -> io::Result<usize> {
-        let (file, _) = regular(path)?;
+        let file = regular(&Opened::find(path)?, path)?;
         let mut filled = 0;
         while let Some(rest) = into.get_mut(filled..).filter(|rest| !rest.is_empty()) {
             match file.read_at(rest, offset.saturating_add(filled as u64)) {
@@ -42,31 +72,35 @@ impl Files for DiskFiles {
     }
 
     fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
-        fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect()
+        let names = Folder::open(path)?.names()?;
+        Ok(names.into_iter().map(|name| path.join(name)).collect())
     }
 
     fn vdso32(&self) -> Option<FileBytes> {
         Some(rperf_sys::vdso32_image().ok()?.into())
     }
+}
 
-    fn is_trusted(&self, path: &Path) -> bool {
-        fs::metadata(path).is_ok_and(|metadata| {
-            let owner = metadata.uid();
-            owner == 0 || owner == effective_user()
-        })
+/// Whether a large file has fewer blocks of 512 bytes than bytes.
+fn is_sparse(metadata: &Metadata) -> bool {
+    metadata.len() > MAX_READ && metadata.blocks().saturating_mul(512) < metadata.len()
+}
+
+/// Opens a regular file on a disk, or a listing of the kernel's.
+fn regular(found: &Opened, path: &Path) -> io::Result<File> {
+    match found.metadata().is_file() && is_listing(path) {
+        true => found.as_it_is(),
+        false => found.for_reading(),
     }
 }
 
-fn regular(path: &Path) -> io::Result<(File, Metadata)> {
-    let file = File::open(path)?;
-    let metadata = file.metadata()?;
-    if metadata.is_file() {
-        return Ok((file, metadata));
+fn bytes_of(found: &Opened, path: &Path) -> io::Result<FileBytes> {
+    let file = regular(found, path)?;
+    // What /proc and /sys make up has no length, or says a page where there are a few bytes.
+    if found.metadata().len() == 0 || path.starts_with("/sys") {
+        return rperf_safefs::read_all(file, MAX_READ).map(FileBytes::from);
     }
-    Err(io::Error::new(
-        io::ErrorKind::InvalidInput,
-        "not a regular file",
-    ))
+    Ok(FileBytes::new(Mapped(rperf_sys::map(&file)?)))
 }
 
 /// A mapping that gives its bytes the way [`FileBytes`] asks for them.
@@ -96,9 +130,45 @@ mod tests {
         assert_eq!(DiskFiles.read_at(exe, behind, &mut magic).unwrap(), 1);
         let listed = DiskFiles.list(Path::new("/proc/self")).unwrap();
         assert!(listed.contains(&exe.to_path_buf()));
-        for path in ["/dev/zero", "/"] {
+        for path in ["/dev/zero", "/", "/proc/self/environ", "/proc/kmsg"] {
             let error = DiskFiles.read(Path::new(path)).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{path}");
+        }
+    }
+
+    #[test]
+    fn large_holes_are_not_believed() {
+        let scratch = rperf_testkit::Scratch::new();
+        let path = scratch.write("perf-1.map", "10 8 function\n").unwrap();
+        let map = DiskFiles.read_trusted(&path).unwrap().unwrap();
+        assert_eq!(&map[..], b"10 8 function\n");
+        let file = File::options().write(true).open(&path).unwrap();
+        file.set_len(MAX_READ + 1).unwrap();
+        let error = DiskFiles.read_trusted(&path).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
+    }
+
+    #[test]
+    fn listings_of_the_kernel_are_few() {
+        for path in [
+            "/proc/kallsyms",
+            "/proc/42/maps",
+            "/proc/self/status",
+            "/sys/kernel/notes",
+            "/sys/kernel/btf/vmlinux",
+            "/sys/module/ext4/notes/.note.gnu.build-id",
+        ] {
+            assert!(is_listing(Path::new(path)), "{path}");
+        }
+        for path in [
+            "/proc/kmsg",
+            "/proc/42/mem",
+            "/proc/42/task/maps",
+            "/sys/kernel/tracing/trace_pipe",
+            "/sys/kernel/debug/tracing/trace_pipe",
+            "/home/proc/kallsyms",
+        ] {
+            assert!(!is_listing(Path::new(path)), "{path}");
         }
     }
 }

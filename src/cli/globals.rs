@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use super::context::{Globals, Program};
 use super::error::CliError;
 use super::pager::Paging;
+use rperf_safefs::Folder;
 
 /// The options before the command, for `--list-opts`.
 pub(crate) const OPTIONS: &[&str] = &[
@@ -158,7 +159,7 @@ fn split(word: &OsStr) -> (String, Option<&OsStr>) {
 
 fn existing_directory(path: OsString) -> Result<PathBuf, CliError> {
     let path = PathBuf::from(path);
-    if path.is_dir() {
+    if Folder::open(&path).is_ok() {
         return Ok(path);
     }
     Err(CliError::usage(format!(

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgMatches};
 use rperf_perfdata::PerfData;
-use rperf_sys::effective_user;
+use rperf_safefs::{Folder, Opened as Found, is_users};
 
 use super::context::Context;
 use super::error::CliError;
@@ -158,30 +158,32 @@ impl Opened {
         }
         let path = given.unwrap_or_else(|| PathBuf::from(DEFAULT));
         let failed = |error: &io::Error| unreadable(context, &path, default, error);
-        let mut metadata = fs::metadata(&path).map_err(|error| failed(&error))?;
-        let directory = metadata.is_dir();
-        let file = if directory {
-            path.join(HEADER)
-        } else {
-            path.clone()
+        let mut found = Found::find(&path).map_err(|error| failed(&error))?;
+        let directory = match found.metadata().is_dir() {
+            true => Some(Folder::open(&path).map_err(|error| failed(&error))?),
+            false => None,
         };
-        if directory {
-            metadata = fs::metadata(&file).map_err(|error| no_header(&path, &error))?;
+        if let Some(directory) = &directory {
+            let header = directory.find(HEADER.as_ref());
+            found = header.map_err(|error| no_header(&path, &error))?;
         }
-        check(&path, &metadata, force)?;
-        if metadata.file_type().is_fifo() {
-            return Pipe::open(&path)
+        check(&path, found.metadata(), force)?;
+        if found.is_fifo() {
+            let input = found.as_it_is().map(Pipe::new);
+            return input
                 .and_then(|input| Stream::begin(path.clone(), input))
                 .map_err(|error| failed(&error))?
                 .open(context);
         }
-        let bytes = rperf_sys::map_file(&file).map_err(|error| failed(&error))?;
-        let parts = if directory {
-            Part::of_directory(&path).map_err(|error| failed(&error))?
-        } else {
-            Vec::new()
+        let bytes = found.for_reading().and_then(|file| rperf_sys::map(&file));
+        let bytes = bytes.map_err(|error| failed(&error))?;
+        let parts = match &directory {
+            Some(directory) => {
+                Part::of_directory(directory, |metadata| check(&path, metadata, force))?
+            }
+            None => Vec::new(),
         };
-        let input = Input::new(path, metadata.mtime(), Bytes::Mapped(bytes));
+        let input = Input::new(path, found.metadata().mtime(), Bytes::Mapped(bytes));
         Ok(Self::Whole(Input { parts, ..input }))
     }
 }
@@ -191,7 +193,7 @@ fn check(path: &Path, metadata: &fs::Metadata, force: bool) -> Result<(), CliErr
     let shown = path.display();
     let kind = metadata.file_type();
     let owner = metadata.uid();
-    if owner != 0 && owner != effective_user() && !force {
+    if !is_users(owner) && !force {
         return Err(CliError::message(
             255,
             format!("File {shown} not owned by current user or root (use -f to override)"),

@@ -6,13 +6,14 @@
 //!       /modules
 //! ```
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::ops::Range;
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use rperf_safefs::Folder;
 use rperf_session::KernelCode;
+use rperf_symbol::Files as _;
 use rperf_symbol::{KernelMemory, build_id_of_notes, kallsyms, native_endian};
 use rperf_sys::page_size;
 
@@ -21,6 +22,8 @@ use super::live::explain::reason;
 
 const FILE_HEADER: u16 = 64;
 const PROGRAM_HEADER: u16 = 56;
+/// The largest listing that is compared, in bytes: today's have some ten million.
+const MAX_LISTING: u64 = 256 << 20;
 /// Bytes that are copied at a time.
 const CHUNK: usize = 1 << 20;
 
@@ -47,12 +50,13 @@ impl Kernel {
         let memory = std::path::absolute(memory).map_err(|error| reason(&error))?;
         let beside = |name: &str| {
             let path = memory.with_file_name(name);
-            fs::read(&path).map_err(|error| format!("{}: {}", path.display(), reason(&error)))
+            let bytes = DiskFiles.read(&path).map(|bytes| bytes.to_vec());
+            bytes.map_err(|error| format!("{}: {}", path.display(), reason(&error)))
         };
         let (listing, modules) = (beside("kallsyms")?, beside("modules")?);
         let root = memory.ancestors().nth(2).unwrap_or(Path::new("/"));
         let notes = root.join("sys/kernel/notes");
-        let id = fs::read(&notes).ok();
+        let id = DiskFiles.read(&notes).ok();
         let id = id.and_then(|notes| build_id_of_notes(&notes, native_endian()));
         let id = id.ok_or_else(|| format!("{}: no build-id", notes.display()))?;
         Ok(Self {
@@ -64,15 +68,18 @@ impl Kernel {
     }
 
     /// A copy from when kernel and modules were where they are now.
-    pub(crate) fn known(&self, copies: &Path) -> Option<PathBuf> {
-        let entries = fs::read_dir(copies).ok()?;
-        let mut folders = entries.filter_map(|entry| Some(entry.ok()?.path()));
-        folders.find(|folder| {
-            let listing = fs::read(folder.join("kallsyms")).unwrap_or_default();
-            let modules = fs::read(folder.join("modules")).unwrap_or_default();
-            placed(&modules) == placed(&self.modules)
-                && address_of(&listing, b"_stext") == address_of(&self.listing, b"_stext")
-        })
+    pub(crate) fn known(&self, copies: &Folder) -> Option<PathBuf> {
+        let names = copies.names().ok()?;
+        let mut folders = names
+            .iter()
+            .filter_map(|name| copies.below(name.as_ref()).ok());
+        let known = folders.find(|folder| {
+            let listed = |name: &str| folder.read(name.as_ref(), MAX_LISTING).unwrap_or_default();
+            placed(&listed("modules")) == placed(&self.modules)
+                && address_of(&listed("kallsyms"), b"_stext")
+                    == address_of(&self.listing, b"_stext")
+        });
+        Some(known?.path().to_owned())
     }
 
     /// The addresses of the kernel's code, and of its modules, in whole pages.
@@ -103,29 +110,20 @@ impl Kernel {
         Ok(ranges)
     }
 
-    /// Makes `folder`, with what lies in these ranges, and the listings.
+    /// Writes what lies in these ranges, and the listings, into an empty folder.
     ///
     /// # Errors
     ///
-    /// What reading and writing report; then nothing is left.
-    pub(crate) fn copy(&self, ranges: &[Range<u64>], folder: &Path) -> io::Result<()> {
-        fs::DirBuilder::new().mode(0o700).create(folder)?;
-        let made = self.fill(ranges, folder);
-        if made.is_err() {
-            let _ = fs::remove_dir_all(folder);
-        }
-        made
-    }
-
-    fn fill(&self, ranges: &[Range<u64>], folder: &Path) -> io::Result<()> {
-        write(folder.join("kallsyms"), |out| out.write_all(&self.listing))?;
-        write(folder.join("modules"), |out| out.write_all(&self.modules))?;
+    /// What reading and writing report.
+    pub(crate) fn copy(&self, ranges: &[Range<u64>], folder: &Folder) -> io::Result<()> {
+        write(folder, "kallsyms", |out| out.write_all(&self.listing))?;
+        write(folder, "modules", |out| out.write_all(&self.modules))?;
         let memory = KernelMemory::open(&DiskFiles, &self.memory)?;
         let there = ranges.iter().filter_map(|range| memory.part(range.clone()));
         let there: Vec<Range<u64>> = there.collect();
         let headers = headers(memory.header(), &there)
             .ok_or_else(|| io::Error::other("it is no ELF file of 64 bits"))?;
-        write(folder.join("kcore"), |out| {
+        write(folder, "kcore", |out| {
             out.write_all(&headers)?;
             let mut chunk = vec![0; CHUNK];
             for range in &there {
@@ -145,17 +143,19 @@ impl Kernel {
 }
 
 impl KernelCode for Kernel {
-    fn copy_to(&self, folder: &Path) -> io::Result<()> {
+    fn copy_to(&self, folder: &Folder) -> io::Result<()> {
         let ranges = self.ranges().map_err(io::Error::other)?;
         self.copy(&ranges, folder)
     }
 }
 
 /// A file that its owner can read and nobody write.
-fn write(path: PathBuf, content: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
-    let mut file = File::create_new(path)?;
-    file.set_permissions(fs::Permissions::from_mode(0o400))?;
-    content(&mut file)
+fn write(
+    folder: &Folder,
+    name: &str,
+    content: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<()> {
+    content(&mut folder.create_file(name.as_ref(), 0o400)?)
 }
 
 fn address_of(listing: &[u8], name: &[u8]) -> Option<u64> {

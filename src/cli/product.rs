@@ -1,10 +1,9 @@
 //! Files that commands make of recordings.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use rperf_sys::write_whole;
+use rperf_safefs::{Naming, find_in_place, write_whole};
 
 use super::context::Context;
 use super::error::CliError;
@@ -21,15 +20,15 @@ pub(crate) fn write_to(
         out.flush()?;
         return Ok(());
     }
-    // What is no file, such as /dev/stdout, can't be replaced.
-    let written = match path.metadata().is_ok_and(|old| !old.is_file()) {
-        true => File::create(path).and_then(|file| {
-            let mut out = BufWriter::new(file);
+    let written = find_in_place(path, Naming::Given).and_then(|found| match found {
+        // What is no file, such as /dev/stdout, can't be replaced.
+        Some(found) => {
+            let mut out = BufWriter::new(found.for_writing()?);
             write(&mut out)?;
             out.flush()
-        }),
-        false => write_whole(path, |out| write(out)),
-    };
+        }
+        None => write_whole(path, |out| write(out)),
+    });
     written.map_err(|error| {
         CliError::message(255, format!("failed to write {}: {error}", path.display()))
     })

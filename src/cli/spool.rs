@@ -1,11 +1,11 @@
 //! Bytes that are gathered before they are read: in memory, or in a nameless file where there are many.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
 use std::ops::Deref;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use rperf_safefs::nameless_file;
 use rperf_sys::MappedFile;
 
 use super::context::Context;
@@ -72,7 +72,7 @@ impl Write for Spool {
             self.memory.extend_from_slice(bytes);
             return Ok(bytes.len());
         }
-        let mut file = nameless(&self.directory)?;
+        let mut file = nameless_file(&self.directory)?;
         file.write_all(&std::mem::take(&mut self.memory))?;
         self.file.insert(file).write(bytes)
     }
@@ -80,22 +80,6 @@ impl Write for Spool {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-/// A file that has no name and goes with this process.
-fn nameless(directory: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).mode(0o600);
-    let mut unnamed = options.clone();
-    unnamed.custom_flags(libc::O_TMPFILE);
-    if let Ok(file) = unnamed.open(directory) {
-        return Ok(file);
-    }
-    // File systems without O_TMPFILE: named for a moment.
-    let path = directory.join(format!("rperf-{}.stream", std::process::id()));
-    let file = options.create_new(true).open(&path)?;
-    fs::remove_file(&path)?;
-    Ok(file)
 }
 
 #[cfg(test)]
@@ -106,7 +90,7 @@ mod tests {
     #[test]
     fn a_nameless_file_can_be_written_and_mapped() {
         let directory = std::env::temp_dir();
-        let mut file = nameless(&directory).unwrap();
+        let mut file = nameless_file(&directory).unwrap();
         file.write_all(b"gone").unwrap();
         assert_eq!(&*rperf_sys::map(&file).unwrap(), b"gone");
         assert_eq!(file.metadata().unwrap().nlink(), 0);

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use rperf_perfdata::{Error, FileHeader, PipeReader, Source};
 
@@ -27,9 +27,9 @@ impl Pipe {
         Ok(Self(fd.into()))
     }
 
-    /// A named pipe; waits for its writer.
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
-        File::open(path).map(Self)
+    /// An open FIFO.
+    pub(super) fn new(file: File) -> Self {
+        Self(file)
     }
 }
 

@@ -2,7 +2,6 @@
 
 pub(crate) mod args;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,7 +9,8 @@ use clap::ArgMatches;
 use rperf_perfdata::Features;
 use rperf_replay::World;
 use rperf_resolve::Resolver;
-use rperf_symbol::{SearchPaths, Servers};
+use rperf_safefs::Folder;
+use rperf_symbol::{Files as _, SearchPaths, Servers};
 
 use super::context::Context;
 use super::debuginfod;
@@ -113,10 +113,9 @@ fn beside_records(matches: &ArgMatches) -> Option<PathBuf> {
 }
 
 fn readable(path: PathBuf, option: &str) -> Result<PathBuf, CliError> {
-    let found = if option == "symfs" {
-        fs::read_dir(&path).map(drop)
-    } else {
-        fs::File::open(&path).map(drop)
+    let found = match option {
+        "symfs" => Folder::open(&path).map(drop),
+        _ => DiskFiles.open(&path).map(drop),
     };
     match found {
         Ok(()) => Ok(path),

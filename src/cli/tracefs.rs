@@ -1,11 +1,11 @@
 //! This machine's tracepoints, for the parser of event names.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
 use rperf_events::Tracepoints;
-use rperf_sys::Tracefs;
+use rperf_safefs::Folder;
+use rperf_sys::{Tracefs, kernel_text};
 
 /// Tracefs where `/proc` says that it is mounted, or where the user does.
 #[derive(Debug)]
@@ -16,14 +16,13 @@ impl MachineTracepoints {
     pub(crate) fn find(debugfs: Option<&Path>) -> Self {
         if let Some(folder) = debugfs {
             let tracing = folder.join("tracing");
-            let root = if tracing.is_dir() {
-                tracing
-            } else {
-                folder.to_owned()
+            let root = match Folder::open(&tracing) {
+                Ok(_) => tracing,
+                Err(_) => folder.to_owned(),
             };
             return Self(Tracefs::new(root));
         }
-        let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+        let mounts = kernel_text("/proc/self/mounts").unwrap_or_default();
         Self(Tracefs::find(&mounts))
     }
 }

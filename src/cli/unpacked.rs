@@ -1,12 +1,13 @@
 //! The records of a recording in one run, where the file does not hold them so: decompressed, and those of
 //! all files of a directory.
 
-use std::ffi::OsStr;
-use std::fs;
+use std::ffi::{OsStr, OsString};
+use std::fs::Metadata;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use rperf_perfdata::{Error, PerfData};
+use rperf_safefs::Folder;
 use rperf_sys::MappedFile;
 
 use super::context::Context;
@@ -24,22 +25,36 @@ pub(super) struct Part {
 
 impl Part {
     /// The files `data.0`, `data.1` and so on, by number. Empty ones are left out.
-    pub(super) fn of_directory(directory: &Path) -> io::Result<Vec<Self>> {
-        let mut numbered = Vec::new();
-        for entry in fs::read_dir(directory)? {
-            let entry = entry?;
-            if let Some(number) = part_number(&entry.file_name())
-                && entry.metadata()?.len() > 0
-            {
-                numbered.push((number, entry.path()));
+    ///
+    /// # Errors
+    ///
+    /// What `check` says of each, and status 255 for what can't be opened or is no regular file.
+    pub(super) fn of_directory(
+        directory: &Folder,
+        check: impl Fn(&Metadata) -> Result<(), CliError>,
+    ) -> Result<Vec<Self>, CliError> {
+        let names = directory.names()?;
+        let mut numbered: Vec<(u32, &OsString)> = names
+            .iter()
+            .filter_map(|name| Some((part_number(name)?, name)))
+            .collect();
+        numbered.sort_unstable();
+        let mut parts = Vec::new();
+        for (_, name) in numbered {
+            let path = directory.path().join(name);
+            let failed = |error: io::Error| {
+                CliError::message(255, format!("failed to open {}: {error}", path.display()))
+            };
+            let found = directory.find(name).map_err(failed)?;
+            if found.metadata().len() == 0 && found.metadata().is_file() {
+                continue;
             }
+            check(found.metadata())?;
+            let bytes = found.for_reading().and_then(|file| rperf_sys::map(&file));
+            let bytes = bytes.map_err(failed)?;
+            parts.push(Self { path, bytes });
         }
-        numbered.sort();
-        let parts = numbered.into_iter().map(|(_, path)| {
-            let bytes = rperf_sys::map_file(&path)?;
-            Ok(Self { path, bytes })
-        });
-        parts.collect()
+        Ok(parts)
     }
 }
 

@@ -1,11 +1,11 @@
 //! This machine's tables of events: which processor it is, and the folder that they are read from.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use rperf_events::vendor::{BuiltIn, Folder, Loaded, Tables, load};
+use rperf_safefs::Opened;
 
 use crate::cli::context::Context;
 
@@ -88,21 +88,29 @@ fn table_name(cpuid: &str) -> String {
     }
 }
 
+/// The largest table that is read, in bytes.
+const MAX_TABLE: u64 = 256 << 20;
+
 #[derive(Debug)]
 struct DiskFolder<'a>(&'a Path);
 
 impl Folder for DiskFolder<'_> {
     fn read(&self, path: &str) -> io::Result<String> {
-        fs::read_to_string(self.0.join(path))
+        let bytes = rperf_safefs::read(&self.0.join(path), MAX_TABLE)?;
+        String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
     }
 
     fn names(&self, path: &str) -> Vec<String> {
-        let entries = fs::read_dir(self.0.join(path)).into_iter().flatten();
-        let named = entries.flatten().filter_map(|entry| {
-            let name = entry.file_name().into_string().ok()?;
+        let Ok(folder) = rperf_safefs::Folder::open(&self.0.join(path)) else {
+            return Vec::new();
+        };
+        let names = folder.names().unwrap_or_default().into_iter();
+        let named = names.filter_map(|name| {
+            let found = Opened::find(&folder.path().join(&name)).ok()?;
+            let name = name.into_string().ok()?;
             // What begins with a dot is no table: a repository's own files.
             let is_hidden = name.starts_with('.');
-            let slash = if entry.path().is_dir() { "/" } else { "" };
+            let slash = if found.metadata().is_dir() { "/" } else { "" };
             (!is_hidden).then(|| format!("{name}{slash}"))
         });
         let mut names: Vec<String> = named.collect();

@@ -27,6 +27,7 @@ mod folded;
 mod handmade;
 mod heatmap;
 mod hints;
+mod hostile_files;
 mod jit;
 mod jobs;
 mod kallsyms;

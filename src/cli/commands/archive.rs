@@ -1,16 +1,18 @@
 //! `rperf archive`: the objects that a recording needs, in one file for another machine.
 
+mod member;
 mod pack;
 mod unpack;
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgMatches, Command};
+use rperf_safefs::{Folder, Opened as Found, write_whole};
 use rperf_session::Cache;
 use rperf_symbol::{BuildId, Files as _, build_id_of_elf};
-use rperf_sys::{uname, unix_time, utc_offset, write_whole};
+use rperf_sys::{uname, unix_time, utc_offset};
 use rperf_view::header::stamp;
 
 use self::pack::{Archive, Content};
@@ -161,7 +163,8 @@ fn run_unpack(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError>
         Some(name) => PathBuf::from(name),
         None => only_archive(context)?,
     };
-    let file = File::open(&name).map_err(|error| {
+    let given = matches.contains_id("file");
+    let file = open(&name, given).map_err(|error| {
         let message = format!("failed to open {}", name.display());
         anyhow::Error::new(error).context(message)
     })?;
@@ -171,11 +174,11 @@ fn run_unpack(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError>
         CliError::message(255, "there is no build-id cache to unpack into")
             .hint("--buildid-dir DIR before the command names one; so do HOME and buildid.dir")
     })?;
-    fs::create_dir_all(&cache)
+    let root = Folder::open_own_or_create(&cache, 0o777)
         .map_err(|error| anyhow::Error::new(error).context(cache.display().to_string()))?;
     let unpacker = Unpacker {
-        cache: &cache,
-        here: Path::new("."),
+        cache: &root,
+        here: &Folder::open(Path::new("."))?,
         force: flag(matches, "force") == Some(true),
     };
     let mut done = Unpacked::default();
@@ -204,9 +207,18 @@ fn run_unpack(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError>
     })
 }
 
+/// Opens an archive: a file, or what else the user gave.
+fn open(path: &Path, given: bool) -> std::io::Result<File> {
+    let found = Found::find(path)?;
+    match given && !found.metadata().is_file() && !found.metadata().is_dir() {
+        true => found.as_it_is(),
+        false => found.for_reading(),
+    }
+}
+
 /// The one file in the current folder that is called like an archive.
 fn only_archive(context: &Context) -> Result<PathBuf, CliError> {
-    let names = fs::read_dir(".")?.flatten().map(|entry| entry.file_name());
+    let names = Folder::open(Path::new("."))?.names()?.into_iter();
     let names = names.filter_map(|name| name.into_string().ok());
     let is_archive = |name: &String| name.starts_with("perf") && name.ends_with(".tar.bz2");
     let mut found: Vec<String> = names.filter(is_archive).collect();

@@ -10,6 +10,7 @@ use std::io::{Read as _, Write as _};
 use std::path::Path;
 
 use clap::{ArgMatches, Command};
+use rperf_safefs::open_regular;
 use rperf_symbol::{BuildId, Files as _, build_id_of_elf};
 
 use crate::cli::context::Context;
@@ -76,9 +77,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
 fn is_elf(path: &Path) -> bool {
     let mut magic = [0; 4];
     // A pipe would lose what is read from it here.
-    let regular = path.metadata().is_ok_and(|metadata| metadata.is_file());
     let read = |mut file: File| file.read_exact(&mut magic);
-    regular && File::open(path).and_then(read).is_ok() && magic == *b"\x7fELF"
+    open_regular(path).and_then(read).is_ok() && magic == *b"\x7fELF"
 }
 
 fn id_of_file(path: &Path) -> Result<BuildId, CliError> {

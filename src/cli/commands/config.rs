@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::io::{self, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgMatches, Command};
-use rperf_sys::write_whole;
+use rperf_safefs::{Opened, Refusal, is_users, read_all, write_whole};
 
-use crate::cli::config::{Config, edit};
+use crate::cli::config::{Config, MAX_SIZE, edit};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit};
 use crate::cli::options::{flag, switch};
@@ -129,11 +130,14 @@ fn user_file() -> Result<PathBuf, CliError> {
 fn change(file: &Path, settings: &[Setting<'_>]) -> Result<(), CliError> {
     let shown = file.display();
     let failed = |error: io::Error| anyhow::Error::new(error).context(shown.to_string());
-    // A link stays one.
-    let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-    let mut text = match fs::read_to_string(&file) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-        text => text.map_err(failed)?,
+    let file = target(file).map_err(failed)?;
+    let found = match Opened::find(&file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        found => Some(found.map_err(failed)?),
+    };
+    let mut text = match &found {
+        None => String::new(),
+        Some(found) => text_of(found).map_err(failed)?,
     };
     for setting in settings {
         if let Some(value) = setting.value {
@@ -146,12 +150,27 @@ fn change(file: &Path, settings: &[Setting<'_>]) -> Result<(), CliError> {
             })?;
         }
     }
-    let mode = fs::metadata(&file).map(|metadata| metadata.permissions());
     let written = write_whole(&file, |out| {
-        if let Ok(mode) = mode {
-            out.get_ref().set_permissions(mode)?;
+        if let Some(found) = &found {
+            out.get_ref()
+                .set_permissions(found.metadata().permissions())?;
         }
         out.write_all(text.as_bytes())
     });
     Ok(written.map_err(failed)?)
+}
+
+/// The file to be changed: a link that is root's or the user's own stays one, and what it leads to is changed.
+fn target(file: &Path) -> io::Result<PathBuf> {
+    let is_link = |found: &fs::Metadata| found.is_symlink();
+    match fs::symlink_metadata(file).ok().filter(is_link) {
+        Some(link) if is_users(link.uid()) => fs::canonicalize(file),
+        Some(_) => Err(Refusal::ForeignLink.into()),
+        None => Ok(file.to_owned()),
+    }
+}
+
+fn text_of(found: &Opened) -> io::Result<String> {
+    let bytes = read_all(found.for_reading()?, MAX_SIZE)?;
+    String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8 text"))
 }

@@ -1,13 +1,12 @@
 //! `rperf kallsyms NAME`: where functions of the running kernel lie.
 
-use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
 use clap::{Arg, ArgMatches, Command};
 use rperf_symbol::SymbolTable;
 use rperf_symbol::kallsyms::{Kallsyms, parse};
-use rperf_sys::{Module, Proc, uname};
+use rperf_sys::{Module, Proc, kernel_file, uname};
 
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit};
@@ -43,7 +42,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
             "{program} kallsyms: name the functions to look up"
         )));
     }
-    let listing = fs::read(LISTING)
+    let listing = kernel_file(LISTING)
         .map_err(|error| CliError::from(anyhow::Error::new(error).context(LISTING)))?;
     let known = parse(&listing, None);
     if known.hidden {

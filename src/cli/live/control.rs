@@ -5,8 +5,9 @@ use std::io;
 use std::path::Path;
 
 use clap::{Arg, ArgMatches};
+use rperf_safefs::{Naming, find_in_place};
 use rperf_session::Control;
-use rperf_sys::{duplicate, open_fifo};
+use rperf_sys::duplicate;
 
 use super::explain::reason;
 use crate::cli::error::CliError;
@@ -36,7 +37,7 @@ pub(crate) fn control(matches: &ArgMatches) -> Result<Option<Control>, CliError>
     };
     let open: fn(&str) -> io::Result<File> = match kind {
         "fd" => descriptor,
-        "fifo" => |path| open_fifo(Path::new(path)),
+        "fifo" => fifo,
         _ => return Err(wrong(word)),
     };
     let opened = |name: &str| match name {
@@ -57,6 +58,16 @@ fn wrong(word: &str) -> CliError {
         "--control: '{word}' names no place that orders come from"
     ))
     .hint("give fifo:ORDERS[,ANSWERS] with paths, or fd:ORDERS[,ANSWERS] with numbers of open descriptors")
+}
+
+/// Opens a FIFO for both directions, so that neither end waits for the other nor sees it close.
+fn fifo(path: &str) -> io::Result<File> {
+    let path = Path::new(path);
+    match find_in_place(path, Naming::Given)? {
+        Some(found) => found.for_both_nonblocking(),
+        None if path.exists() => Err(io::Error::other("it is no fifo")),
+        None => Err(io::Error::from_raw_os_error(libc::ENOENT)),
+    }
 }
 
 fn descriptor(word: &str) -> io::Result<File> {

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use rperf_safefs::{Naming, find_in_place};
 use rperf_session::Error;
 
 use super::refusal;
@@ -35,7 +36,8 @@ pub(crate) fn explain(context: &Context, events: &str, error: Error) -> CliError
             let message = format!("failed to write {}: {}", path.display(), reason(&cause));
             let error = CliError::message(FAILED, message);
             // A stream or a device has nothing to be read again.
-            if kept == 0 || !(path.is_file() || path.is_dir()) {
+            let is_device = |path| matches!(find_in_place(path, Naming::Given), Ok(Some(_)));
+            if kept == 0 || is_device(&path) || !path.exists() {
                 return error;
             }
             error.detail(format!(

@@ -1,6 +1,6 @@
 //! `-u`: a user by name or number.
 
-use std::fs;
+use std::path::Path;
 
 use crate::cli::error::CliError;
 
@@ -8,10 +8,13 @@ use crate::cli::error::CliError;
 const NO_USER: u8 = 234;
 /// Where names of users are: a static program has no other source.
 const PASSWD: &str = "/etc/passwd";
+/// Its largest size, in bytes.
+const MAX_PASSWD: u64 = 64 << 20;
 
 /// The number of a user.
 pub(crate) fn user(word: &str) -> Result<u32, CliError> {
-    let passwd = fs::read_to_string(PASSWD).unwrap_or_default();
+    let passwd = rperf_safefs::read(Path::new(PASSWD), MAX_PASSWD).unwrap_or_default();
+    let passwd = String::from_utf8_lossy(&passwd);
     lookup(&passwd, word)
         .or_else(|| word.parse().ok())
         .ok_or_else(|| {

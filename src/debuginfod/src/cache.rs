@@ -8,11 +8,17 @@
 //!      ID/executable
 //! ```
 
-use std::fs::{self, DirBuilder, File, FileTimes, Permissions};
-use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
+use std::fs::{File, FileTimes, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
+
+use rperf_safefs::{Folder, Kind, temporary_name};
+
+/// The largest file with a setting, in bytes.
+const MAX_SETTING: u64 = 4096;
 
 /// A file that says how many seconds something takes.
 struct Setting {
@@ -56,128 +62,165 @@ impl Cache {
     }
 
     pub(crate) fn look(&self, id: &str, part: &str) -> Known {
-        let path = self.path(id, part);
-        let Ok(metadata) = fs::metadata(&path) else {
+        let Ok(folder) = self.existing(id) else {
             return Known::Nothing;
         };
-        if metadata.len() > 0 {
+        let Ok(found) = folder.find(part.as_ref()) else {
+            return Known::Nothing;
+        };
+        let metadata = found.metadata();
+        if metadata.len() > 0 || !metadata.is_file() {
             // Cleaning goes by the last use, which not every file system keeps.
             let now = FileTimes::new().set_accessed(SystemTime::now());
-            let _ = File::open(&path).and_then(|file| file.set_times(now));
-            return Known::Here(path);
+            return match found.for_reading() {
+                Ok(file) => {
+                    let _ = file.set_times(now);
+                    Known::Here(self.path(id, part))
+                }
+                Err(_) => Known::Nothing,
+            };
         }
         let believed = self.seconds(&CACHE_MISS);
         match age(metadata.modified()).is_none_or(|age| age <= believed) {
             true => Known::Nowhere,
             false => {
-                let _ = fs::remove_file(path);
+                let _ = folder.remove_file(part.as_ref());
                 Known::Nothing
             }
         }
     }
 
-    /// A new file for what is about to be received.
-    pub(crate) fn start(&self, id: &str, part: &str) -> io::Result<(PathBuf, File)> {
-        self.folder(id)?;
-        let path = self.path(id, &format!("{part}.{}.tmp", std::process::id()));
-        let file = File::options()
-            .create(true)
-            .truncate(true)
-            .read(true)
-            .write(true)
-            .open(&path)?;
-        Ok((path, file))
+    /// A new file for what is about to be received, under a name that can't be guessed.
+    pub(crate) fn start(&self, id: &str, part: &str) -> io::Result<Receiving> {
+        let folder = self.folder(id)?;
+        let name = temporary_name(part.as_ref())?;
+        let file = folder.create_file(&name, 0o600)?;
+        Ok(Receiving { folder, name, file })
     }
 
     /// Gives what was received its place. `changed` is when the server says that it was.
     pub(crate) fn place(
         &self,
-        (temporary, file): (&Path, &File),
+        received: &Receiving,
         (id, part): (&str, &str),
         changed: Option<SystemTime>,
     ) -> io::Result<PathBuf> {
         if let Some(changed) = changed {
-            file.set_times(FileTimes::new().set_modified(changed))?;
+            let times = FileTimes::new().set_modified(changed);
+            received.file.set_times(times)?;
         }
-        file.set_permissions(Permissions::from_mode(0o400))?;
-        let path = self.path(id, part);
-        fs::rename(temporary, &path)?;
-        Ok(path)
+        received
+            .file
+            .set_permissions(Permissions::from_mode(0o400))?;
+        received.folder.rename(&received.name, part.as_ref())?;
+        Ok(self.path(id, part))
     }
 
     /// Notes that no server has it.
     pub(crate) fn note_absence(&self, id: &str, part: &str) -> io::Result<()> {
-        self.folder(id)?;
-        File::create_new(self.path(id, part)).map(drop)
+        self.folder(id)?.create_file(part.as_ref(), 0o600).map(drop)
     }
 
     /// Removes the folder of a build-id if there is nothing in it.
     pub(crate) fn forget_empty(&self, id: &str) {
-        let _ = fs::remove_dir(self.root.join(id));
+        if let Ok(root) = Folder::open_own(&self.root) {
+            let _ = root.remove_folder(id.as_ref());
+        }
     }
 
     pub(crate) fn path(&self, id: &str, part: &str) -> PathBuf {
         self.root.join(id).join(part)
     }
 
-    fn folder(&self, id: &str) -> io::Result<()> {
-        let mut folder = DirBuilder::new();
-        folder
-            .recursive(true)
-            .mode(0o700)
-            .create(self.root.join(id))
+    fn existing(&self, id: &str) -> io::Result<Folder> {
+        Folder::open_own(&self.root)?.below(id.as_ref())
+    }
+
+    fn folder(&self, id: &str) -> io::Result<Folder> {
+        Folder::open_own_or_create(&self.root, 0o700)?.create_below(id.as_ref(), 0o700)
     }
 
     /// Removes what has not been used for long, if that has not been done for long.
     pub(crate) fn clean(&self) -> io::Result<()> {
-        if !self.root.is_dir() {
-            return Ok(());
-        }
+        let root = match Folder::open_own(&self.root) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            root => root?,
+        };
         let interval = self.seconds(&CLEAN_INTERVAL);
-        let mark = self.root.join(CLEAN_INTERVAL.name);
-        if age(fs::metadata(&mark)?.modified()).is_none_or(|age| age < interval) {
+        let mark = root.find(CLEAN_INTERVAL.name.as_ref())?;
+        if age(mark.metadata().modified()).is_none_or(|age| age < interval) {
             return Ok(());
         }
         let max_age = self.seconds(&MAX_UNUSED_AGE);
-        for folder in fs::read_dir(&self.root)? {
-            let folder = folder?.path();
+        for name in root.names()? {
             let is_id = |name: &str| name.bytes().all(|byte| byte.is_ascii_hexdigit());
-            let named = folder.file_name().and_then(|name| name.to_str());
-            if named.is_some_and(is_id) && folder.is_dir() {
-                clean_folder(&folder, max_age)?;
+            if name.to_str().is_some_and(is_id) && root.kind(&name)? == Some(Kind::Folder) {
+                clean_folder(&root.below(name.as_ref())?, max_age)?;
+                // What is not empty stays.
+                let _ = root.remove_folder(&name);
             }
         }
         let now = FileTimes::new().set_modified(SystemTime::now());
-        File::options().write(true).open(mark)?.set_times(now)
+        mark.for_reading()?.set_times(now)
     }
 
     /// What a setting says. It is written where there is none, so that users find what they may change.
     fn seconds(&self, setting: &Setting) -> Duration {
-        let path = self.root.join(setting.name);
-        let text = fs::read_to_string(&path);
-        if text.is_err() {
-            let _ = fs::write(&path, format!("{}\n", setting.usual));
+        let usual = Duration::from_secs(setting.usual);
+        let Ok(root) = Folder::open_own(&self.root) else {
+            return usual;
+        };
+        let name = setting.name.as_ref();
+        match root.read(name, MAX_SETTING) {
+            Ok(text) => {
+                let text = String::from_utf8_lossy(&text);
+                text.trim().parse().map_or(usual, Duration::from_secs)
+            }
+            Err(error) => {
+                if error.kind() == io::ErrorKind::NotFound
+                    && let Ok(mut file) = root.create_file(name, 0o666)
+                {
+                    let _ = file.write_all(format!("{}\n", setting.usual).as_bytes());
+                }
+                usual
+            }
         }
-        let written = text.ok().and_then(|text| text.trim().parse().ok());
-        Duration::from_secs(written.unwrap_or(setting.usual))
     }
 }
 
-/// Removes the files of one build-id that were not used for so long, and the folder if nothing is left.
-fn clean_folder(folder: &Path, max_age: Duration) -> io::Result<()> {
+/// A file that is being received.
+#[derive(Debug)]
+pub(crate) struct Receiving {
+    folder: Folder,
+    /// Its name meanwhile.
+    name: OsString,
+    pub(crate) file: File,
+}
+
+impl Receiving {
+    /// Where it is, for messages.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.folder.path().join(&self.name)
+    }
+
+    /// Removes it.
+    pub(crate) fn discard(self) {
+        let _ = self.folder.remove_file(&self.name);
+    }
+}
+
+/// Removes the files of one build-id that were not used for so long.
+fn clean_folder(folder: &Folder, max_age: Duration) -> io::Result<()> {
     const PARTS: [&str; 4] = ["debuginfo", "executable", "source", "section"];
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let name = entry.file_name();
+    for name in folder.names()? {
         let is_part = |part: &&str| name.to_string_lossy().starts_with(*part);
-        let metadata = entry.metadata()?;
+        let found = folder.find(&name)?;
+        let metadata = found.metadata();
         let unused = age(metadata.accessed()).is_some_and(|age| age > max_age);
         if metadata.is_file() && unused && PARTS.iter().any(is_part) {
-            fs::remove_file(entry.path())?;
+            folder.remove_file(&name)?;
         }
     }
-    // What is not empty stays.
-    let _ = fs::remove_dir(folder);
     Ok(())
 }
 
@@ -188,6 +231,9 @@ fn age(time: io::Result<SystemTime>) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
     use super::*;
     use rperf_testkit::Scratch;
 
@@ -219,11 +265,12 @@ mod tests {
     fn files_appear_whole_and_for_their_owner_alone() {
         let scratch = Scratch::new();
         let cache = Cache::new(scratch.path().join("cache"));
-        let (temporary, file) = cache.start("ab12", "debuginfo").expect("it starts");
+        let mut receiving = cache.start("ab12", "debuginfo").expect("it starts");
         assert_eq!(cache.look("ab12", "debuginfo"), Known::Nothing);
-        fs::write(&temporary, "bytes").expect("it is written");
+        receiving.file.write_all(b"bytes").expect("it is written");
+        let temporary = receiving.path();
         let then = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
-        let placed = cache.place((&temporary, &file), ("ab12", "debuginfo"), Some(then));
+        let placed = cache.place(&receiving, ("ab12", "debuginfo"), Some(then));
         let path = placed.expect("it is placed");
         assert_eq!(cache.look("ab12", "debuginfo"), Known::Here(path.clone()));
         let metadata = fs::metadata(path).expect("it is there");

@@ -2,15 +2,14 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 use rperf_symbol::{BuildId, Part, Servers, Wanted, build_id_of_elf};
 use ureq::Agent;
 
-use crate::cache::{Cache, Known};
+use crate::cache::{Cache, Known, Receiving};
 use crate::error::Error;
 use crate::settings::{Limits, Server, Settings};
 use crate::tls::with_tls;
@@ -129,7 +128,7 @@ impl Client {
     ) -> Result<Option<PathBuf>, Error> {
         let url = server.place(&query.id, query.part);
         let agent = self.agent(state, server)?;
-        let (temporary, mut file) = self
+        let mut receiving = self
             .cache
             .start(&query.id, query.part)
             .map_err(|source| self.cache_error(query, source))?;
@@ -138,11 +137,11 @@ impl Client {
             server,
             url: &url,
             limits: self.limits,
-            temporary: &temporary,
+            temporary: &receiving.path(),
         };
         let shown = server.to_string();
         let mut shows = false;
-        let received = transfer.run(&mut file, &mut |received, total| {
+        let received = transfer.run(&mut receiving.file, &mut |received, total| {
             shows = true;
             self.watch.progress(&Progress {
                 object: query.wanted.object,
@@ -155,12 +154,12 @@ impl Client {
             self.watch.ended();
         }
         let placed = match received {
-            Ok(Received::Whole(changed)) => self.place((&temporary, &file), query, &url, changed),
+            Ok(Received::Whole(changed)) => self.place(&receiving, query, &url, changed),
             Ok(Received::Nothing) => Ok(None),
             Err(error) => Err(error),
         };
         if !matches!(placed, Ok(Some(_))) {
-            let _ = fs::remove_file(&temporary);
+            receiving.discard();
             self.cache.forget_empty(&query.id);
         }
         placed
@@ -169,21 +168,20 @@ impl Client {
     /// Looks at what came and puts it into the cache.
     fn place(
         &self,
-        (temporary, file): (&Path, &File),
+        received: &Receiving,
         query: &Query<'_>,
         url: &str,
         changed: Option<SystemTime>,
     ) -> Result<Option<PathBuf>, Error> {
-        let bytes = rperf_sys::map(file).map_err(|source| self.cache_error(query, source))?;
+        let bytes =
+            rperf_sys::map(&received.file).map_err(|source| self.cache_error(query, source))?;
         let found = build_id_of_elf(&bytes);
         drop(bytes);
         if found.is_none_or(|found| !found.matches(query.wanted.build_id)) {
             let url = url.to_owned();
             return Err(Error::OtherBuild { url, found });
         }
-        let placed = self
-            .cache
-            .place((temporary, file), (&query.id, query.part), changed);
+        let placed = self.cache.place(received, (&query.id, query.part), changed);
         placed
             .map(Some)
             .map_err(|source| self.cache_error(query, source))

@@ -17,16 +17,21 @@ pub(crate) fn with_tls(
     config: ConfigBuilder<AgentScope>,
     authorities: &[PathBuf],
 ) -> Result<ConfigBuilder<AgentScope>, Error> {
+    use std::path::PathBuf;
     use std::sync::Arc;
 
     use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
+
+    /// Bytes of the largest bundle of authorities that is read.
+    const MAX_BUNDLE: u64 = 16 << 20;
 
     let no_tls = |reason: String| Error::NoTls { reason };
     if !graviola::util::is_cpu_supported() {
         let reason = "this processor has no instructions for it (AES, and AVX2 or NEON)";
         return Err(no_tls(reason.to_owned()));
     }
-    let bundle = authorities.iter().find_map(|path| std::fs::read(path).ok());
+    let read = |path: &PathBuf| rperf_safefs::read(path, MAX_BUNDLE).ok();
+    let bundle = authorities.iter().find_map(read);
     let bundle = bundle.unwrap_or_default();
     let certificates: Vec<_> = parse_pem(&bundle)
         .filter_map(|item| match item {

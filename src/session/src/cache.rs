@@ -12,12 +12,11 @@
 
 mod objects;
 
-use std::fs;
-use std::io;
-use std::os::unix::fs::symlink;
+use std::ffi::OsStr;
+use std::io::{self, Write as _};
 use std::path::Path;
 
-use rperf_sys::make_whole;
+use rperf_safefs::Folder;
 
 pub use self::objects::{Cache, Cached, DEBUG_FILES, KERNEL_OBJECT, NewObject, debug_file};
 
@@ -37,22 +36,27 @@ pub(crate) fn store(
     content: impl FnOnce() -> io::Result<Vec<u8>>,
 ) -> io::Result<()> {
     let id = hexadecimal(entry.build_id);
-    let directory = cache.join(entry.object).join(&id);
-    let path = directory.join(entry.file);
-    if !path.exists() {
-        fs::create_dir_all(&directory)?;
-        make_whole(&path, |temporary| fs::write(temporary, content()?))?;
+    let below = Path::new(entry.object).join(&id);
+    let root = Folder::open_own_or_create(cache, FOLDERS)?;
+    let folder = root.create_below(&below, FOLDERS)?;
+    if folder.kind(entry.file.as_ref())?.is_none() {
+        // Before a file is there to be written.
+        let content = content()?;
+        folder.write_whole(entry.file.as_ref(), FILES, |out| out.write_all(&content))?;
     }
     let Some((first, rest)) = id.split_at_checked(2) else {
         return Ok(());
     };
-    let links = cache.join(".build-id").join(first);
-    fs::create_dir_all(&links)?;
-    match symlink(format!("../../{}/{id}", entry.object), links.join(rest)) {
+    let links = root.create_below(&Path::new(objects::LINKS).join(first), FOLDERS)?;
+    match links.symlink(&Path::new("../..").join(below), OsStr::new(rest)) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         other => other,
     }
 }
+
+/// What new folders and files may be used for by others, as far as the umask allows.
+const FOLDERS: u32 = 0o777;
+const FILES: u32 = 0o666;
 
 /// A build-id as names of files have it.
 pub(crate) fn hexadecimal(build_id: &[u8]) -> String {
@@ -62,6 +66,7 @@ pub(crate) fn hexadecimal(build_id: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn is_stored_once_and_found_by_its_id() {

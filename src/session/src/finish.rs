@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs::File;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rperf_perfdata::WriteError;
 use rperf_perfdata::feature::BuildIdEntry;
-use rperf_sys::{Proc, kernel_notes, vdso_image};
+use rperf_sys::{Proc, kernel_file, kernel_notes, vdso_image};
 
 use crate::build_ids::FoundFile;
 use crate::cache::{Cache, DEBUG_FILES, Entry, NewObject, debug_file, hexadecimal, store};
@@ -151,7 +151,7 @@ impl Closing<'_> {
                 file: "kallsyms",
                 build_id: &id,
             };
-            let read = || fs::read(proc.path("kallsyms"));
+            let read = || kernel_file(proc.path("kallsyms"));
             failure = self.keep(&kallsyms, read);
         }
         files.extend(build_ids::of_files(

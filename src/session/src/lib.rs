@@ -35,6 +35,7 @@ mod opened;
 mod output;
 mod pace;
 mod recording;
+mod recording_folder;
 mod request;
 mod rewriting;
 mod rings;

@@ -1,12 +1,11 @@
 //! The events of a recording once they are open, and what describes them.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
 use rperf_perfdata::EventDesc;
 use rperf_perfdata::feature::TracingDataBuilder;
-use rperf_sys::{Cgroup, CgroupFolder, Proc, Sysctl, raise_open_files};
+use rperf_sys::{Cgroup, CgroupFolder, Proc, Sysctl, kernel_text, raise_open_files};
 use rperf_wire::{SampleType, TimeConv};
 
 use crate::aux::map_areas;
@@ -140,7 +139,7 @@ fn open_cgroups(request: &Request) -> Result<Vec<Option<Cgroup>>, Error> {
 
 /// Opens a cgroup by its name below the folder of all.
 pub(crate) fn open_cgroup(name: &str, proc: &Path) -> Result<Cgroup, Error> {
-    let mounts = fs::read_to_string(proc.join("self/mounts")).unwrap_or_default();
+    let mounts = kernel_text(proc.join("self/mounts")).unwrap_or_default();
     let folder = CgroupFolder::find(&mounts);
     let folder = folder.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound));
     let opened = folder.and_then(|folder| folder.open(name));

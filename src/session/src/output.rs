@@ -1,14 +1,15 @@
-//! The file that is written: under another name until the recording stands, then in its place.
+//! The file that is written: under a temporary name until recording begins, then in its place.
 
-use std::ffi::OsStr;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use rperf_perfdata::Output;
+use rperf_safefs::{Folder, Kind, Naming, Opened, find_in_place};
 
 use crate::Error;
+use crate::recording_folder::{self, HEADER, KERNEL};
 use crate::unlinked::Unlinked;
 
 /// Where records are written.
@@ -53,99 +54,122 @@ impl Output for Destination {
 
 /// An output that does not touch the old file until [`Replacement::commit`].
 ///
-/// A regular file, or a directory, is written beside its place and moved there; the old one becomes `NAME.old`.
-/// Devices are opened as they are. Dropped before the commit, it leaves nothing behind.
+/// A regular file, or a directory, is written beside its place and moved there; the old one becomes `NAME.old`. Devices and
+/// FIFOs are opened as they are. All names are those of one folder that is held open, and no link is followed: another user
+/// of the folder can neither redirect a write nor a removal. Dropped before the commit, it leaves nothing behind.
 #[derive(Debug)]
 pub(crate) struct Replacement {
     path: PathBuf,
-    /// Where it is written meanwhile.
-    temporary: Option<PathBuf>,
+    /// What is written meanwhile; `None` for a device, and after the commit.
+    pending: Option<Pending>,
+}
+
+/// A recording under its temporary name.
+#[derive(Debug)]
+struct Pending {
+    /// Where the output is.
+    folder: Folder,
+    name: OsString,
+    temporary: OsString,
+    /// The output itself, if that is a directory.
+    directory: Option<Folder>,
 }
 
 impl Replacement {
     /// Creates the output, readable and writable for its owner alone.
-    pub(crate) fn create(path: &Path) -> Result<(Self, Destination), Error> {
+    pub(crate) fn create(path: &Path, naming: Naming) -> Result<(Self, Destination), Error> {
         let error = at(path);
-        if let Ok(there) = fs::metadata(path)
-            && !there.is_file()
-            && !is_directory_of_recording(path)
-        {
-            let opened = match there.is_dir() {
-                true => Err(io::Error::from_raw_os_error(libc::EISDIR)),
-                false => OpenOptions::new().read(true).write(true).open(path),
-            };
+        if let Some(device) = find_in_place(path, naming).map_err(error)? {
+            let file = device.for_both().map_err(error)?;
             let place = Self {
                 path: path.to_owned(),
-                temporary: None,
+                pending: None,
             };
-            let file = opened.map_err(error)?;
             return Ok((place, Destination { file, device: true }));
         }
-        let temporary = temporary(path).map_err(error)?;
-        let file = create(&temporary).map_err(error)?;
-        let place = Self {
-            path: path.to_owned(),
-            temporary: Some(temporary),
+        let (folder, name) = place_of(path, libc::EISDIR).map_err(error)?;
+        let (temporary, file) =
+            unused(&name, |temporary| folder.create_file(temporary, 0o600)).map_err(error)?;
+        let pending = Pending {
+            folder,
+            name,
+            temporary,
+            directory: None,
         };
         let device = false;
-        Ok((place, Destination { file, device }))
+        Ok((Self::new(path, pending), Destination { file, device }))
     }
 
     /// Creates a directory for its owner alone: a file with the header, and as many for the records of rings.
     pub(crate) fn directory(
         path: &Path,
+        naming: Naming,
         parts: usize,
     ) -> Result<(Self, Destination, Vec<File>), Error> {
         let error = at(path);
-        if let Ok(there) = fs::metadata(path)
-            && !there.is_file()
-            && !is_directory_of_recording(path)
-        {
-            let reason = match there.is_dir() {
-                true => libc::EEXIST,
-                false => libc::ENOTDIR,
-            };
-            return Err(error(io::Error::from_raw_os_error(reason)));
+        if find_in_place(path, naming).map_err(error)?.is_some() {
+            return Err(error(io::Error::from_raw_os_error(libc::ENOTDIR)));
         }
-        let temporary = temporary(path).map_err(error)?;
-        let made = fs::DirBuilder::new().mode(0o700).create(&temporary);
-        made.map_err(error)?;
-        let place = Self {
-            path: path.to_owned(),
-            temporary: Some(temporary.clone()),
-        };
-        let file = create(&temporary.join(HEADER)).map_err(error)?;
-        let part = |number| create(&temporary.join(format!("{HEADER}.{number}")));
+        let (folder, name) = place_of(path, libc::EEXIST).map_err(error)?;
+        let (temporary, directory) =
+            unused(&name, |temporary| folder.create_folder(temporary, 0o700)).map_err(error)?;
+        let create = |name: String| directory.create_file(name.as_ref(), 0o600);
+        let file = create(HEADER.to_owned());
+        let part = |number| create(format!("{HEADER}.{number}"));
         let parts: io::Result<Vec<File>> = (0..parts).map(part).collect();
-        let device = false;
+        let pending = Pending {
+            folder,
+            name,
+            temporary,
+            directory: Some(directory),
+        };
+        // From here on it is removed if something fails.
+        let place = Self::new(path, pending);
+        let (file, device) = (file.map_err(error)?, false);
         Ok((place, Destination { file, device }, parts.map_err(error)?))
     }
 
-    /// Where a directory has the kernel's code; until the commit.
-    pub(crate) fn kernel_folder(&self) -> PathBuf {
-        let folder = self.temporary.as_ref().unwrap_or(&self.path);
-        folder.join(KERNEL)
+    fn new(path: &Path, pending: Pending) -> Self {
+        Self {
+            path: path.to_owned(),
+            pending: Some(pending),
+        }
+    }
+
+    /// Creates the folder for the kernel's code in an output that is a directory, until the commit.
+    pub(crate) fn kernel_folder(&self) -> io::Result<Folder> {
+        let pending = self.pending.as_ref();
+        let directory = pending.and_then(|pending| pending.directory.as_ref());
+        let directory = directory.ok_or(io::ErrorKind::NotADirectory)?;
+        directory.create_folder(KERNEL.as_ref(), 0o700)
     }
 
     /// Moves the old file out of the way and the new one in its place. Records come meanwhile.
     pub(crate) fn commit(&mut self) -> Result<(), Error> {
-        let Some(temporary) = &self.temporary else {
+        let Some(pending) = &self.pending else {
             return Ok(());
         };
-        let old = beside(&self.path, ".old");
-        keep_old(&self.path, &old).map_err(at(&old))?;
-        fs::rename(temporary, &self.path).map_err(at(&self.path))?;
-        self.temporary = None;
+        let old = with_suffix(&pending.name, ".old");
+        keep_old(&pending.folder, &pending.name, &old)
+            .map_err(at(&self.path.with_file_name(&old)))?;
+        let moved = pending.folder.rename(&pending.temporary, &pending.name);
+        moved.map_err(at(&self.path))?;
+        self.pending = None;
         Ok(())
     }
 }
 
 impl Drop for Replacement {
     fn drop(&mut self) {
-        if let Some(temporary) = &self.temporary {
-            // It was never shown to anyone; nothing more can be done about it.
-            let _ = forget(temporary);
-        }
+        let Some(pending) = &self.pending else {
+            return;
+        };
+        // It was never shown to anyone; nothing more can be done about it.
+        let _ = match &pending.directory {
+            None => pending.folder.remove_file(&pending.temporary),
+            Some(directory) => recording_folder::empty(directory)
+                .and_then(|_| pending.folder.remove_folder(&pending.temporary)),
+        };
     }
 }
 
@@ -157,95 +181,61 @@ fn at(path: &Path) -> impl Fn(io::Error) -> Error + Copy {
     }
 }
 
-/// The file with the header in a directory, whose name the parts begin with, too.
-const HEADER: &str = "data";
-/// What a directory may hold besides: the kernel's code (`--kcore`), as Linux perf keeps it.
-const KERNEL: &str = "kcore_dir";
-/// What the file with the header begins with.
-const MAGIC: [u8; 8] = *b"PERFILE2";
-
-/// Whether it was made by a recording: no other directory is ever moved or removed.
-fn is_directory_of_recording(path: &Path) -> bool {
-    let mut begin = [0; MAGIC.len()];
-    let read = File::open(path.join(HEADER)).and_then(|mut file| file.read_exact(&mut begin));
-    read.is_ok() && begin == MAGIC
-}
-
-/// Whether recordings have such an entry in their directory.
-fn is_of_recording(name: &OsStr) -> bool {
-    let name = name.to_string_lossy();
-    let number = name
-        .strip_prefix(HEADER)
-        .and_then(|rest| rest.strip_prefix('.'));
-    name == HEADER || name == KERNEL || number.is_some_and(|number| number.parse::<u32>().is_ok())
-}
-
-/// A name beside the output, which nothing has.
-fn temporary(path: &Path) -> io::Result<PathBuf> {
-    let temporary = beside(path, &format!(".{}.tmp", std::process::id()));
-    // One may be left by a killed recorder that had the same process id.
-    forget(&temporary).map(|_| temporary)
-}
-
-fn create(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create_new(true).mode(0o600);
-    options.open(path)
-}
-
-/// Moves what is there out of the way; what was moved so before goes.
-fn keep_old(path: &Path, old: &Path) -> io::Result<()> {
-    let mut replaced = Unlinked::default();
-    if path.is_dir() || old.is_dir() {
-        drop(forget(old)?);
-    } else {
-        replaced.keep(old);
+/// The folder of an output and its name there. A directory of no recording is refused with `reason`.
+fn place_of(path: &Path, reason: i32) -> io::Result<(Folder, OsString)> {
+    let refused = || io::Error::from_raw_os_error(reason);
+    let name = path.file_name().ok_or_else(refused)?.to_owned();
+    // Through a link: what it leads to is not touched, but a user who gives one to a directory means that directory.
+    let is_directory = Opened::find(path).is_ok_and(|found| found.metadata().is_dir());
+    let is_recording = || Folder::open(path).is_ok_and(|folder| recording_folder::is_one(&folder));
+    if is_directory && !is_recording() {
+        return Err(refused());
     }
-    match fs::rename(path, old) {
+    let (folder, _) = Folder::of(path)?;
+    Ok((folder, name))
+}
+
+/// Has `create` create something under a random name, until one is free.
+fn unused<T>(name: &OsStr, create: impl Fn(&OsStr) -> io::Result<T>) -> io::Result<(OsString, T)> {
+    loop {
+        let temporary = rperf_safefs::temporary_name(name)?;
+        match create(&temporary) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            created => return Ok((temporary, created?)),
+        }
+    }
+}
+
+/// Moves what is there out of the way. What was moved so before is removed: a file, a link (not what it leads to), or the
+/// directory of a recording.
+fn keep_old(folder: &Folder, name: &OsStr, old: &OsStr) -> io::Result<()> {
+    let mut replaced = Unlinked::default();
+    match (folder.kind(name)?, folder.kind(old)?) {
+        (_, None) => {}
+        (_, Some(Kind::Folder)) => drop(recording_folder::remove(folder, old)?),
+        (Some(Kind::Folder), Some(_)) => {
+            replaced.keep(folder, old);
+            folder.remove_file(old)?;
+        }
+        // Replaced by the new name.
+        _ => replaced.keep(folder, old),
+    }
+    match folder.rename(name, old) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         other => other,
     }
 }
 
-/// Removes a recording, if it is there. A directory goes only if nothing is in it but what recordings have.
-fn forget(path: &Path) -> io::Result<Unlinked> {
-    let mut unlinked = Unlinked::default();
-    if !path.is_dir() {
-        unlinked.keep(path);
-        return match fs::remove_file(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(unlinked),
-            other => other.map(|()| unlinked),
-        };
-    }
-    let entries: Vec<_> = fs::read_dir(path)?.collect::<io::Result<_>>()?;
-    if !entries
-        .iter()
-        .all(|entry| is_of_recording(&entry.file_name()))
-    {
-        return Err(io::Error::from_raw_os_error(libc::ENOTEMPTY));
-    }
-    for entry in entries {
-        let path = entry.path();
-        if entry.file_type()?.is_dir() {
-            fs::remove_dir_all(path)?;
-        } else {
-            unlinked.keep(&path);
-            fs::remove_file(path)?;
-        }
-    }
-    fs::remove_dir(path).map(|()| unlinked)
-}
-
-/// The path with something added to its name.
-fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
+fn with_suffix(name: &OsStr, suffix: &str) -> OsString {
+    let mut name = name.to_owned();
     name.push(suffix);
-    name.into()
+    name
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::io::Write;
     use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 
@@ -260,7 +250,7 @@ mod tests {
         let directory = directory("keep");
         let path = directory.join("perf.data");
         fs::write(&path, "old").unwrap();
-        let (replacement, _file) = Replacement::create(&path).unwrap();
+        let (replacement, _file) = Replacement::create(&path, Naming::Default).unwrap();
         drop(replacement);
         assert_eq!(fs::read(&path).unwrap(), b"old");
         assert_eq!(
@@ -268,7 +258,7 @@ mod tests {
             1,
             "nothing is left behind"
         );
-        let (mut replacement, mut file) = Replacement::create(&path).unwrap();
+        let (mut replacement, mut file) = Replacement::create(&path, Naming::Default).unwrap();
         file.write_all(b"new").unwrap();
         replacement.commit().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
@@ -286,19 +276,20 @@ mod tests {
         let path = directory.join("perf.data");
         let old = directory.join("perf.data.old");
         for _ in 0..2 {
-            let (mut place, mut header, parts) = Replacement::directory(&path, 2).unwrap();
-            header.write_all(&MAGIC).unwrap();
+            let (mut place, mut header, parts) =
+                Replacement::directory(&path, Naming::Default, 2).unwrap();
+            header.write_all(b"PERFILE2").unwrap();
             place.commit().unwrap();
             assert_eq!((parts.len(), path.join("data.1").is_file()), (2, true));
             let mode = fs::metadata(&path).unwrap().permissions().mode();
             assert_eq!(mode & 0o777, 0o700);
         }
         assert!(old.join("data.0").is_file());
-        let (mut place, _file) = Replacement::create(&path).unwrap();
+        let (mut place, _file) = Replacement::create(&path, Naming::Default).unwrap();
         place.commit().unwrap();
         assert!(path.is_file() && old.join("data").is_file());
         fs::write(old.join("precious"), "kept").unwrap();
-        let (mut place, _file) = Replacement::create(&path).unwrap();
+        let (mut place, _file) = Replacement::create(&path, Naming::Default).unwrap();
         assert!(matches!(place.commit(), Err(Error::Output { .. })));
         drop(place);
         assert!(old.join("precious").is_file() && old.join("data.1").is_file());
@@ -307,7 +298,8 @@ mod tests {
 
     #[test]
     fn a_device_is_written_in_place_and_a_directory_refused() {
-        let (mut replacement, mut file) = Replacement::create(Path::new("/dev/null")).unwrap();
+        let (mut replacement, mut file) =
+            Replacement::create(Path::new("/dev/null"), Naming::Given).unwrap();
         file.write_all(b"gone").unwrap();
         file.set_size(4).unwrap();
         replacement.commit().unwrap();
@@ -318,11 +310,11 @@ mod tests {
                 .is_char_device()
         );
         assert!(matches!(
-            Replacement::create(Path::new("/")),
+            Replacement::create(Path::new("/"), Naming::Given),
             Err(Error::Output { .. })
         ));
         for path in ["/", "/dev/null"] {
-            let refused = Replacement::directory(Path::new(path), 1);
+            let refused = Replacement::directory(Path::new(path), Naming::Given, 1);
             assert!(matches!(refused, Err(Error::Output { .. })));
         }
     }

@@ -309,16 +309,18 @@ impl Place {
                 files: Vec::new(),
             });
         }
+        let naming = request.naming;
         let (replacement, file, files) = match (&request.threads, &request.kernel_code) {
-            (Some(_), _) => Replacement::directory(&request.output, rings)?,
-            (None, Some(_)) => Replacement::directory(&request.output, 0)?,
+            (Some(_), _) => Replacement::directory(&request.output, naming, rings)?,
+            (None, Some(_)) => Replacement::directory(&request.output, naming, 0)?,
             (None, None) => {
-                let (replacement, file) = Replacement::create(&request.output)?;
+                let (replacement, file) = Replacement::create(&request.output, naming)?;
                 (replacement, file, Vec::new())
             }
         };
         if let Some(kernel) = &request.kernel_code {
-            let copied = kernel.copy_to(&replacement.kernel_folder());
+            let copied = replacement.kernel_folder();
+            let copied = copied.and_then(|folder| kernel.copy_to(&folder));
             copied.map_err(Error::system("copy the kernel's code"))?;
         }
         let medium = Medium::file(file, &closing.opened.descriptions);

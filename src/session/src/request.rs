@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rperf_events::{CallGraph, DEFAULT_FREQUENCY, Details, EventSpec, Sampling};
+use rperf_safefs::{Folder, Naming};
 use rperf_sys::{CpuList, Observed, Program, Tracefs};
 use rperf_wire::Attr;
 
@@ -157,6 +158,8 @@ pub struct Request {
     pub traces: Option<Traces>,
     /// The file to write, or the name of the stream.
     pub output: PathBuf,
+    /// Whether the user gave that name.
+    pub naming: Naming,
     /// Where pipe mode is written, in place of a file.
     pub stream: Option<Arc<File>>,
     /// Whether the rings' data are compressed (`-z`).
@@ -243,6 +246,7 @@ impl Request {
             ring_pages: None,
             traces: None,
             output: PathBuf::new(),
+            naming: Naming::Default,
             stream: None,
             compress: false,
             stamped: false,
@@ -421,11 +425,11 @@ pub enum Happened<'a> {
 
 /// The kernel that runs; recording itself knows no ELF.
 pub trait KernelCode: Debug + Send + Sync {
-    /// Makes a folder with a copy of its code and of what names that: `kcore`, `kallsyms`, `modules`.
+    /// Copies its code, and what names that, into an empty folder: `kcore`, `kallsyms`, `modules`.
     ///
     /// # Errors
-    /// What reading and writing report; then nothing is left.
-    fn copy_to(&self, folder: &Path) -> io::Result<()>;
+    /// What reading and writing report.
+    fn copy_to(&self, folder: &Folder) -> io::Result<()>;
 }
 
 /// Reads build-ids out of ELF images and notes; recording itself knows no ELF.

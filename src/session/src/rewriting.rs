@@ -313,7 +313,7 @@ mod tests {
             ids: vec![1],
             name: "cycles".to_owned(),
         };
-        let (replacement, file) = Replacement::create(path).unwrap();
+        let (replacement, file) = Replacement::create(path, rperf_safefs::Naming::Default).unwrap();
         let medium = Medium::file(file, &[event]).unwrap();
         let tally = Tally::new(SampleType::default());
         (Sink::new(medium, tally, false), replacement)

@@ -1,10 +1,10 @@
 //! Files that take turns (`--switch-output`), and names with the time (`--timestamp-filename`).
 
 use std::collections::VecDeque;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rperf_safefs::{Folder, Kind};
 use rperf_sys::unused_name;
 
 use crate::drain::Rings;
@@ -87,7 +87,7 @@ impl Turns<'_> {
             return Ok(());
         }
         let output = &self.closing.request.output;
-        let (mut replacement, file) = Replacement::create(output)?;
+        let (mut replacement, file) = Replacement::create(output, self.closing.request.naming)?;
         let medium = Medium::file(file, &self.closing.opened.descriptions).map_err(write_error)?;
         let next = Sink::new(
             medium,
@@ -137,16 +137,23 @@ impl Turns<'_> {
             let Some(oldest) = self.written.pop_front() else {
                 return;
             };
-            unlinked.keep(&oldest);
-            // Whoever took it away was faster.
-            let _ = fs::remove_file(oldest);
+            if let Ok((folder, name)) = Folder::of(&oldest) {
+                unlinked.keep(&folder, name);
+                // Whoever took it away was faster.
+                let _ = folder.remove_file(name);
+            }
         }
     }
 }
 
 /// Adds the time to a file's name: `NAME.YYYYMMDDhhmmssNN`, the last two in hundredths of a second. Devices keep theirs.
 pub(crate) fn stamp(path: &Path, watch: &mut dyn Watch) -> Result<PathBuf, Error> {
-    if !fs::metadata(path).is_ok_and(|metadata| metadata.is_file() || metadata.is_dir()) {
+    let failed = |cause| Error::Output {
+        path: path.to_owned(),
+        cause,
+    };
+    let (folder, name) = Folder::of(path).map_err(failed)?;
+    if !matches!(folder.kind(name), Ok(Some(Kind::File | Kind::Folder))) {
         return Ok(path.to_owned());
     }
     let stamped = unused_name(|time| {
@@ -154,10 +161,8 @@ pub(crate) fn stamp(path: &Path, watch: &mut dyn Watch) -> Result<PathBuf, Error
         name.push(format!(".{time}"));
         name.into()
     });
-    fs::rename(path, &stamped).map_err(|cause| Error::Output {
-        path: stamped.clone(),
-        cause,
-    })?;
+    let renamed = stamped.file_name().unwrap_or(name);
+    folder.rename(name, renamed).map_err(failed)?;
     watch.tell(Happened::Dumped { path: &stamped });
     Ok(stamped)
 }

@@ -1,6 +1,6 @@
 //! The records that a file begins with: what was there before it.
 
-use rperf_sys::{CgroupFolder, Proc, cgroups};
+use rperf_sys::{CgroupFolder, Proc, cgroups, kernel_text};
 use rperf_wire::{AttrFlags, Cgroup, Misc, Record, RecordKind, SampleIdLayout};
 
 use crate::open::OpenEvent;
@@ -83,7 +83,7 @@ impl Start<'_> {
     /// CGROUP for each that there is: the kernel tells of new ones alone.
     fn cgroups(&self, to: &mut Records) {
         let mounts = self.request.proc.join("self/mounts");
-        let mounts = std::fs::read_to_string(mounts).unwrap_or_default();
+        let mounts = kernel_text(mounts).unwrap_or_default();
         let Some(folder) = CgroupFolder::find(&mounts) else {
             return;
         };

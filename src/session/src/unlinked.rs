@@ -3,23 +3,19 @@
 //! The kernel frees a file's blocks when the last name and the last descriptor of it are gone: half a second for a gigabyte, in
 //! which a ring fills many times over. The names go at once, the descriptors on a thread of their own.
 
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::ffi::OsStr;
 use std::thread;
+
+use rperf_safefs::{Folder, Opened};
 
 /// Files that are kept until this is dropped, which does not wait for their blocks.
 #[derive(Debug, Default)]
-pub(crate) struct Unlinked(Vec<File>);
+pub(crate) struct Unlinked(Vec<Opened>);
 
 impl Unlinked {
     /// Keeps what has this name, if there is such a file and one more may be open.
-    pub(crate) fn keep(&mut self, path: &Path) {
-        let mut options = OpenOptions::new();
-        let flags = libc::O_PATH | libc::O_NOFOLLOW;
-        if let Ok(file) = options.read(true).custom_flags(flags).open(path) {
-            self.0.push(file);
-        }
+    pub(crate) fn keep(&mut self, folder: &Folder, name: &OsStr) {
+        self.0.extend(folder.find(name));
     }
 }
 
@@ -46,16 +42,19 @@ mod tests {
         let path = std::env::temp_dir().join(format!("rperf-unlinked-{}", std::process::id()));
         fs::write(&path, "old").unwrap();
         let mut unlinked = Unlinked::default();
-        unlinked.keep(&path);
-        unlinked.keep(Path::new("/nowhere/at/all"));
+        let folder = Folder::open(&std::env::temp_dir()).unwrap();
+        unlinked.keep(&folder, path.file_name().unwrap());
+        unlinked.keep(&folder, OsStr::new("nowhere"));
         let [file] = &unlinked.0[..] else {
             panic!("{unlinked:?}");
         };
         let inode = fs::metadata(&path).unwrap().ino();
         fs::remove_file(&path).unwrap();
-        let kept = file.metadata().unwrap();
+        use std::os::fd::{AsFd as _, AsRawFd as _};
+        let number = file.as_fd().as_raw_fd();
+        let descriptor = format!("/proc/self/fd/{number}");
+        let kept = fs::metadata(&descriptor).unwrap();
         assert_eq!((kept.ino(), kept.nlink()), (inode, 0));
-        let descriptor = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(file));
         let is_kept = || fs::metadata(&descriptor).is_ok_and(|now| now.ino() == inode);
         assert!(is_kept());
         drop(unlinked);

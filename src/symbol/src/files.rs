@@ -60,11 +60,14 @@ pub trait Files: Send + Sync {
         None
     }
 
-    /// Whether what `path` says may be believed. A perf map in `/tmp` could be anybody's: the provider
-    /// on disk says `false` for one that belongs to neither root nor the current user.
-    fn is_trusted(&self, path: &Path) -> bool {
-        let _ = path;
-        true
+    /// The content of a file that is believed only if it belongs to root or the current user; `None` for one that belongs to
+    /// somebody else. A perf map in `/tmp` could be anybody's. The provider on disk also refuses files that are too large.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Files::read`].
+    fn read_trusted(&self, path: &Path) -> io::Result<Option<FileBytes>> {
+        self.read(path).map(Some)
     }
 }
 

@@ -135,6 +135,8 @@ pub fn parse(listing: &[u8], relocation: Option<(&str, u64)>) -> Kallsyms {
     collector.finish()
 }
 
+/// Bytes of the longest line that is read: a hole of a sparse file is a line of any length.
+const MAX_LINE: usize = 1 << 20;
 /// Bytes of a listing that are read at a time.
 const CHUNK: usize = 64 << 10;
 
@@ -178,6 +180,10 @@ fn walk(
     let mut filled = 0;
     loop {
         if filled == buffer.len() {
+            if filled >= MAX_LINE {
+                let error = format!("a line of more than {MAX_LINE} bytes");
+                return Err(io::Error::new(io::ErrorKind::InvalidData, error));
+            }
             buffer.resize(2 * filled, 0);
         }
         let count = match source.read(buffer.get_mut(filled..).unwrap_or_default()) {

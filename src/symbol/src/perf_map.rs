@@ -4,6 +4,8 @@ use crate::builder::{NewSymbol, TableBuilder};
 use crate::symbol::{Binding, NameForm, SymbolKind};
 use crate::table::{AddressSpace, SymbolTable};
 
+/// Bytes of the longest line that is taken: a hole of a sparse file is a line of any length.
+const MAX_LINE: usize = 1 << 20;
 /// Names up to this length are passed over.
 const IGNORED_NAME_LEN: usize = 2;
 
@@ -24,7 +26,8 @@ pub fn parse(text: &[u8]) -> PerfMap {
         if line.is_empty() {
             continue;
         }
-        let Some((start, size, name)) = parse_line(line) else {
+        let parsed = parse_line(line).filter(|_| line.len() <= MAX_LINE);
+        let Some((start, size, name)) = parsed else {
             bad_lines += 1;
             continue;
         };

@@ -1,5 +1,5 @@
 //! What the kernel offers, as safe functions: `perf_event_open(2)`, ring memory, `/proc`, sysfs, tracefs,
-//! sysctls, signals, a workload's fork and exec, mapped files, files that appear whole.
+//! sysctls, signals, a workload's fork and exec, mapped files.
 //!
 //! This crate reads and calls; formats that have a home elsewhere (ELF, kallsyms, tracepoint formats)
 //! are parsed there. File systems stand under a root the caller names, so that tests bring their own.
@@ -15,6 +15,7 @@ mod cpu_list;
 mod cut_files;
 mod flight_ring;
 mod host;
+mod kernel_file;
 mod kernel_map;
 mod limits;
 mod map_file;
@@ -32,7 +33,6 @@ mod terminal;
 mod time_zone;
 mod tracefs;
 mod vdso32;
-mod whole_file;
 mod workload;
 
 pub use affinity::Bound;
@@ -47,10 +47,11 @@ pub use host::{
     Uname, cpuid, duplicate, effective_user, kernel_notes, module_notes, page_size, parallelism,
     sync_disks, thousands_separator, uname, unix_time, vdso_image,
 };
+pub use kernel_file::{kernel_file, kernel_text};
 pub use kernel_map::{KernelText, Module};
 pub use limits::raise_open_files;
 pub use map_file::{MappedFile, map, map_file};
-pub use pipe::{open_fifo, widen_pipe};
+pub use pipe::widen_pipe;
 pub use priority::{Urgent, run_in_real_time};
 pub use procfs::{MapEntry, Proc, Status, map_entries};
 pub use ring_map::RingMap;
@@ -63,5 +64,4 @@ pub use terminal::{KeyInput, window_size};
 pub use time_zone::{unused_name, utc_offset};
 pub use tracefs::Tracefs;
 pub use vdso32::vdso32_image;
-pub use whole_file::{make_whole, write_whole};
 pub use workload::{Ended, Program, Usage, Workload};

@@ -1,10 +1,6 @@
 //! Pipes.
 
-use std::fs::File;
-use std::io;
 use std::os::fd::{AsFd, AsRawFd as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
 
 /// What an ordinary user may have (`/proc/sys/fs/pipe-max-size`), in bytes.
 const WIDE: i32 = 1 << 20;
@@ -16,19 +12,10 @@ pub fn widen_pipe(pipe: impl AsFd) {
     let _ = unsafe { libc::fcntl(pipe.as_fd().as_raw_fd(), libc::F_SETPIPE_SZ, WIDE) };
 }
 
-/// Opens a fifo for both directions, so that neither end waits for the other nor sees it go (fifo(7)).
-///
-/// # Errors
-/// What open(2) reports.
-pub fn open_fifo(path: &Path) -> io::Result<File> {
-    let mut options = File::options();
-    let options = options.read(true).write(true);
-    options.custom_flags(libc::O_NONBLOCK).open(path)
-}
-
 #[cfg(test)]
 mod tests {
-    use std::io::Write as _;
+    use std::fs::File;
+    use std::io::{self, Write as _};
 
     use super::*;
 

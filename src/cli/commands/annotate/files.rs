@@ -1,11 +1,11 @@
 //! A file for each function.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::cli::error::CliError;
+use rperf_safefs::Folder;
 
 /// Where files of functions go.
 pub(super) struct Files<'d> {
@@ -36,10 +36,9 @@ impl<'d> Files<'d> {
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<PathBuf, CliError> {
         let path = self.path(function);
-        let file = fs::create_dir_all(self.directory).and_then(|()| File::create(&path));
-        let written = file.map(BufWriter::new).and_then(|mut file| {
-            write(&mut file)?;
-            file.flush()
+        let written = Folder::open_own_or_create(self.directory, 0o777).and_then(|folder| {
+            let name = path.file_name().unwrap_or_default();
+            folder.write_whole(name, 0o666, |out| write(out))
         });
         match written {
             Ok(()) => Ok(path),

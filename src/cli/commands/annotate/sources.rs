@@ -2,13 +2,16 @@
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use clap::ArgMatches;
 use rperf_disasm::{Code, Listing};
+use rperf_safefs::read;
 use rperf_view::annotate::SourceText;
+
+/// The largest source file that is shown, in bytes.
+const MAX_SOURCE: u64 = 64 << 20;
 
 /// Where source files are looked for instead of where the compiler found them.
 #[derive(Debug, Clone, Default)]
@@ -91,7 +94,7 @@ impl Sources {
     fn read(&self, path: &str) -> Option<&Arc<[String]>> {
         let file = self.files.get(path)?;
         let lines = file.lines.get_or_init(|| {
-            let bytes = fs::read(&file.place).ok()?;
+            let bytes = read(&file.place, MAX_SOURCE).ok()?;
             let text = String::from_utf8_lossy(&bytes);
             Some(text.lines().map(str::to_owned).collect())
         });

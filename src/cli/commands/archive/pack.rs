@@ -7,12 +7,12 @@
 //! ```
 
 use std::ffi::OsString;
-use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 
 use bzip2::Compression;
 use bzip2::write::BzEncoder;
+use rperf_safefs::{Folder, open_regular};
 use tar::{Builder, EntryType, Header};
 
 /// An archive in the making.
@@ -39,18 +39,15 @@ impl Content {
     /// All files of a folder of the cache, by name.
     pub(super) fn of_folder(folder: &Path) -> io::Result<Vec<Self>> {
         let mut contents = Vec::new();
-        for entry in fs::read_dir(folder)? {
-            let entry = entry?;
+        let folder = Folder::open(folder)?;
+        for name in folder.names()? {
+            let file = folder.path().join(&name);
             // Half written files of other processes end so.
-            let unfinished = entry.path().extension().is_some_and(|end| end == "tmp");
-            if entry.file_type()?.is_file() && !unfinished {
-                contents.push(Self {
-                    name: entry.file_name(),
-                    file: entry.path(),
-                });
+            let unfinished = file.extension().is_some_and(|end| end == "tmp");
+            if folder.has_file(&name) && !unfinished {
+                contents.push(Self { name, file });
             }
         }
-        contents.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(contents)
     }
 }
@@ -88,19 +85,18 @@ impl<W: Write> Archive<W> {
         self.tar
             .append_data(&mut header, folder.join(""), io::empty())?;
         for content in contents {
-            let mut file = File::open(&content.file)?;
+            let mut file = open_regular(&content.file)?;
             self.tar
                 .append_file(folder.join(&content.name), &mut file)?;
         }
         Ok(())
     }
 
-    /// Adds a file of this machine under its path.
+    /// Adds a file of this machine under its name.
     pub(super) fn file(&mut self, path: &Path) -> io::Result<()> {
-        let mut file = File::open(path)?;
-        let parts = path.components();
-        let names = parts.filter(|part| matches!(part, Component::Normal(_)));
-        self.tar.append_file(names.collect::<PathBuf>(), &mut file)
+        let mut file = open_regular(path)?;
+        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        self.tar.append_file(name, &mut file)
     }
 
     /// Adds a file with these bytes.

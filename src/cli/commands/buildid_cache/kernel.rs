@@ -4,10 +4,11 @@
 //! DIR/[kernel.kcore]/ID/TIME/     a copy: `kernel_copy` says what is in it
 //! ```
 
-use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use rperf_sys::{make_whole, unused_name};
+use rperf_safefs::Folder;
+use rperf_sys::unused_name;
 
 use crate::cli::kernel_copy::Kernel;
 use crate::cli::live::explain::reason;
@@ -29,14 +30,17 @@ pub(super) enum Kept {
 /// What is missing, in words.
 pub(super) fn keep(root: &Path, memory: &Path, again: bool) -> Result<Kept, String> {
     let kernel = Kernel::read(memory)?;
-    let copies = root.join(FOLDER).join(&kernel.id);
+    let copies = Path::new(FOLDER).join(&kernel.id);
+    let place = |error: io::Error| reason(&error);
+    let root = Folder::open_own_or_create(root, 0o777).map_err(place)?;
+    let copies = root.create_below(&copies, 0o777).map_err(place)?;
     if !again && let Some(known) = kernel.known(&copies) {
         return Ok(Kept::Before(known));
     }
-    let folder = unused_name(|time| copies.join(time));
-    fs::create_dir_all(&copies).map_err(|error| reason(&error))?;
+    let folder = unused_name(|time| copies.path().join(time));
+    let name = folder.file_name().unwrap_or_default();
     let ranges = kernel.ranges()?;
-    let made = make_whole(&folder, |temporary| kernel.copy(&ranges, temporary));
-    made.map_err(|error| reason(&error))?;
+    let made = copies.replace_folder(name, |folder| kernel.copy(&ranges, folder));
+    made.map_err(place)?;
     Ok(Kept::New(folder))
 }

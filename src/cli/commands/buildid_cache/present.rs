@@ -8,6 +8,7 @@ use std::path::{Component, Path, PathBuf};
 
 use clap::ArgMatches;
 use rperf_probe::{Object, Sources, cached_list};
+use rperf_safefs::Folder;
 use rperf_symbol::{
     BuildId, Files as _, ObjectKind, ObjectRequest, SearchPaths, build_id_of_elf, has_probes, load,
 };
@@ -51,7 +52,7 @@ impl Namespace {
             return Ok(Self::own());
         };
         let root = PathBuf::from(format!("/proc/{pid}/root"));
-        match fs::read_dir(root.join("")) {
+        match Folder::open(&root.join("")) {
             Ok(_) => Ok(Self { root: Some(root) }),
             Err(error) => {
                 let why = reason(&error);

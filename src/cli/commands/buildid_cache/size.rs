@@ -1,10 +1,9 @@
 //! How large the cache is, and what is taken out to make it smaller.
 
-use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
 
+use rperf_safefs::Folder;
 use rperf_session::Cached;
 
 /// Bytes of a block as stat(2) counts them.
@@ -28,17 +27,17 @@ impl Kept {
             bytes: 0,
             used: i64::MIN,
         };
-        let folder = kept.cached.folder.clone();
+        let folder = Folder::open(&kept.cached.folder)?;
         kept.add(&folder)?;
         Ok(kept)
     }
 
-    fn add(&mut self, folder: &Path) -> io::Result<()> {
-        for entry in fs::read_dir(folder)? {
-            let entry = entry?;
-            let known = entry.metadata()?;
+    fn add(&mut self, folder: &Folder) -> io::Result<()> {
+        for name in folder.names()? {
+            let found = folder.find(&name)?;
+            let known = found.metadata();
             if known.is_dir() {
-                self.add(&entry.path())?;
+                self.add(&folder.below(name.as_ref())?)?;
                 continue;
             }
             self.bytes = self

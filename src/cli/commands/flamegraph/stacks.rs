@@ -14,6 +14,7 @@ use rperf_hist::{
 use rperf_perfdata::{Error, FileHeader};
 use rperf_replay::{EventIndex, Replay, Sample, World};
 use rperf_resolve::{Frame, Resolver};
+use rperf_safefs::open_regular;
 
 use crate::cli::choice::Chosen;
 use crate::cli::context::Context;
@@ -106,7 +107,7 @@ impl Question {
         let shown = path.display();
         let failed =
             |error: &dyn std::fmt::Display| CliError::message(255, format!("{shown}: {error}"));
-        let file = File::open(path).map_err(|error| failed(&error))?;
+        let file = open_regular(path).map_err(|error| failed(&error))?;
         let stacks = read_folded(BufReader::new(file)).map_err(|error| failed(&error))?;
         Ok(Given {
             stacks: stacks.map_err(|error| failed(&error))?,
@@ -268,12 +269,11 @@ fn kind(origin: Origin) -> Kind {
 
 /// Whether this is a file of text rather than a recording, of which there are directories and pipes too.
 fn is_text(path: &Path) -> bool {
-    let is_file = path
-        .metadata()
-        .is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0);
     let mut first = Vec::new();
     let begin = |file: File| file.take(FileHeader::SIZE as u64).read_to_end(&mut first);
-    let is_read = is_file && File::open(path).and_then(begin).is_ok();
+    let is_read = open_regular(path)
+        .and_then(begin)
+        .is_ok_and(|count| count > 0);
     let is_foreign = matches!(FileHeader::decode(&first), Err(Error::Magic { .. }));
     is_read && is_foreign && !first.contains(&0)
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::ffi::CString;
-use std::fs;
 
 use rperf_events::{EventSpec, Uprobe};
 use rperf_probe::{Event, Target, distinct_name};
@@ -11,6 +10,7 @@ use super::Defined;
 use super::add::told;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use rperf_sys::kernel_text;
 
 const PMU: &str = "/sys/bus/event_source/devices/uprobe/type";
 
@@ -20,7 +20,7 @@ pub(super) fn specs(
     error: CliError,
     context: &Context,
 ) -> Result<Vec<EventSpec>, CliError> {
-    let number = fs::read_to_string(PMU).ok();
+    let number = kernel_text(PMU).ok();
     let Some(pmu) = number.and_then(|number| number.trim().parse().ok()) else {
         return Err(error);
     };

@@ -1,8 +1,7 @@
 //! Functions of the kernel that it does not let be probed.
 
-use std::fs;
-
 use rperf_probe::{Event, KernelSymbols, Target};
+use rperf_sys::{kernel_file, kernel_text};
 
 /// The kernel's list, where debugfs is mounted (Documentation/trace/kprobes.rst).
 const LIST: &str = "/sys/kernel/debug/kprobes/blacklist";
@@ -18,10 +17,10 @@ pub(super) fn about(event: &Event) -> Option<String> {
     else {
         return None;
     };
-    let listing = fs::read(LISTING).ok()?;
+    let listing = kernel_file(LISTING).ok()?;
     let symbols = KernelSymbols::parse(&listing);
     let (function, _) = symbols.resolve(&format!("{symbol}+{offset}"))?;
-    let list = fs::read_to_string(LIST).ok()?;
+    let list = kernel_text(LIST).ok()?;
     // Lines are ADDRESS-ADDRESS, a tab and the function.
     let mut names = list.lines().filter_map(|line| line.split_once('\t'));
     let is_listed = names.any(|(_, name)| name == function.name);

@@ -6,13 +6,14 @@
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::fs::{self, File, Metadata};
+use std::fs::{File, Metadata};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rperf_safefs::Opened;
 use rperf_symbol::{BuildId, Part, Servers, Wanted, build_id_of_elf};
 use rperf_wire::{CpuMode, Endian, Misc, Mmap2, MmapId, RawRecord, Record, RecordKind};
 
@@ -160,12 +161,8 @@ impl MappedFiles {
 
 /// A regular file, if it is the right one.
 fn opened(path: &Path, is_right: impl Fn(&Metadata) -> bool) -> Option<File> {
-    // Looked at first: opening a fifo would wait.
-    let is_meant = |found: &Metadata| found.is_file() && is_right(found);
-    fs::metadata(path).ok().filter(is_meant)?;
-    let file = File::open(path).ok()?;
-    let found = file.metadata().ok()?;
-    is_meant(&found).then_some(file)
+    let found = Opened::find(path).ok()?;
+    is_right(found.metadata()).then(|| found.for_reading().ok())?
 }
 
 /// Major and minor number out of what stat(2) tells.

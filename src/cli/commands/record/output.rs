@@ -9,11 +9,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::ArgMatches;
+use rperf_safefs::{Naming, find_in_place};
 use rperf_session::{KernelCode, Rotation, Threads};
+use rperf_symbol::Files as _;
 
 use super::{rotation, threads};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::cli::files::DiskFiles;
 use crate::cli::input::DEFAULT;
 use crate::cli::kernel_copy::Kernel;
 use crate::cli::live::explain::reason;
@@ -30,6 +33,8 @@ const STDOUT: &str = "-";
 pub(super) struct Output {
     /// Its name for messages.
     pub(super) name: PathBuf,
+    /// Whether the user gave that name.
+    pub(super) naming: Naming,
     /// The pipe, where it is one.
     pub(super) stream: Option<Arc<File>>,
     /// When it goes on in another file.
@@ -47,6 +52,7 @@ impl Output {
         let rotation = rotation::rotation(matches, is_stream)?;
         Ok(Self {
             name: name(matches),
+            naming: naming(matches),
             threads: threads::threads(matches, is_stream)?,
             kernel_code: kernel_code(matches, stream.is_none() && rotation.is_none())?,
             stream,
@@ -70,7 +76,7 @@ fn kernel_code(
     }
     let unreadable =
         |why: String| CliError::message(255, "ERROR: kcore is not readable.").detail(why);
-    let opened = File::open(MEMORY);
+    let opened = DiskFiles.open(Path::new(MEMORY));
     let opened = opened.map_err(|error| unreadable(format!("{MEMORY}: {}", reason(&error))));
     opened
         .and_then(|_| Kernel::read(Path::new(MEMORY)).map_err(unreadable))
@@ -120,7 +126,11 @@ pub(in crate::cli::commands) fn stream(
         Destination::File => return Ok(None),
         Destination::Fifo(name) => {
             // Waits for who reads it.
-            let opened = File::options().write(true).open(name);
+            let found = find_in_place(Path::new(name), Naming::Given);
+            let opened = found.and_then(|found| match found {
+                Some(found) => found.for_writing(),
+                None => Err(io::Error::from_raw_os_error(libc::ENOENT)),
+            });
             let opened = opened.map_err(|cause| {
                 CliError::message(255, format!("failed to open {name} : {}", reason(&cause)))
             })?;
@@ -151,6 +161,11 @@ pub(in crate::cli::commands) fn name(matches: &ArgMatches) -> PathBuf {
         Destination::Stdout => STDOUT.into(),
         _ => given(matches).unwrap_or(DEFAULT).into(),
     }
+}
+
+/// Whether the user gave the name of the output.
+pub(in crate::cli::commands) fn naming(matches: &ArgMatches) -> Naming {
+    given(matches).map_or(Naming::Default, |_| Naming::Given)
 }
 
 /// Whether the output takes the place of what a workload prints.

@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use rperf_perfdata::EventDesc;
+use rperf_safefs::{Writing, open_output};
 use rperf_view::script::{Block, Join};
 
 use crate::cli::context::Context;
@@ -34,7 +35,8 @@ impl Apart {
             // What parts a PMU from its event would be a folder.
             name.push(format!(".{}.dump", event.name.replace('/', "_")));
             let path = PathBuf::from(name);
-            let file = File::create(&path).map_err(|error| unwritten(&path, error))?;
+            let file =
+                open_output(&path, Writing::Truncate).map_err(|error| unwritten(&path, error))?;
             Ok(EventFile {
                 path,
                 out: BufWriter::new(file),

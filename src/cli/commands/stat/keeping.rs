@@ -63,6 +63,7 @@ pub(super) fn kept(
     ];
     request.keep = Some(Keep {
         output: name,
+        naming: output::naming(matches),
         stream,
         config: StatConfig { terms },
         threads: plan.threads.clone(),

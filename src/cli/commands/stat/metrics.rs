@@ -1,7 +1,6 @@
 //! `-M`: metrics out of the tables of vendors, the events that they need, and their values beside the counts.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 
 use clap::ArgMatches;
@@ -11,6 +10,7 @@ use rperf_events::metric::{Counts, Known, MetricError, Plan};
 use rperf_events::vendor::{Grouping, Tables};
 use rperf_events::{Catalogue, EventSpec, Group, parse};
 use rperf_sys::CpuState;
+use rperf_sys::kernel_text;
 
 use crate::cli::error::CliError;
 use crate::cli::live::PROC;
@@ -238,7 +238,7 @@ fn refused(error: MetricError) -> CliError {
 
 /// Whether the kernel's watchdog takes a counter.
 fn has_watchdog() -> bool {
-    let setting = fs::read_to_string(Path::new(PROC).join("sys/kernel/nmi_watchdog"));
+    let setting = kernel_text(Path::new(PROC).join("sys/kernel/nmi_watchdog"));
     setting.is_ok_and(|setting| setting.trim() == "1")
 }
 

@@ -2,8 +2,10 @@
 
 use std::fs::File;
 use std::io::{self, Write as _};
+use std::path::Path;
 
 use clap::ArgMatches;
+use rperf_safefs::{Writing, open_output};
 use rperf_sys::{duplicate, unix_time, utc_offset};
 use rperf_view::stat::write_started;
 
@@ -72,9 +74,11 @@ impl Sink {
     }
 
     fn file(path: &str, append: bool) -> Result<File, CliError> {
-        let mut options = File::options();
-        let options = options.create(true).write(true);
-        let opened = options.append(append).truncate(!append).open(path);
+        let writing = match append {
+            true => Writing::Append,
+            false => Writing::Truncate,
+        };
+        let opened = open_output(Path::new(path), writing);
         opened.map_err(|error| {
             let cause = reason(&error);
             CliError::message(

@@ -1,23 +1,24 @@
 //! What the cache holds: listing it, adding files, taking them out.
 
-use std::fs;
-use std::io;
+use std::ffi::OsStr;
+use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
-use rperf_sys::make_whole;
+use rperf_safefs::{Folder, Opened, Refusal, read_all};
 
-use super::{Entry, store};
+use super::{Entry, FILES, FOLDERS, store};
 
 /// The kernel's name.
 pub const KERNEL_OBJECT: &str = "[kernel.kallsyms]";
 /// Folder of the links by build-id.
-const LINKS: &str = ".build-id";
+pub(super) const LINKS: &str = ".build-id";
 /// Names of the files that an object's folder may hold with its content: of a file, of the kernel, of the vdso.
 const CONTENTS: [&str; 3] = ["elf", "kallsyms", "vdso"];
-/// The list of an object's probe events.
+/// The list of an object's probe events, and its largest size in bytes.
 const PROBES: &str = "probes";
+const MAX_PROBES: u64 = 64 << 20;
 
 /// Where files with nothing but debugging information are installed, by build-id.
 pub const DEBUG_FILES: &str = "/usr/lib/debug/.build-id";
@@ -43,12 +44,9 @@ impl Cached {
     /// The list of its probe events, as perf writes it; empty where there is none.
     ///
     /// # Errors
-    /// What reading reports; `InvalidData` for what is no text.
+    /// What reading reports; `InvalidData` for what is no text; [`Refusal::ForeignOwner`] for another user's list.
     pub fn probes(&self) -> io::Result<String> {
-        match fs::read_to_string(self.folder.join(PROBES)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
-            read => read,
-        }
+        read_probes(&Folder::open(&self.folder)?)
     }
 
     /// Puts what `change` makes of that list in its place, whole or not at all, and returns what it says beside. Others who
@@ -57,13 +55,29 @@ impl Cached {
     /// # Errors
     /// What locking the folder (flock(2)), reading and writing report.
     pub fn change_probes<T>(&self, change: impl FnOnce(&str) -> (String, T)) -> io::Result<T> {
-        let folder = fs::File::open(&self.folder)?;
-        folder.lock()?;
-        let (list, said) = change(&self.probes()?);
-        let path = self.folder.join(PROBES);
-        make_whole(&path, |temporary| fs::write(temporary, list))?;
+        let folder = Folder::open(&self.folder)?;
+        let _lock = folder.lock()?;
+        let (list, said) = change(&read_probes(&folder)?);
+        write_probes(&folder, &list)?;
         Ok(said)
     }
+}
+
+fn read_probes(folder: &Folder) -> io::Result<String> {
+    let found = match folder.find(PROBES.as_ref()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
+        found => found?,
+    };
+    // It says where the kernel places probes.
+    if !found.is_users() {
+        return Err(Refusal::ForeignOwner.into());
+    }
+    let bytes = read_all(found.for_reading()?, MAX_PROBES)?;
+    String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
+}
+
+fn write_probes(folder: &Folder, list: &str) -> io::Result<()> {
+    folder.write_whole(PROBES.as_ref(), FILES, |out| out.write_all(list.as_bytes()))
 }
 
 /// A file to be added.
@@ -100,14 +114,21 @@ impl Cache {
     /// What reading the folders reports; a cache that does not exist is empty.
     pub fn objects(&self) -> io::Result<Vec<Cached>> {
         let mut found = Vec::new();
-        for first in entries(&self.root.join(LINKS))? {
-            // Links of other shapes belong to somebody else.
-            if first.file_name().len() != 2 || !first.file_type()?.is_dir() {
+        let Some(links) = existing(self.open().and_then(|root| root.below(LINKS.as_ref())))? else {
+            return Ok(found);
+        };
+        for first in links.names()? {
+            // Names of other shapes belong to somebody else.
+            let Some(folder) = links
+                .below(first.as_ref())
+                .ok()
+                .filter(|_| first.len() == 2)
+            else {
                 continue;
-            }
-            for rest in entries(&first.path())? {
-                let mut id = first.file_name();
-                id.push(rest.file_name());
+            };
+            for rest in folder.names()? {
+                let mut id = first.clone();
+                id.push(rest);
                 if let Some(cached) = id.to_str().and_then(|id| self.object(id)) {
                     found.push(cached);
                 }
@@ -120,15 +141,23 @@ impl Cache {
     /// The object of this build-id (in hexadecimal), if its content is there.
     #[must_use]
     pub fn object(&self, id: &str) -> Option<Cached> {
-        let name = self.name_of(&fs::read_link(self.link(id)?).ok()?, id)?;
-        let folder = self.folder(&name, id)?;
+        let (first, rest) = link(id)?;
+        let root = self.open().ok()?;
+        let links = root.below(&first).ok()?;
+        let name = name_of(&links.read_link(rest).ok()?, id)?;
+        let folder = root.below(&folder(&name, id)?).ok()?;
         let mut contents = CONTENTS.iter();
-        let is_there = contents.any(|content| folder.join(content).is_file());
+        let is_there = contents.any(|content| folder.has_file(content.as_ref()));
         is_there.then(|| Cached {
             id: id.to_owned(),
             name,
-            folder,
+            folder: folder.path().to_owned(),
         })
+    }
+
+    /// The cache's folder. No part of a path below it may be a link.
+    fn open(&self) -> io::Result<Folder> {
+        Folder::open_own(&self.root)
     }
 
     /// Adds a file: as a hard link, or as a copy where the cache lies on another file system. What is there
@@ -138,25 +167,24 @@ impl Cache {
     /// What linking, copying and making folders report; then nothing half made is left.
     pub fn add(&self, object: &NewObject<'_>) -> io::Result<()> {
         let invalid = || io::Error::from(io::ErrorKind::InvalidInput);
-        let folder = self.folder(object.path, object.id).ok_or_else(invalid)?;
-        let link = self.link(object.id).ok_or_else(invalid)?;
-        fs::create_dir_all(&folder)?;
-        place(object.file, &folder.join("elf"))?;
+        let below = folder(object.path, object.id).ok_or_else(invalid)?;
+        let (first, rest) = link(object.id).ok_or_else(invalid)?;
+        let root = Folder::open_own_or_create(&self.root, FOLDERS)?;
+        let folder = root.create_below(&below, FOLDERS)?;
+        place(object.file, &folder, "elf")?;
         if let Some(debug) = object.debug {
-            place(debug, &folder.join("debug"))?;
+            place(debug, &folder, "debug")?;
         }
-        let probes = folder.join(PROBES);
         if let Some(list) = object.probes
-            && !probes.exists()
+            && folder.kind(PROBES.as_ref())?.is_none()
         {
-            make_whole(&probes, |temporary| fs::write(temporary, list))?;
+            write_probes(&folder, list)?;
         }
         // In place of a link that leads nowhere, or to another file of the same build.
         if self.object(object.id).is_none() {
-            fs::create_dir_all(link.parent().unwrap_or(&self.root))?;
-            let below = folder.strip_prefix(&self.root).unwrap_or(&folder);
+            let links = root.create_below(&first, FOLDERS)?;
             let target = Path::new("../..").join(below);
-            make_whole(&link, |temporary| symlink(&target, temporary))?;
+            links.replace(rest, |links, temporary| links.symlink(&target, temporary))?;
         }
         Ok(())
     }
@@ -183,53 +211,72 @@ impl Cache {
     /// # Errors
     /// What removing reports.
     pub fn remove(&self, cached: &Cached) -> io::Result<()> {
-        if let Some(link) = self.link(&cached.id) {
-            remove_if_there(&link)?;
-            self.remove_empty(link.parent());
+        let root = self.open()?;
+        if let Some((first, rest)) = link(&cached.id) {
+            remove_below(&root, &first, rest)?;
         }
-        match fs::remove_dir_all(&cached.folder) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => self.remove_empty(cached.folder.parent()),
+        if let Some(below) = folder(&cached.name, &cached.id)
+            && let (Some(parent), Some(id)) = (below.parent(), below.file_name())
+        {
+            remove_below(&root, parent, id)?;
         }
         Ok(())
     }
+}
 
-    /// The link of a build-id. `None` for what is none.
-    fn link(&self, id: &str) -> Option<PathBuf> {
-        let hexadecimal = |byte: u8| byte.is_ascii_hexdigit();
-        let (first, rest) = id.split_at_checked(2)?;
-        let is_id = !rest.is_empty() && id.bytes().all(hexadecimal);
-        is_id.then(|| self.root.join(LINKS).join(first).join(rest))
+/// The folder of a build-id's link below the cache's, and its name there. `None` for what is no build-id.
+fn link(id: &str) -> Option<(PathBuf, &OsStr)> {
+    let hexadecimal = |byte: u8| byte.is_ascii_hexdigit();
+    let (first, rest) = id.split_at_checked(2)?;
+    let is_id = !rest.is_empty() && id.bytes().all(hexadecimal);
+    is_id.then(|| (Path::new(LINKS).join(first), OsStr::new(rest)))
+}
+
+/// The folder of an object below the cache's. `None` for names that lead out of the cache.
+fn folder(name: &Path, id: &str) -> Option<PathBuf> {
+    let below = name.strip_prefix("/").unwrap_or(name);
+    let mut parts = below.components();
+    let stays = parts.all(|part| matches!(part, Component::Normal(_)));
+    let named = !below.as_os_str().is_empty();
+    (stays && named).then(|| below.join(id))
+}
+
+/// The name that a link's target stands for: `../../usr/bin/ls/ID`.
+fn name_of(target: &Path, id: &str) -> Option<PathBuf> {
+    let below = target.strip_prefix("../..").ok()?;
+    let name = below.parent().filter(|_| below.ends_with(id))?;
+    // Names in brackets are no paths.
+    match name.as_os_str().as_bytes().first()? {
+        b'[' => Some(name.to_owned()),
+        _ => Some(Path::new("/").join(name)),
     }
+}
 
-    /// The folder of an object. `None` for names that lead out of the cache.
-    fn folder(&self, name: &Path, id: &str) -> Option<PathBuf> {
-        let below = name.strip_prefix("/").unwrap_or(name);
-        let mut parts = below.components();
-        let stays = parts.all(|part| matches!(part, Component::Normal(_)));
-        let named = !below.as_os_str().is_empty();
-        (stays && named).then(|| self.root.join(below).join(id))
+/// Removes what has this name in a folder below the cache's, and the folders that become empty. What isn't there is no error.
+fn remove_below(root: &Folder, parent: &Path, name: &OsStr) -> io::Result<()> {
+    if let Some(folder) = existing(root.below(parent))? {
+        existing(folder.remove_tree(name))?;
     }
-
-    /// The name that a link's target stands for: `../../usr/bin/ls/ID`.
-    fn name_of(&self, target: &Path, id: &str) -> Option<PathBuf> {
-        let below = target.strip_prefix("../..").ok()?;
-        let name = below.parent().filter(|_| below.ends_with(id))?;
-        // Names in brackets are no paths.
-        match name.as_os_str().as_bytes().first()? {
-            b'[' => Some(name.to_owned()),
-            _ => Some(Path::new("/").join(name)),
+    for empty in parent.ancestors() {
+        let (Some(parent), Some(name)) = (empty.parent(), empty.file_name()) else {
+            return Ok(());
+        };
+        if root
+            .below(parent)
+            .and_then(|parent| parent.remove_folder(name))
+            .is_err()
+        {
+            return Ok(());
         }
     }
+    Ok(())
+}
 
-    /// Removes folders that are empty, from this one up to the cache's own.
-    fn remove_empty(&self, mut folder: Option<&Path>) {
-        while let Some(at) = folder.filter(|at| *at != self.root && at.starts_with(&self.root)) {
-            if fs::remove_dir(at).is_err() {
-                return;
-            }
-            folder = at.parent();
-        }
+/// `None` for what doesn't exist.
+fn existing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        result => result.map(Some),
     }
 }
 
@@ -238,37 +285,33 @@ impl Cache {
 pub fn debug_file(folder: &Path, id: &str) -> Option<PathBuf> {
     let (first, rest) = id.split_at_checked(2)?;
     let file = folder.join(first).join(format!("{rest}.debug"));
-    file.is_file().then_some(file)
+    let found = Opened::find(&file).ok()?;
+    found.metadata().is_file().then_some(file)
 }
 
-/// Entries of a folder; none where it does not exist.
-fn entries(folder: &Path) -> io::Result<Vec<fs::DirEntry>> {
-    match fs::read_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        entries => entries?.collect(),
-    }
-}
-
-/// Makes `to` a second name of `from`, or a copy. It appears whole or not at all.
-fn place(from: &Path, to: &Path) -> io::Result<()> {
-    if to.exists() {
+/// Makes `name` in `folder` a second name of the regular file `from`, or a copy. It appears whole or not at all.
+fn place(from: &Path, folder: &Folder, name: &str) -> io::Result<()> {
+    if folder.kind(name.as_ref())?.is_some() {
         return Ok(());
     }
-    make_whole(to, |temporary| {
-        fs::hard_link(from, temporary).or_else(|_| fs::copy(from, temporary).map(drop))
+    let found = Opened::find(from)?;
+    let mut file = found.for_reading()?;
+    let linked = folder.replace(name.as_ref(), |folder, temporary| {
+        folder.link_file(&file, temporary)
+    });
+    linked.or_else(|_| {
+        let mode = found.metadata().permissions().mode() & 0o777;
+        folder.write_whole(name.as_ref(), mode, |out| {
+            io::copy(&mut file, out).map(drop)
+        })
     })
-}
-
-fn remove_if_there(file: &Path) -> io::Result<()> {
-    match fs::remove_file(file) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
 
     /// A cache and a file beside it, in a folder of their own.
     fn scratch(name: &str) -> (PathBuf, Cache, PathBuf) {
@@ -278,6 +321,10 @@ mod tests {
         fs::write(&file, "bytes").unwrap();
         let cache = Cache::new(root.join("cache"));
         (root, cache, file)
+    }
+
+    fn names(folder: &Path) -> Vec<std::ffi::OsString> {
+        Folder::open(folder).unwrap().names().unwrap()
     }
 
     fn object<'a>(path: &'a Path, id: &'a str) -> NewObject<'a> {
@@ -304,16 +351,12 @@ mod tests {
         let target = fs::read_link(cache.root().join(".build-id/ab/12")).unwrap();
         let below = file.strip_prefix("/").unwrap();
         assert_eq!(target, Path::new("../..").join(below).join("ab12"));
-        let names: Vec<_> = entries(&all[0].folder)
-            .unwrap()
-            .iter()
-            .map(fs::DirEntry::file_name)
-            .collect();
-        assert_eq!(names.len(), 2, "{names:?}");
+        let listed = names(&all[0].folder);
+        assert_eq!(listed, ["elf", "probes"]);
         for cached in &all {
             cache.remove(cached).unwrap();
         }
-        assert_eq!(entries(cache.root()).unwrap().len(), 0);
+        assert_eq!(names(cache.root()), [""; 0]);
         fs::remove_dir_all(root).unwrap();
     }
 
@@ -352,7 +395,7 @@ mod tests {
                 cached.change_probes(|_| (list.to_owned(), ())).unwrap();
                 assert_eq!(cached.probes().unwrap(), list);
             }
-            assert_eq!(entries(&cached.folder).unwrap().len(), 2);
+            assert_eq!(names(&cached.folder).len(), 2);
         }
         fs::remove_dir_all(root).unwrap();
     }

@@ -16,6 +16,7 @@ use std::time::Duration;
 use rperf_count::Cell;
 use rperf_events::Group;
 use rperf_perfdata::{EventDesc, FeatureId, FeatureSet};
+use rperf_safefs::Naming;
 use rperf_sys::Counter;
 use rperf_wire::{Stat, StatConfig, StatRound, ThreadMap, ThreadMapEntry, UserRecord};
 
@@ -35,6 +36,8 @@ use crate::tasks::Places;
 pub struct Keep {
     /// The file, or what a pipe is called in messages.
     pub output: PathBuf,
+    /// Whether the user gave that name.
+    pub naming: Naming,
     /// The pipe, if it is one.
     pub stream: Option<Arc<File>>,
     /// How it is counted, for who reads it.
@@ -101,7 +104,7 @@ impl<'a> Kept<'a> {
         let (medium, replacement) = match &keep.stream {
             Some(stream) => (Medium::pipe(stream.clone(), &described, &features), None),
             None => {
-                let (replacement, file) = Replacement::create(&keep.output)?;
+                let (replacement, file) = Replacement::create(&keep.output, keep.naming)?;
                 (Medium::file(file, &described), Some(replacement))
             }
         };

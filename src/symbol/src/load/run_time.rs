@@ -87,21 +87,20 @@ fn dump_of(
 
 /// The file at `path`, if it is there and may be believed. Most processes with anonymous code have none; that is no news.
 fn read(files: &dyn Files, path: &Path, findings: &mut Vec<Finding>) -> Option<FileBytes> {
-    let bytes = match files.read(path) {
+    match files.read_trusted(path) {
+        Ok(None) => {
+            findings.push(Finding::Untrusted {
+                path: path.to_owned(),
+            });
+            None
+        }
         Ok(bytes) => bytes,
         Err(error) => {
             let missing = error.kind() == io::ErrorKind::NotFound;
             findings.extend((!missing).then(|| unreadable(path, &error)));
-            return None;
+            None
         }
-    };
-    if !files.is_trusted(path) {
-        findings.push(Finding::Untrusted {
-            path: path.to_owned(),
-        });
-        return None;
     }
-    Some(bytes)
 }
 
 fn loaded(

@@ -1,9 +1,12 @@
 //! Archives made by hand, good and bad.
 
+use std::fs;
 use std::io::Cursor;
+use std::os::unix::fs::symlink;
 
 use bzip2::Compression;
 use bzip2::write::BzEncoder;
+use rperf_perfdata::FileHeader;
 use rperf_testkit::Scratch;
 use tar::{Builder, Header};
 
@@ -39,13 +42,21 @@ fn unpack(bytes: &[u8], scratch: &Scratch) -> (io::Result<()>, Unpacked) {
     fs::create_dir_all(&cache).unwrap();
     fs::create_dir_all(&here).unwrap();
     let unpacker = Unpacker {
-        cache: &cache,
-        here: &here,
+        cache: &Folder::open(&cache).unwrap(),
+        here: &Folder::open(&here).unwrap(),
         force: false,
     };
     let mut done = Unpacked::default();
     let ended = unpacker.unpack(Cursor::new(bytes), &mut done);
     (ended, done)
+}
+
+/// The header of a recording without anything behind it.
+fn recording() -> Vec<u8> {
+    let mut bytes = b"PERFILE2".to_vec();
+    bytes.extend((FileHeader::SIZE as u64).to_ne_bytes());
+    bytes.resize(FileHeader::SIZE, 0);
+    bytes
 }
 
 /// A small file with a build-id, and that.
@@ -71,7 +82,7 @@ fn objects_and_recordings_find_their_places() {
         (EntryType::Link, &same, elf.as_bytes()),
     ]);
     let whole = archive(&[
-        (EntryType::Regular, "dir/perf.data", b"data"),
+        (EntryType::Regular, "dir/perf.data", &recording()),
         (EntryType::Regular, SYMBOLS, &inner),
     ]);
     for round in 0..2 {
@@ -89,8 +100,8 @@ fn objects_and_recordings_find_their_places() {
         assert!(fs::read(found.join(name)).unwrap() == bytes);
     }
     assert_eq!(
-        fs::read(scratch.path().join("here/dir/perf.data")).unwrap(),
-        b"data"
+        fs::read(scratch.path().join("here/perf.data")).unwrap(),
+        recording()
     );
 }
 
@@ -105,7 +116,21 @@ fn nothing_is_written_elsewhere() {
         format!(".build-id/{}/{}", &id[..2], &id[2..]),
         format!("{place}/elf"),
     );
-    let cases: [Made<'_>; 9] = [
+    let recording = recording();
+    let (elf, odd) = (format!("{place}/elf"), format!("{place}/.bashrc"));
+    let (other, kernel) = (format!("p/{wrong}/debug"), format!("{place}/vdso"));
+    let cases: [Made<'_>; 19] = [
+        (EntryType::Regular, ".perfconfig", b"[core]\n\tpager = x\n"),
+        (EntryType::Regular, "home/me/.perfconfig", &recording),
+        (EntryType::Regular, ".ssh/authorized_keys", b"ssh-rsa x"),
+        (EntryType::Regular, "notes.txt", b"no recording"),
+        (EntryType::Regular, "perf\x1b[31m.data", &recording),
+        (EntryType::Regular, &odd, &bytes),
+        // Another build under this build-id, as debug file, as vdso and as a second name of a file outside.
+        (EntryType::Regular, &other, &bytes),
+        (EntryType::Regular, &kernel, b"no object"),
+        (EntryType::Link, &other, elf.as_bytes()),
+        (EntryType::Link, "perf.data", b"/etc/passwd"),
         (EntryType::Regular, "../victim.data", b"x"),
         (EntryType::Regular, "/victim.data", b"x"),
         (EntryType::Regular, &victim, &bytes),
@@ -129,6 +154,8 @@ fn nothing_is_written_elsewhere() {
         let good = scratch.path().join("cache").join(&good);
         assert!(good.is_file(), "{}", case.1);
         fs::remove_file(good).unwrap();
+        let kept = fs::read_dir(scratch.path().join("cache").join(&place)).unwrap();
+        assert_eq!(kept.count(), 0, "{}", case.1);
         let count = |name: &str| fs::read_dir(scratch.path().join(name)).unwrap().count();
         assert_eq!(count("target"), 0, "{}", case.1);
         assert_eq!(count("here"), 0, "{}", case.1);
@@ -137,12 +164,65 @@ fn nothing_is_written_elsewhere() {
 }
 
 #[test]
+fn archives_of_objects_are_not_nested_deeper() {
+    let (bytes, id) = program();
+    let place = format!("p/{id}/elf");
+    let inner = archive(&[(EntryType::Regular, &place, &bytes)]);
+    let middle = archive(&[(EntryType::Regular, SYMBOLS, &inner)]);
+    let scratch = Scratch::new();
+    let (ended, done) = unpack(
+        &archive(&[(EntryType::Regular, SYMBOLS, &middle)]),
+        &scratch,
+    );
+    ended.unwrap();
+    assert_eq!(done.refused.len(), 1, "{done:?}");
+    assert!(!scratch.path().join("cache").join(&place).exists());
+    assert!(unpack(&middle, &scratch).0.is_ok());
+    assert!(scratch.path().join("cache").join(&place).exists());
+}
+
+#[test]
+fn names_of_any_length_are_not_kept_in_memory() {
+    let mut tar = Builder::new(BzEncoder::new(Vec::new(), Compression::fast()));
+    let mut header = Header::new_gnu();
+    header.set_entry_type(EntryType::GNULongName);
+    let len = 2 * MAX_HEADERS;
+    header.set_size(len);
+    header.set_cksum();
+    tar.append(&header, io::repeat(b'a').take(len)).unwrap();
+    let bytes = tar.into_inner().unwrap().finish().unwrap();
+    let (ended, _) = unpack(&bytes, &Scratch::new());
+    assert!(
+        ended
+            .unwrap_err()
+            .to_string()
+            .contains("a name of more than")
+    );
+}
+
+#[test]
+fn lists_of_probes_are_not_taken() {
+    let (bytes, id) = program();
+    let (elf, probes) = (format!("p/{id}/elf"), format!("p/{id}/probes"));
+    let scratch = Scratch::new();
+    let both = archive(&[
+        (EntryType::Regular, &probes, b"#x\np:sdt_x/y /bin/sh:0\n"),
+        (EntryType::Regular, &elf, &bytes),
+    ]);
+    let (ended, done) = unpack(&both, &scratch);
+    ended.unwrap();
+    assert_eq!(done.refused, [""; 0]);
+    let folder = scratch.path().join("cache/p").join(&id);
+    assert!(folder.join("elf").exists() && !folder.join("probes").exists());
+}
+
+#[test]
 fn a_cut_archive_gives_what_it_has() {
     let (bytes, id) = program();
-    let first = archive(&[(EntryType::Regular, "perf.data", b"data")]);
+    let first = archive(&[(EntryType::Regular, "perf.data", &recording())]);
     let second = format!("p/{id}/elf");
     let whole = archive(&[
-        (EntryType::Regular, "perf.data", b"data"),
+        (EntryType::Regular, "perf.data", &recording()),
         (EntryType::Regular, &second, &bytes),
     ]);
     let scratch = Scratch::new();

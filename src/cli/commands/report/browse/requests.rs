@@ -1,6 +1,5 @@
 //! What the browser asks for besides the report.
 
-use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -11,6 +10,7 @@ use clap::ArgMatches;
 
 use rperf_hist::Select;
 use rperf_perfdata::PerfData;
+use rperf_safefs::Folder;
 use rperf_tui::{News, Place, Request, Shown, Text};
 use rperf_view::header::{HeaderOptions, write_header};
 
@@ -219,18 +219,15 @@ fn shown(title: &str, text: &[u8]) -> News {
 /// Recordings in the working directory.
 fn recordings() -> Result<News, CliError> {
     let mut names = Vec::new();
-    for entry in fs::read_dir(".")? {
-        let entry = entry?;
+    let folder = Folder::open(Path::new("."))?;
+    for name in folder.names()? {
         let mut start = [0; 8];
-        let read = entry.file_type().is_ok_and(|kind| kind.is_file())
-            && File::open(entry.path())
-                .and_then(|mut file| file.read_exact(&mut start))
-                .is_ok();
-        if read && start == *MAGIC {
-            names.push(entry.file_name().to_string_lossy().into_owned());
+        let file = folder.open_file(&name);
+        let read = file.and_then(|mut file| file.read_exact(&mut start));
+        if read.is_ok() && start == *MAGIC {
+            names.push(name.to_string_lossy().into_owned());
         }
     }
-    names.sort();
     Ok(match names.is_empty() {
         true => News::Said("There are no recordings in the working directory.".to_owned()),
         false => News::Recordings(names),
@@ -239,9 +236,10 @@ fn recordings() -> Result<News, CliError> {
 
 /// Writes the first of perf.hist.0, perf.hist.1, … that is not there.
 pub(in crate::cli::commands) fn save(text: &str) -> Result<News, CliError> {
+    let folder = Folder::open(Path::new("."))?;
     for number in 0.. {
         let name = format!("perf.hist.{number}");
-        match File::create_new(&name) {
+        match folder.create_file(name.as_ref(), 0o666) {
             Ok(mut file) => {
                 file.write_all(text.as_bytes())?;
                 return Ok(News::Said(format!("{name} was written.")));

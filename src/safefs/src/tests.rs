@@ -1,0 +1,424 @@
+//! A hostile second user: as root, files are given to the user `nobody`; tests that need that skip for other users.
+
+use std::fs::{self, Permissions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
+use std::path::{Path, PathBuf};
+
+use rperf_testkit::Scratch;
+use rustix::fs::{CWD, Mode};
+
+use super::*;
+
+/// The user `nobody` of Debian.
+const OTHER: u32 = 65534;
+
+fn is_root(test: &str) -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        rperf_testkit::skip(test, "only root can give files to another user");
+    }
+    root
+}
+
+fn fifo(path: &Path) {
+    let kind = rustix::fs::FileType::Fifo;
+    rustix::fs::mknodat(CWD, path, kind, Mode::from_bits_truncate(0o666), 0).expect("a FIFO");
+}
+
+fn give(path: &Path) {
+    std::os::unix::fs::lchown(path, Some(OTHER), Some(OTHER)).expect("a new owner");
+}
+
+fn refusal(error: &io::Error) -> Option<Refusal> {
+    error.get_ref()?.downcast_ref().copied()
+}
+
+#[track_caller]
+fn refused<T: std::fmt::Debug>(result: io::Result<T>) -> Refusal {
+    let error = result.expect_err("refused");
+    refusal(&error).unwrap_or_else(|| panic!("{error}"))
+}
+
+#[test]
+fn fifos_devices_and_folders_are_not_opened() {
+    let scratch = Scratch::new();
+    let path = scratch.path().join("fifo");
+    fifo(&path);
+    symlink(&path, scratch.path().join("link")).expect("a link");
+    for path in [
+        path,
+        scratch.path().join("link"),
+        "/dev/zero".into(),
+        "/".into(),
+    ] {
+        assert_eq!(
+            refused(open_regular(&path)),
+            Refusal::NotRegular,
+            "{path:?}"
+        );
+    }
+}
+
+#[test]
+fn files_that_the_kernel_makes_up_are_no_objects() {
+    for path in ["/proc/self/status", "/sys/kernel/notes"] {
+        if Path::new(path).exists() {
+            assert_eq!(refused(open_regular(Path::new(path))), Refusal::OfKernel);
+        }
+    }
+    // The target of the link is on a disk.
+    let mut magic = [0; 4];
+    let mut own = open_regular(Path::new("/proc/self/exe")).expect("a program");
+    own.read_exact(&mut magic).expect("four bytes");
+    assert_eq!(&magic, b"\x7fELF");
+}
+
+#[test]
+fn what_was_checked_is_what_is_read() {
+    let scratch = Scratch::new();
+    let path = scratch.write("file", "checked").expect("a file");
+    let found = Opened::find(&path).expect("it is there");
+    fs::remove_file(&path).expect("removed");
+    fifo(&path);
+    let mut text = String::new();
+    let mut file = found.for_reading().expect("opened");
+    file.read_to_string(&mut text).expect("read");
+    assert_eq!(text, "checked");
+}
+
+#[test]
+fn reading_has_a_limit() {
+    let scratch = Scratch::new();
+    let path = scratch.write("file", "12345").expect("a file");
+    assert_eq!(read(&path, 5).expect("within the limit"), b"12345");
+    assert_eq!(refused(read(&path, 4)), Refusal::TooLarge { limit: 4 });
+}
+
+#[test]
+fn a_lease_does_not_block_for_long() {
+    let scratch = Scratch::new();
+    let path = scratch.write("file", "leased").expect("a file");
+    let file = fs::File::open(&path).expect("opened");
+    // The default action of SIGIO, which announces the end of a lease, would end this process.
+    let holder = std::process::Command::new("python3")
+        .args(["-c", LEASE])
+        .arg(&path)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn();
+    let Ok(mut holder) = holder else {
+        rperf_testkit::skip(
+            "a_lease_does_not_block_for_long",
+            "no python3 to hold a lease",
+        );
+        return;
+    };
+    drop(file);
+    let mut ready = [0; 1];
+    let mut out = holder.stdout.take().expect("a pipe");
+    out.read_exact(&mut ready).expect("the holder runs");
+    let started = std::time::Instant::now();
+    let opened = open_regular(&path);
+    let waited = started.elapsed();
+    drop(holder.stdin.take());
+    holder.wait().expect("it ends");
+    if ready == *b"y" {
+        assert_eq!(refused(opened), Refusal::Leased);
+        assert!(
+            waited < std::time::Duration::from_secs(20),
+            "the kernel's limit is 45 seconds"
+        );
+    }
+}
+
+/// Holds a write lease until its input ends; prints `n` where that isn't possible.
+const LEASE: &str = "\
+import fcntl, signal, sys
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+file = open(sys.argv[1], 'r+')
+try:
+    fcntl.fcntl(file, 1024, fcntl.F_WRLCK)
+    answer = 'y'
+except OSError:
+    answer = 'n'
+sys.stdout.write(answer)
+sys.stdout.flush()
+sys.stdin.read()
+";
+
+#[test]
+fn no_part_below_a_folder_is_a_link() {
+    let scratch = Scratch::new();
+    let outside = scratch.path().join("outside");
+    fs::create_dir_all(outside.join("deep")).expect("folders");
+    let root = Folder::open_own_or_create(&scratch.path().join("root"), 0o700).expect("a folder");
+    symlink(&outside, root.path().join("link")).expect("a link");
+    scratch.write("root/file", "").expect("a file");
+    for path in ["link", "link/deep", "file", "file/deep"] {
+        assert_eq!(
+            refused(root.below(Path::new(path))),
+            Refusal::NotFolder,
+            "{path}"
+        );
+        assert_eq!(
+            refused(root.create_below(Path::new(path), 0o700)),
+            Refusal::NotFolder,
+            "{path}"
+        );
+    }
+    for path in ["..", "/etc", "a/../../b"] {
+        assert_eq!(
+            refused(root.create_below(Path::new(path), 0o700)),
+            Refusal::Outside,
+            "{path}"
+        );
+    }
+    let made = root.create_below(Path::new("a/b"), 0o700).expect("folders");
+    assert_eq!(made.path(), root.path().join("a/b"));
+    for name in ["", ".", "..", "a/b", "/"] {
+        assert_eq!(
+            refused(root.create_file(name.as_ref(), 0o600)),
+            Refusal::Outside,
+            "{name}"
+        );
+        assert_eq!(
+            refused(root.remove_file(name.as_ref())),
+            Refusal::Outside,
+            "{name}"
+        );
+    }
+    assert_eq!(fs::read_dir(&outside).expect("listed").count(), 1);
+}
+
+#[test]
+fn an_open_folder_stays_the_same_folder() {
+    let scratch = Scratch::new();
+    let path = scratch.path().join("folder");
+    let folder = Folder::open_own_or_create(&path, 0o700).expect("a folder");
+    fs::rename(&path, scratch.path().join("moved")).expect("moved");
+    let elsewhere = scratch.path().join("elsewhere");
+    fs::create_dir(&elsewhere).expect("a folder");
+    symlink(&elsewhere, &path).expect("a link");
+    folder
+        .write_whole("file".as_ref(), 0o600, |out| out.write_all(b"kept"))
+        .expect("written");
+    assert_eq!(
+        fs::read(scratch.path().join("moved/file")).expect("read"),
+        b"kept"
+    );
+    assert_eq!(fs::read_dir(elsewhere).expect("listed").count(), 0);
+}
+
+#[test]
+fn a_tree_is_removed_without_what_its_links_lead_to() {
+    let scratch = Scratch::new();
+    for folder in ["outside", "tree/a/b"] {
+        fs::create_dir_all(scratch.path().join(folder)).expect("a folder");
+    }
+    scratch.write("outside/precious", "kept").expect("a file");
+    scratch.write("tree/a/b/file", "").expect("a file");
+    symlink(
+        scratch.path().join("outside"),
+        scratch.path().join("tree/a/link"),
+    )
+    .expect("a link");
+    let folder = Folder::open(scratch.path()).expect("a folder");
+    folder.remove_tree("tree".as_ref()).expect("removed");
+    symlink("outside", scratch.path().join("tree")).expect("a link");
+    folder.remove_tree("tree".as_ref()).expect("removed");
+    assert_eq!(folder.names().expect("names"), ["outside"]);
+    assert!(scratch.path().join("outside/precious").is_file());
+    let deep = "d/".repeat(20);
+    fs::create_dir_all(scratch.path().join(&deep)).expect("folders");
+    let error = folder.remove_tree("d".as_ref()).expect_err("too deep");
+    assert_eq!(error.kind(), io::ErrorKind::DirectoryNotEmpty);
+}
+
+#[test]
+fn a_cache_behind_a_link_of_another_user_is_not_used() {
+    let scratch = Scratch::new();
+    let link = scratch.path().join("cache");
+    symlink(scratch.path(), &link).expect("a link");
+    Folder::open_own_or_create(&link, 0o700).expect("the user's own link");
+    if is_root("a_cache_behind_a_link_of_another_user_is_not_used") {
+        give(&link);
+        assert_eq!(
+            refused(Folder::open_own_or_create(&link, 0o700)),
+            Refusal::ForeignLink
+        );
+    }
+}
+
+#[test]
+fn replacing_takes_the_link_and_not_its_target() {
+    let scratch = Scratch::new();
+    let target = scratch.write("target", "precious").expect("a file");
+    let link = scratch.path().join("link");
+    symlink(&target, &link).expect("a link");
+    write_whole(&link, |out| out.write_all(b"new")).expect("written");
+    assert_eq!(fs::read(&target).expect("read"), b"precious");
+    assert_eq!(fs::read(&link).expect("read"), b"new");
+    assert!(!link.is_symlink());
+    let failed = write_whole(&link, |out| {
+        out.write_all(b"part")?;
+        Err::<(), _>(io::ErrorKind::UnexpectedEof.into())
+    });
+    assert_eq!(
+        failed.expect_err("as given").kind(),
+        io::ErrorKind::UnexpectedEof
+    );
+    assert_eq!(fs::read(&link).expect("read"), b"new");
+    assert_eq!(
+        fs::read_dir(scratch.path()).expect("listed").count(),
+        2,
+        "nothing is left"
+    );
+}
+
+#[test]
+fn nothing_shows_while_a_file_is_written() {
+    let scratch = Scratch::new();
+    let folder = Folder::open(scratch.path()).expect("a folder");
+    let names = usize::from(folder.create_nameless(0o600).is_none());
+    let seen = folder.write_whole("file".as_ref(), 0o640, |out| {
+        out.write_all(&[7; 100_000])?;
+        Ok(folder.names()?.len())
+    });
+    assert_eq!(seen.expect("written"), names);
+    let metadata = fs::metadata(scratch.path().join("file")).expect("there");
+    assert_eq!((metadata.len(), metadata.mode() & 0o137), (100_000, 0));
+}
+
+#[test]
+fn temporary_files_have_no_name() {
+    let mut file = nameless_file(&std::env::temp_dir()).expect("a file");
+    file.write_all(b"gone").expect("written");
+    assert_eq!(file.metadata().expect("there").nlink(), 0);
+    let one = nameless::temporary_name("perf.data".as_ref()).expect("a name");
+    let two = nameless::temporary_name("perf.data".as_ref()).expect("a name");
+    assert_ne!(one, two);
+}
+
+#[test]
+fn what_can_be_replaced_is_not_opened_in_place() {
+    let scratch = Scratch::new();
+    let file = scratch.write("file", "").expect("a file");
+    let link = scratch.path().join("dangling");
+    symlink("nowhere", &link).expect("a link");
+    for path in [
+        file.as_path(),
+        scratch.path(),
+        &link,
+        Path::new("/no/such"),
+        Path::new("/"),
+    ] {
+        let opened = find_in_place(path, Naming::Default).expect("no refusal");
+        assert!(opened.is_none(), "{path:?}");
+    }
+    assert!(
+        find_in_place(Path::new("/dev/null"), Naming::Given)
+            .expect("opened")
+            .is_some()
+    );
+}
+
+/// A folder of this owner and mode, with a FIFO and a link to it, each of another user.
+fn exposed(scratch: &Scratch, owner: Option<u32>, mode: u32) -> PathBuf {
+    let folder = scratch.path().join(format!("{owner:?}-{mode:o}"));
+    fs::create_dir(&folder).expect("a folder");
+    fifo(&folder.join("fifo"));
+    fifo(&folder.join("own"));
+    symlink("own", folder.join("link")).expect("a link");
+    give(&folder.join("fifo"));
+    give(&folder.join("link"));
+    chown(&folder, owner, None).expect("a new owner");
+    fs::set_permissions(&folder, Permissions::from_mode(mode)).expect("a new mode");
+    folder
+}
+
+#[test]
+fn fifos_of_other_users_are_not_written() {
+    if !is_root("fifos_of_other_users_are_not_written") {
+        return;
+    }
+    let scratch = Scratch::new();
+    for (owner, mode, given) in [
+        (None, 0o1777, false),
+        (None, 0o777, false),
+        (None, 0o775, false),
+        (None, 0o755, true),
+        (Some(OTHER), 0o755, true),
+        (Some(1), 0o755, false),
+    ] {
+        let folder = exposed(&scratch, owner, mode);
+        let place = |name: &str, naming| find_in_place(&folder.join(name), naming);
+        assert_eq!(
+            refused(place("fifo", Naming::Default)),
+            Refusal::ForeignPipe
+        );
+        match given {
+            true => assert!(place("fifo", Naming::Given).expect("opened").is_some()),
+            false => assert_eq!(refused(place("fifo", Naming::Given)), Refusal::ForeignPipe),
+        }
+        for naming in [Naming::Default, Naming::Given] {
+            assert!(place("own", naming).expect("opened").is_some());
+            assert_eq!(refused(place("link", naming)), Refusal::ForeignLink);
+        }
+    }
+    let null = scratch.path().join("null");
+    symlink("/dev/null", &null).expect("a link");
+    give(&null);
+    assert_eq!(
+        refused(find_in_place(&null, Naming::Given)),
+        Refusal::ForeignLink
+    );
+}
+
+#[test]
+fn hard_links_to_other_files_are_not_appended_to() {
+    let scratch = Scratch::new();
+    let folder = scratch.path().join("shared");
+    fs::create_dir(&folder).expect("a folder");
+    fs::set_permissions(&folder, Permissions::from_mode(0o1777)).expect("a new mode");
+    let precious = scratch.write("precious", "kept").expect("a file");
+    let path = folder.join("out");
+    for text in ["one", "two"] {
+        open_output(&path, Writing::Append)
+            .expect("opened")
+            .write_all(text.as_bytes())
+            .expect("written");
+    }
+    assert_eq!(fs::read(&path).expect("read"), b"onetwo");
+    open_output(&path, Writing::Truncate)
+        .expect("opened")
+        .write_all(b"x")
+        .expect("written");
+    assert_eq!(fs::read(&path).expect("read"), b"x");
+    fs::hard_link(&precious, folder.join("hard")).expect("a link");
+    assert_eq!(
+        refused(open_output(&folder.join("hard"), Writing::Truncate)),
+        Refusal::ForeignFile
+    );
+    if !is_root("hard_links_to_other_files_are_not_appended_to") {
+        return;
+    }
+    symlink(&precious, folder.join("soft")).expect("a link");
+    give(&folder.join("soft"));
+    assert_eq!(
+        refused(open_output(&folder.join("soft"), Writing::Append)),
+        Refusal::ForeignLink
+    );
+    give(&path);
+    assert_eq!(
+        refused(open_output(&path, Writing::Append)),
+        Refusal::ForeignFile
+    );
+    // In that user's own folder root may append to the user's file.
+    give(&folder);
+    open_output(&path, Writing::Append).expect("opened");
+    assert_eq!(
+        refused(open_output(&folder.join("hard"), Writing::Truncate)),
+        Refusal::ForeignFile
+    );
+}

@@ -1,0 +1,94 @@
+//! A recording that is a directory: what may be in it, and how it is removed.
+//!
+//! ```text
+//! DIR/data          the header, and records that no ring's file has
+//!    /data.N        records of the rings of one thread (`--threads`)
+//!    /kcore_dir/    the kernel's code (`--kcore`): kcore, kallsyms, modules
+//! ```
+
+use std::ffi::OsStr;
+use std::io::{self, Read as _};
+
+use rperf_safefs::{Folder, Kind};
+
+use crate::unlinked::Unlinked;
+
+/// The file with the header, whose name the parts begin with, too.
+pub(crate) const HEADER: &str = "data";
+/// The folder with the kernel's code, as Linux perf keeps it.
+pub(crate) const KERNEL: &str = "kcore_dir";
+/// The files in that folder.
+const KERNEL_FILES: [&str; 3] = ["kcore", "kallsyms", "modules"];
+/// What the file with the header begins with.
+const MAGIC: [u8; 8] = *b"PERFILE2";
+
+/// Whether it was made by a recording: no other directory is ever moved or removed.
+pub(crate) fn is_one(directory: &Folder) -> bool {
+    let mut begin = [0; MAGIC.len()];
+    let file = directory.open_file(HEADER.as_ref());
+    file.and_then(|mut file| file.read_exact(&mut begin))
+        .is_ok()
+        && begin == MAGIC
+}
+
+/// Removes the directory `name` if it is a recording and has nothing else in it. Returns the files, whose blocks are freed when
+/// that is dropped.
+///
+/// # Errors
+/// `DirectoryNotEmpty` for a directory with anything else in it, or without the header of a recording; then all of it is
+/// still there.
+pub(crate) fn remove(folder: &Folder, name: &OsStr) -> io::Result<Unlinked> {
+    let directory = folder.below(name.as_ref())?;
+    if !is_one(&directory) {
+        return Err(foreign());
+    }
+    let unlinked = empty(&directory)?;
+    folder.remove_folder(name)?;
+    Ok(unlinked)
+}
+
+/// Removes all that recordings have in their directory, if there is nothing else.
+pub(crate) fn empty(directory: &Folder) -> io::Result<Unlinked> {
+    let mut unlinked = Unlinked::default();
+    let names = directory.names()?;
+    let kernel = match directory.kind(KERNEL.as_ref())? {
+        Some(Kind::Folder) => Some(directory.below(KERNEL.as_ref())?),
+        _ => None,
+    };
+    let is_of_recording = |name: &&OsStr| *name == KERNEL || is_part(name);
+    if !names.iter().all(|name| is_of_recording(&name.as_os_str())) {
+        return Err(foreign());
+    }
+    if let Some(kernel) = &kernel {
+        let names = kernel.names()?;
+        if !names
+            .iter()
+            .all(|name| KERNEL_FILES.iter().any(|file| name == file))
+        {
+            return Err(foreign());
+        }
+        names.iter().try_for_each(|name| kernel.remove_file(name))?;
+    }
+    for name in names {
+        if kernel.is_some() && name == KERNEL {
+            directory.remove_folder(&name)?;
+        } else {
+            unlinked.keep(directory, &name);
+            directory.remove_file(&name)?;
+        }
+    }
+    Ok(unlinked)
+}
+
+/// `data`, `data.0`, `data.1` and so on.
+fn is_part(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    let number = name
+        .strip_prefix(HEADER)
+        .and_then(|rest| rest.strip_prefix('.'));
+    name == HEADER || number.is_some_and(|number| number.parse::<u32>().is_ok())
+}
+
+fn foreign() -> io::Error {
+    io::Error::from_raw_os_error(libc::ENOTEMPTY)
+}

@@ -1,0 +1,499 @@
+//! A second user of the machine who prepares links, FIFOs and devices where rperf looks, and strangers who send recordings and
+//! archives that name such things. The kernel's `fs.protected_*` settings must not matter: `tests/hostile_files.sh` runs these
+//! with all of them at 0 and at 1.
+
+use std::fs::{self, Permissions};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _, lchown, symlink};
+use std::path::Path;
+
+use rperf_testkit::{Bytes, Outcome, Run, Scratch, skip};
+
+use super::handmade::{Attr, file, record};
+use crate::kernel::Stranger;
+
+/// The user `nobody` of Debian, who prepares things.
+const OTHER: u32 = 65534;
+/// `PERF_SAMPLE_IP | PERF_SAMPLE_TID`.
+const SAMPLE_TYPE: u64 = 0x3;
+/// `PERF_RECORD_MISC_USER`.
+const USER: u16 = 2;
+
+fn is_root(test: &str) -> bool {
+    let is_root = fs::write("/proc/self/oom_score_adj", "-1").is_ok();
+    if !is_root {
+        skip(test, "only root can give files to another user");
+    }
+    is_root
+}
+
+fn fifo(path: &Path) {
+    let made = Run::new("mkfifo")
+        .args([path])
+        .finish()
+        .expect("mkfifo starts");
+    assert_eq!(made.status, 0, "{}", made.stderr);
+}
+
+fn give(path: &Path) {
+    lchown(path, Some(OTHER), Some(OTHER)).expect("a new owner");
+}
+
+const RPERF: &str = env!("CARGO_BIN_EXE_rperf");
+const TO_FILE: &str = "exec \"$0\" record \"$@\" > /dev/null";
+
+/// Runs rperf, which must end within ten seconds.
+fn rperf(scratch: &Scratch, words: &[&str]) -> Outcome {
+    // A recording would go into a standard output that is a pipe.
+    let words: Vec<&str> = match words {
+        ["record", rest @ ..] => [&["sh", "-c", TO_FILE, RPERF][..], rest].concat(),
+        words => [&[RPERF], words].concat(),
+    };
+    let run = Run::new("timeout").args(["-s", "KILL", "10"]).args(&words);
+    let run = run.within(scratch.path()).env("HOME", scratch.path());
+    let outcome = run.finish().expect("timeout starts");
+    assert_ne!(outcome.status, 137, "{words:?} hangs: {}", outcome.stderr);
+    outcome
+}
+
+/// A recording of one process whose code is in a file of this name.
+fn naming(path: &[u8]) -> Vec<u8> {
+    const PID: u32 = 4_190_001;
+    let name = [path, &[0; 8][..8 - path.len() % 8]].concat();
+    let mmap = Bytes::new()
+        .u32(PID)
+        .u32(PID)
+        .u64(0x40_0000)
+        .u64(0x1000)
+        .u64(0);
+    let sample = Bytes::new().u64(0x40_0010).u32(PID).u32(PID);
+    let records = [record(1, USER, mmap.raw(name)), record(9, USER, sample)].concat();
+    let attr = Attr {
+        sample_type: SAMPLE_TYPE,
+        bare: true,
+        ..Attr::default()
+    };
+    file(&attr, "x86_64", &records)
+}
+
+#[test]
+fn a_link_called_perf_data_old_costs_nobody_files() {
+    let scratch = Scratch::new();
+    let victim = scratch.path().join("victim");
+    fs::create_dir_all(victim.join("kcore_dir")).expect("folders");
+    for name in ["data", "data.0", "kcore_dir/kcore"] {
+        fs::write(victim.join(name), "PERFILE2 precious").expect("a file");
+    }
+    let old = scratch.path().join("perf.data.old");
+    for options in [&["record", "-q"][..], &["record", "-q", "--threads"]] {
+        for _ in 0..2 {
+            // There must be something that gets that name.
+            let _ = rperf(&scratch, &["record", "-q", "true"]);
+            if fs::remove_file(&old).is_err() {
+                let _ = fs::remove_dir_all(&old);
+            }
+            symlink(&victim, &old).expect("a link");
+            let outcome = rperf(&scratch, &[options, &["true"]].concat());
+            assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+            for name in ["data", "data.0", "kcore_dir/kcore"] {
+                assert!(victim.join(name).is_file(), "{name} {options:?}");
+            }
+        }
+        assert!(!old.is_symlink());
+    }
+}
+
+#[test]
+fn a_folder_that_is_no_recording_stays() {
+    let scratch = Scratch::new();
+    let old = scratch.path().join("perf.data.old");
+    fs::create_dir_all(old.join("kcore_dir/deep")).expect("folders");
+    fs::write(old.join("data"), "not a recording").expect("a file");
+    fs::write(old.join("kcore_dir/deep/precious"), "kept").expect("a file");
+    for header in ["not a recording", "PERFILE2"] {
+        fs::write(old.join("data"), header).expect("a file");
+        let outcome = rperf(&scratch, &["record", "-q", "true"]);
+        assert_eq!(outcome.status, 255, "{}", outcome.stderr);
+        assert!(
+            outcome.stderr.contains("perf.data.old"),
+            "{}",
+            outcome.stderr
+        );
+        assert!(outcome.stderr.contains("hint: "), "{}", outcome.stderr);
+        assert!(old.join("kcore_dir/deep/precious").is_file());
+    }
+    let names = fs::read_dir(scratch.path()).expect("listed");
+    let names: Vec<_> = names.flatten().map(|entry| entry.file_name()).collect();
+    assert_eq!(names, ["perf.data.old"], "nothing is left");
+}
+
+#[test]
+fn recordings_do_not_go_into_another_users_fifo() {
+    const TEST: &str = "hostile_files::recordings_do_not_go_into_another_users_fifo";
+    if !is_root(TEST) {
+        return;
+    }
+    let scratch = Scratch::new();
+    fs::set_permissions(scratch.path(), Permissions::from_mode(0o1777)).expect("a new mode");
+    let path = scratch.path().join("perf.data");
+    let device = scratch.path().join("device");
+    fifo(&path);
+    symlink("/dev/zero", &device).expect("a link");
+    give(&path);
+    give(&device);
+    for words in [
+        &["record", "true"][..],
+        &["record", "-o", "perf.data", "true"],
+        &["record", "-o", "device", "true"],
+        &["stat", "record", "-o", "perf.data", "-e", "cs", "true"],
+        &["stat", "-o", "perf.data", "-e", "cs", "true"],
+        &["stat", "-o", "device", "-e", "cs", "true"],
+        &["record", "--control", "fifo:perf.data", "true"],
+    ] {
+        let outcome = rperf(&scratch, words);
+        assert!(outcome.status > 128, "{words:?} {}", outcome.stderr);
+        assert!(
+            outcome.stderr.contains("another user"),
+            "{words:?} {}",
+            outcome.stderr
+        );
+    }
+    let kind = fs::symlink_metadata(&path)
+        .expect("still there")
+        .file_type();
+    assert!(kind.is_fifo());
+    // One's own works as ever.
+    lchown(&path, Some(0), Some(0)).expect("a new owner");
+    let words = [
+        "-c",
+        "cat perf.data > copy & \"$0\" record -q -o perf.data true; wait",
+    ];
+    let shell = Run::new("sh")
+        .args(words)
+        .args([env!("CARGO_BIN_EXE_rperf")]);
+    let outcome = shell.within(scratch.path()).finish().expect("sh starts");
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let copy = fs::read(scratch.path().join("copy")).expect("a copy");
+    assert!(copy.starts_with(b"PERFILE2"));
+}
+
+#[test]
+fn outputs_are_not_written_through_links_of_others() {
+    const TEST: &str = "hostile_files::outputs_are_not_written_through_links_of_others";
+    if !is_root(TEST) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let precious = scratch.write("precious", "kept").expect("a file");
+    let shared = scratch.path().join("shared");
+    fs::create_dir(&shared).expect("a folder");
+    fs::set_permissions(&shared, Permissions::from_mode(0o777)).expect("a new mode");
+    fs::hard_link(&precious, shared.join("hard")).expect("a link");
+    symlink(&precious, shared.join("soft")).expect("a link");
+    give(&shared.join("soft"));
+    for output in ["shared/hard", "shared/soft"] {
+        for append in [&["--append"][..], &[]] {
+            let words = [&["stat", "-e", "cs", "-o", output], append, &["true"]].concat();
+            let outcome = rperf(&scratch, &words);
+            assert_eq!(outcome.status, 255, "{words:?} {}", outcome.stderr);
+            assert!(outcome.stderr.contains(output), "{}", outcome.stderr);
+        }
+        assert_eq!(fs::read(&precious).expect("read"), b"kept");
+    }
+    // What is replaced as a whole takes the place of the link.
+    fs::write(scratch.path().join("x.data"), naming(b"/bin/true")).expect("a file");
+    for output in ["shared/hard", "shared/soft"] {
+        let outcome = rperf(&scratch, &["flamegraph", "x.data", "-o", output]);
+        assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        assert_eq!(fs::read(&precious).expect("read"), b"kept");
+        assert!(!scratch.path().join(output).is_symlink());
+    }
+}
+
+/// Files that wait, devices, and files that the kernel makes up, under the names of objects.
+#[test]
+fn what_a_recording_names_is_not_opened_unless_it_is_a_file() {
+    let scratch = Scratch::new();
+    let pipe = scratch.path().join("pipe");
+    fifo(&pipe);
+    let pipe = pipe.as_os_str().as_bytes().to_vec();
+    let names: [&[u8]; 5] = [
+        &pipe,
+        b"/dev/zero",
+        b"/dev/ptmx",
+        b"/proc/kmsg",
+        b"/sys/kernel/tracing/trace_pipe",
+    ];
+    for name in names {
+        fs::write(scratch.path().join("x.data"), naming(name)).expect("a file");
+        let shown = String::from_utf8_lossy(name);
+        for words in [
+            &["report", "--stdio", "-i", "x.data"][..],
+            &["report", "--stdio", "-s", "srcline", "-i", "x.data"],
+            &["script", "-i", "x.data"],
+            &["annotate", "--stdio", "-i", "x.data"],
+            &["flamegraph", "x.data", "-o", "x.svg"],
+            &[
+                "data",
+                "convert",
+                "--to-folded",
+                "x.folded",
+                "--force",
+                "-i",
+                "x.data",
+            ],
+            &["buildid-list", "--with-hits", "-i", "x.data"],
+            &["archive", "x.data"],
+            &["buildid-cache", "-a", &shown],
+            &["probe", "-x", &shown, "-F"],
+        ] {
+            let outcome = rperf(&scratch, words);
+            assert!(
+                !outcome.stderr.contains("panicked"),
+                "{words:?} {}",
+                outcome.stderr
+            );
+        }
+        let outcome = rperf(&scratch, &["report", "--stdio", "-i", "x.data"]);
+        assert_eq!(outcome.status, 0, "{shown} {}", outcome.stderr);
+    }
+}
+
+#[test]
+fn a_fifo_or_a_hole_called_like_a_perf_map_is_no_map() {
+    const TEST: &str = "hostile_files::a_fifo_or_a_hole_called_like_a_perf_map_is_no_map";
+    let scratch = Scratch::new();
+    // The name is that of process 4190001, which is beyond the largest number a kernel gives.
+    let map = Path::new("/tmp/perf-4190001.map");
+    if map.exists() {
+        return skip(TEST, "there is such a file");
+    }
+    fs::write(scratch.path().join("x.data"), naming(b"//anon")).expect("a file");
+    fifo(map);
+    let outcome = rperf(&scratch, &["report", "--stdio", "-i", "x.data"]);
+    fs::remove_file(map).expect("removed");
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    let hole = fs::File::create_new(map).expect("a file");
+    hole.set_len(20 << 30).expect("a sparse file");
+    let outcome = rperf(&scratch, &["report", "--stdio", "-i", "x.data"]);
+    fs::remove_file(map).expect("removed");
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    assert!(
+        outcome.stdout.contains("0x0000000000400010"),
+        "{}",
+        outcome.stdout
+    );
+}
+
+#[test]
+fn archives_plant_nothing() {
+    let scratch = Scratch::new();
+    let folder = scratch.path().join("stranger");
+    fs::create_dir_all(folder.join(".ssh")).expect("a folder");
+    for (name, text) in [
+        (".perfconfig", "[core]\n\tpager = touch owned\n"),
+        (".ssh/authorized_keys", "ssh-rsa x\n"),
+        ("Makefile", "all:\n"),
+        ("run.sh", "#!/bin/sh\n"),
+    ] {
+        fs::write(folder.join(name), text).expect("a file");
+    }
+    fs::write(folder.join("perf.data"), naming(b"/bin/true")).expect("a file");
+    let tar = Run::new("tar")
+        .args(["-cjf", "../perf.x.tar.bz2", "."])
+        .within(&folder);
+    if tar.finish().is_ok_and(|outcome| outcome.status != 0) {
+        return skip("hostile_files::archives_plant_nothing", "no tar with bzip2");
+    }
+    fs::remove_dir_all(&folder).expect("removed");
+    let outcome = rperf(&scratch, &["archive", "--unpack"]);
+    assert_eq!(outcome.status, 1, "{}", outcome.stderr);
+    for name in [".perfconfig", "authorized_keys", "Makefile", "run.sh"] {
+        assert!(outcome.stderr.contains(name), "{name}: {}", outcome.stderr);
+        assert!(!scratch.path().join(name).exists(), "{name}");
+    }
+    assert!(!scratch.path().join(".ssh").exists());
+    assert!(scratch.path().join("perf.data").is_file());
+}
+
+#[test]
+fn settings_are_not_changed_through_another_users_link() {
+    const TEST: &str = "hostile_files::settings_are_not_changed_through_another_users_link";
+    if !is_root(TEST) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let precious = scratch.write("precious", "kept").expect("a file");
+    let link = scratch.path().join(".perfconfig");
+    symlink(&precious, &link).expect("a link");
+    give(&link);
+    let outcome = rperf(&scratch, &["config", "report.children=false"]);
+    assert_ne!(outcome.status, 0);
+    assert!(
+        outcome.stderr.contains("another user"),
+        "{}",
+        outcome.stderr
+    );
+    assert_eq!(fs::read(&precious).expect("read"), b"kept");
+    // A FIFO there doesn't stop anything either.
+    fs::remove_file(&link).expect("removed");
+    fifo(&link);
+    let outcome = rperf(&scratch, &["evlist", "-i", "none"]);
+    assert!(
+        outcome.stderr.contains("not a regular file"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+/// As root with a home of another user (sudo that keeps `HOME`).
+#[test]
+fn the_cache_in_another_users_home_leads_nowhere_else() {
+    const TEST: &str = "hostile_files::the_cache_in_another_users_home_leads_nowhere_else";
+    if !is_root(TEST) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (home, target) = (scratch.path().join("home"), scratch.path().join("target"));
+    fs::create_dir_all(home.join(".debug")).expect("folders");
+    fs::create_dir(&target).expect("a folder");
+    symlink(&target, home.join(".debug/bin")).expect("a link");
+    symlink(&target, home.join(".debug/usr")).expect("a link");
+    symlink(&target, home.join(".debug/.build-id")).expect("a link");
+    for name in ["", ".debug", ".debug/bin", ".debug/usr", ".debug/.build-id"] {
+        give(&home.join(name));
+    }
+    let run = |words: &[&str]| {
+        let run = Run::new(env!("CARGO_BIN_EXE_rperf")).args(words);
+        let run = run.within(scratch.path()).env("HOME", &home);
+        run.finish().expect("rperf starts")
+    };
+    let outcome = run(&["buildid-cache", "-a", "/bin/sh"]);
+    assert_ne!(outcome.status, 0, "{}", outcome.stderr);
+    // A recording is complete without the cache.
+    let outcome = run(&[
+        "record",
+        "-e",
+        "task-clock",
+        "sh",
+        "-c",
+        "for i in 1 2 3; do :; done",
+    ]);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    assert_eq!(fs::read_dir(&target).expect("listed").count(), 0);
+    fs::remove_dir_all(home.join(".debug")).expect("removed");
+    symlink(&target, home.join(".debug")).expect("a link");
+    give(&home.join(".debug"));
+    let outcome = run(&["buildid-cache", "-a", "/bin/sh"]);
+    assert!(
+        outcome.stderr.contains("another user"),
+        "{}",
+        outcome.stderr
+    );
+    assert_eq!(fs::read_dir(&target).expect("listed").count(), 0);
+}
+
+/// Nothing of all this is in the way of an ordinary user in folders of their own, or shared ones.
+#[test]
+fn an_ordinary_user_is_refused_nothing() {
+    const TEST: &str = "hostile_files::an_ordinary_user_is_refused_nothing";
+    let scratch = Scratch::new();
+    let Some(user) = Stranger::new(TEST, &scratch) else {
+        return;
+    };
+    let shared = scratch.path().join("shared");
+    fs::create_dir(&shared).expect("a folder");
+    for mode in [0o1777, 0o777] {
+        fs::set_permissions(&shared, Permissions::from_mode(mode)).expect("a new mode");
+        for words in [
+            &[
+                "./rperf",
+                "record",
+                "-q",
+                "-e",
+                "cs:u",
+                "-o",
+                "shared/x.data",
+                "true",
+            ][..],
+            &[
+                "./rperf",
+                "record",
+                "-q",
+                "-e",
+                "cs:u",
+                "-o",
+                "/dev/null",
+                "true",
+            ],
+            &[
+                "./rperf",
+                "record",
+                "-q",
+                "-e",
+                "cs:u",
+                "--threads",
+                "-o",
+                "shared/y.data",
+                "true",
+            ],
+            &["./rperf", "evlist", "-i", "shared/x.data"],
+            &["./rperf", "evlist", "-i", "shared/y.data"],
+            &[
+                "./rperf",
+                "stat",
+                "-e",
+                "cs:u",
+                "-o",
+                "shared/table",
+                "true",
+            ],
+            &[
+                "./rperf",
+                "stat",
+                "-e",
+                "cs:u",
+                "-o",
+                "shared/table",
+                "--append",
+                "true",
+            ],
+            &[
+                "sh",
+                "-c",
+                "./rperf stat -e cs:u -o /dev/stdout true | grep -q elapsed",
+            ],
+            &[
+                "./rperf",
+                "--buildid-dir",
+                "shared/cache",
+                "buildid-cache",
+                "-a",
+                "./rperf",
+            ],
+            &[
+                "./rperf",
+                "--buildid-dir",
+                "shared/cache",
+                "buildid-cache",
+                "-P",
+            ],
+            &[
+                "sh",
+                "-c",
+                "ln -sf table shared/link; ./rperf stat -e cs:u -o shared/link true",
+            ],
+            &[
+                "sh",
+                "-c",
+                "mkfifo shared/pipe; cat shared/pipe >shared/copy & ./rperf stat -e cs:u -o shared/pipe true; wait; rm shared/pipe",
+            ],
+        ] {
+            // The second time there is something to be replaced.
+            for _ in 0..2 {
+                let outcome = user.run(words);
+                assert_eq!(outcome.status, 0, "{words:?} {}", outcome.stderr);
+            }
+        }
+    }
+}

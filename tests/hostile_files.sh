@@ -1,0 +1,22 @@
+#!/bin/sh
+# Runs the tests of hostile links, FIFOs and devices on a release build, as root (who also becomes an ordinary user in them),
+# with the kernel's own protections off and on. It changes fs.protected_* of this machine while it runs.
+set -eu
+cd "$(dirname "$0")/.."
+[ "$(id -u)" = 0 ] || { echo "error: this needs root" >&2; exit 1; }
+
+settings="protected_fifos protected_hardlinks protected_regular protected_symlinks"
+before=""
+for setting in $settings; do
+    before="$before fs.$setting=$(cat "/proc/sys/fs/$setting")"
+done
+# shellcheck disable=SC2064,SC2086 # the values of now; a list of words
+trap "sysctl -q -w $before" EXIT
+
+for value in 0 1; do
+    for setting in $settings; do
+        sysctl -q -w "fs.$setting=$value"
+    done
+    echo "==> fs.protected_* at $value" >&2
+    cargo test --release --test main --quiet hostile_files
+done

@@ -1,0 +1,97 @@
+//! Files are opened, replaced and removed by `safefs`, and those of the kernel by `sys`: nothing else does it by itself.
+
+use std::fs;
+
+use super::{assert_none, files, root, shown};
+
+/// Crates that work on paths themselves: the two, and the helpers of tests.
+const EXEMPT: [&str; 3] = ["src/safefs/", "src/sys/", "src/testkit/"];
+
+/// What opens, creates, moves or removes by a path, or decides by following a link.
+const FORBIDDEN: [&str; 19] = [
+    "fs::read(",
+    "fs::read_to_string(",
+    "fs::write(",
+    "fs::rename(",
+    "fs::remove_file(",
+    "fs::remove_dir(",
+    "fs::remove_dir_all(",
+    "fs::create_dir(",
+    "fs::create_dir_all(",
+    "fs::copy(",
+    "fs::hard_link(",
+    "fs::symlink(",
+    "fs::read_dir(",
+    "File::open(",
+    "File::create(",
+    "File::create_new(",
+    "File::options(",
+    "OpenOptions",
+    "DirBuilder",
+];
+
+/// The code of a file before its unit tests, without comments.
+fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let end = text.find("#[cfg(test)]\nmod ").unwrap_or(text.len());
+    let lines = text.get(..end).unwrap_or_default().lines();
+    let numbered = lines.zip(1..).map(|(line, number)| (number, line.trim()));
+    numbered.filter(|(_, line)| !line.starts_with("//"))
+}
+
+/// Whether a line has this word, not as the end of another.
+fn names(line: &str, word: &str) -> bool {
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let mut found = line.match_indices(word);
+    found.any(|(at, _)| {
+        !line
+            .get(..at)
+            .is_some_and(|before| before.ends_with(is_part))
+    })
+}
+
+/// Whether a line asks a path, rather than metadata that was read before, whether it is a folder.
+fn asks_for_folder(line: &str) -> bool {
+    let mut before = line.split(".is_dir()").map(str::trim_end);
+    let asked = |part: &str| {
+        let known = ["metadata()", "metadata", "kind", "known"];
+        !known.iter().any(|end| part.ends_with(end))
+    };
+    let is_used = line.contains(".is_dir()");
+    is_used && before.next().is_some_and(asked)
+}
+
+#[test]
+fn only_safefs_and_sys_open_replace_and_remove() {
+    let mut findings = Vec::new();
+    for path in files(&root().join("src")) {
+        let name = shown(&path);
+        let is_test =
+            name.contains("/tests/") || name.contains("/benches/") || name.ends_with("tests.rs");
+        if !name.ends_with(".rs") || is_test || EXEMPT.iter().any(|folder| name.starts_with(folder))
+        {
+            continue;
+        }
+        let text = fs::read_to_string(&path).expect("a source file can be read");
+        for (number, line) in code(&text) {
+            let used = FORBIDDEN.iter().find(|word| names(line, word)).copied();
+            let used = used.or_else(|| asks_for_folder(line).then_some(".is_dir()"));
+            findings.extend(used.map(|used| format!("{name}:{number}: {used}")));
+        }
+    }
+    assert_none(
+        "rperf_safefs opens, replaces and removes files (docs/security.md)",
+        &findings,
+    );
+}
+
+#[test]
+fn the_rule_sees_what_it_forbids() {
+    let text =
+        "// fs::read(\nlet x = fs::read(path);\n#[cfg(test)]\nmod tests {\nfs::write(x);\n}\n";
+    let found: Vec<_> = code(text).collect();
+    assert_eq!(found, [(2, "let x = fs::read(path);")]);
+    assert!(names("std::fs::read(path)", "fs::read("));
+    assert!(!names("rperf_safefs::read(path)", "fs::read("));
+    assert!(asks_for_folder("if path.is_dir() {"));
+    assert!(!asks_for_folder("if entry.metadata().is_dir() {"));
+}
