@@ -127,15 +127,13 @@ impl Tables {
                 CliError::message(NOT_PERMITTED, "No permission to write tracefs.")
                     .detail("Please run this command again with sudo.")
             }
-            io::ErrorKind::NotFound if Folder::open(self.0.events()).is_err() => {
-                CliError::message(
-                    super::NOT_FOUND,
-                    format!("tracefs is not mounted at {root}"),
-                )
-                .hint(format!(
-                    "'mount -t tracefs nodev {root}', as root, mounts it"
-                ))
-            }
+            io::ErrorKind::NotFound if Folder::open(self.0.events()).is_err() => CliError::message(
+                super::NOT_FOUND,
+                format!("tracefs is not mounted at {root}"),
+            )
+            .hint(format!(
+                "'mount -t tracefs nodev {root}', as root, mounts it"
+            )),
             io::ErrorKind::NotFound => {
                 let option = match list {
                     KERNEL => "CONFIG_KPROBE_EVENTS",
