@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use rperf_buildid_cache::{Cache, Cached};
 use rperf_probe::{CachedEntry, cached_entries};
-use rperf_session::{Cache, Cached};
 use rperf_symbol::{Files as _, build_id_of_elf};
 
 use super::files::DiskFiles;

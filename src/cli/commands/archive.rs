@@ -9,8 +9,8 @@ use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgMatches, Command};
+use rperf_buildid_cache::Cache;
 use rperf_safefs::{Folder, Opened as Found, write_whole};
-use rperf_session::Cache;
 use rperf_symbol::{BuildId, Files as _, build_id_of_elf};
 use rperf_sys::{uname, unix_time, utc_offset};
 use rperf_view::header::stamp;

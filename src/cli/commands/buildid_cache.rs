@@ -9,8 +9,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Command};
+use rperf_buildid_cache::{Cache, Cached, DEBUG_FILES, NewObject, debug_file};
 use rperf_debuginfod::Client;
-use rperf_session::{Cache, Cached, DEBUG_FILES, NewObject, debug_file};
 use rperf_symbol::{Part, Wanted};
 
 use self::kernel::Kept as KeptKernel;

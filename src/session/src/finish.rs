@@ -7,12 +7,12 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rperf_buildid_cache::{Cache, DEBUG_FILES, NewObject, SpecialObject, debug_file, hexadecimal};
 use rperf_perfdata::WriteError;
 use rperf_perfdata::feature::BuildIdEntry;
 use rperf_sys::{Proc, kernel_file, kernel_notes, vdso_image};
 
 use crate::build_ids::FoundFile;
-use crate::cache::{Cache, DEBUG_FILES, Entry, NewObject, debug_file, hexadecimal, store};
 use crate::header::features;
 use crate::hits::Hits;
 use crate::losses::{lost_samples, throttled, unhit};
@@ -146,11 +146,7 @@ impl Closing<'_> {
             let id = kernel.id().to_vec();
             entries.push(kernel);
             files = modules;
-            let kallsyms = Entry {
-                object: crate::cache::KERNEL_OBJECT,
-                file: "kallsyms",
-                build_id: &id,
-            };
+            let kallsyms = SpecialObject::kernel(&id);
             let read = || kernel_file(proc.path("kallsyms"));
             failure = self.keep(&kallsyms, read);
         }
@@ -168,11 +164,7 @@ impl Closing<'_> {
             && let Some(id) = self.ids.of_image(&image)
         {
             entries.extend(build_ids::of_vdso(&id));
-            let vdso = Entry {
-                object: "[vdso]",
-                file: "vdso",
-                build_id: &id,
-            };
+            let vdso = SpecialObject::vdso(&id);
             failure = failure.or(self.keep(&vdso, || Ok(image)));
         }
         (entries, failure)
@@ -200,11 +192,15 @@ impl Closing<'_> {
 
     fn keep(
         &self,
-        entry: &Entry<'_>,
+        special: &SpecialObject<'_>,
         content: impl FnOnce() -> std::io::Result<Vec<u8>>,
     ) -> Option<String> {
         let cache = self.request.cache.as_ref()?;
-        let failed = store(cache, entry, content).err()?;
-        Some(format!("{} in {}: {failed}", entry.object, cache.display()))
+        let failed = Cache::new(cache).add_special(special, content).err()?;
+        Some(format!(
+            "{} in {}: {failed}",
+            special.object(),
+            cache.display()
+        ))
     }
 }

@@ -14,7 +14,6 @@
 mod aux;
 mod blame;
 mod build_ids;
-mod cache;
 mod checkpoint;
 mod control;
 mod counting;
@@ -53,7 +52,6 @@ mod triggers;
 mod unlinked;
 mod waiting;
 
-pub use cache::{Cache, Cached, DEBUG_FILES, KERNEL_OBJECT, NewObject, debug_file};
 pub use control::{Control, Listing};
 pub use counting::{
     CountEvent, CountRequest, CountWatch, Counted, Interval, Keep, Readings, Start, count,

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use rperf_session::Cache;
+use rperf_buildid_cache::Cache;
 use rperf_symbol::BuildId;
 
 use crate::cli::context::Context;

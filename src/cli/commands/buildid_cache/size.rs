@@ -3,8 +3,8 @@
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 
+use rperf_buildid_cache::Cached;
 use rperf_safefs::Folder;
-use rperf_session::Cached;
 
 /// Bytes of a block as stat(2) counts them.
 const BLOCK: u64 = 512;

@@ -2,10 +2,10 @@
 
 use std::io;
 
+use rperf_buildid_cache::Cache;
 use rperf_events::list::{Kind, Listing, Row, Sources, Wanted};
 use rperf_events::vendor::Metric;
 use rperf_events::{Catalogue, Machine as _};
-use rperf_session::Cache;
 use rperf_sys::{Counter, Observed};
 use rperf_view::list::Metrics;
 use rperf_wire::{Attr, AttrFlags};

@@ -3,9 +3,11 @@
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use rperf_buildid_cache::{
+    Cache, Cached, DEBUG_FILES, KERNEL_OBJECT, NewObject, SpecialObject, debug_file,
+};
 use rperf_events::matches_pattern;
 use rperf_probe::{CachedEntry, Definition, Event, Point, cached_entries, heading, keep_entry};
-use rperf_session::{Cache, Cached, DEBUG_FILES, KERNEL_OBJECT, NewObject, debug_file};
 use rperf_symbol::{BuildId, Files as _};
 
 use super::NOT_FOUND;
@@ -102,7 +104,8 @@ impl Home {
     fn add(&self, id: &str, cache: &Cache) -> io::Result<()> {
         let Some(program) = &self.program else {
             let symbols = || Ok(DiskFiles.read(Path::new(KALLSYMS))?.to_vec());
-            return cache.add_kernel(self.id.as_bytes(), symbols);
+            let kernel = SpecialObject::kernel(self.id.as_bytes());
+            return cache.add_special(&kernel, symbols);
         };
         let present = Namespace::own().read(program).map_err(io::Error::other)?;
         cache.add(&NewObject {

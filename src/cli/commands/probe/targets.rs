@@ -1,8 +1,8 @@
 //! Which objects a definition is about.
 
+use rperf_buildid_cache::Cache;
 use rperf_events::{is_pattern, matches_pattern};
 use rperf_probe::{Definition, Point, group_of_provider};
-use rperf_session::Cache;
 
 use super::NOT_FOUND;
 use super::args::Given;

@@ -8,12 +8,10 @@ use std::path::{Component, Path, PathBuf};
 
 use rperf_safefs::{Folder, Opened, Refusal, read_all};
 
-use super::{Entry, FILES, FOLDERS, store};
+use crate::{FILES, FOLDERS};
 
-/// The kernel's name.
-pub const KERNEL_OBJECT: &str = "[kernel.kallsyms]";
 /// Folder of the links by build-id.
-pub(super) const LINKS: &str = ".build-id";
+pub(crate) const LINKS: &str = ".build-id";
 /// Names of the files that an object's folder may hold with its content: of a file, of the kernel, of the vdso.
 const CONTENTS: [&str; 3] = ["elf", "kallsyms", "vdso"];
 /// The list of an object's probe events, and its largest size in bytes.
@@ -189,23 +187,6 @@ impl Cache {
         Ok(())
     }
 
-    /// Adds the running kernel: its symbols as `/proc/kallsyms` has them, unless its id is there.
-    ///
-    /// # Errors
-    /// What reading the symbols and writing them report.
-    pub fn add_kernel(
-        &self,
-        build_id: &[u8],
-        symbols: impl FnOnce() -> io::Result<Vec<u8>>,
-    ) -> io::Result<()> {
-        let entry = Entry {
-            object: KERNEL_OBJECT,
-            file: "kallsyms",
-            build_id,
-        };
-        store(&self.root, &entry, symbols)
-    }
-
     /// Takes an object out, with its link and the folders that become empty.
     ///
     /// # Errors
@@ -310,6 +291,7 @@ fn place(from: &Path, folder: &Folder, name: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{KERNEL_OBJECT, SpecialObject};
     use std::fs;
     use std::os::unix::fs::symlink;
 
@@ -385,7 +367,9 @@ mod tests {
         let (root, cache, file) = scratch("lists");
         cache.add(&object(&file, "ab12")).unwrap();
         cache
-            .add_kernel(&[0xcd, 0x34], || Ok(b"0 T f\n".to_vec()))
+            .add_special(&SpecialObject::kernel(&[0xcd, 0x34]), || {
+                Ok(b"0 T f\n".to_vec())
+            })
             .unwrap();
         for (id, name) in [("ab12", file.as_path()), ("cd34", Path::new(KERNEL_OBJECT))] {
             let cached = cache.object(id).unwrap();
