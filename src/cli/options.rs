@@ -162,3 +162,6 @@ pub(crate) fn spelling(arg: &Arg) -> Cow<'_, str> {
         (None, None) => Cow::Borrowed(arg.get_id().as_str()),
     }
 }
+
+#[cfg(test)]
+mod declared;
