@@ -12,6 +12,7 @@ for setting in $settings; do
 done
 # shellcheck disable=SC2064,SC2086 # the values of now; a list of words
 trap "sysctl -q -w $before" EXIT
+trap 'exit 130' INT TERM
 
 for value in 0 1; do
     for setting in $settings; do
