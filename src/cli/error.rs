@@ -48,6 +48,8 @@ pub(crate) enum Kind {
 }
 
 /// An error as the user sees it: what failed, its causes, and what to do about it.
+///
+/// Message, details and hints are a line each; text of several lines is given with [`CliError::details`].
 #[derive(Debug)]
 pub(crate) struct CliError {
     kind: Kind,
@@ -81,11 +83,17 @@ impl CliError {
         }
     }
 
-    /// Adds a line printed as it is, below the message.
+    /// Adds a line below the message.
     #[must_use]
     pub(crate) fn detail(mut self, line: impl Into<String>) -> Self {
         self.details.push(line.into());
         self
+    }
+
+    /// Adds the lines of a text of our own, whose newlines come out of no name.
+    #[must_use]
+    pub(crate) fn details(self, text: &str) -> Self {
+        text.lines().fold(self, Self::detail)
     }
 
     /// Adds a way out, printed on a line of its own as `hint: …`.

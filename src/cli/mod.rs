@@ -183,13 +183,13 @@ fn explain(context: &Context, entry: &Entry, command: &Command, misuse: Misuse) 
         Misuse::UnknownOption(name, nearest) => {
             let nearest = near(nearest, "did you mean");
             CliError::usage(format!("  Error: unknown option '{name}'{nearest}"))
-                .detail(usage())
+                .details(&usage())
                 .hint(hint)
         }
         Misuse::UnknownSwitch(letter, long) => {
             let long = near(long, "did you mean, with two dashes,");
             CliError::usage(format!("  Error: unknown switch '{letter}'{long}"))
-                .detail(usage())
+                .details(&usage())
                 .hint(hint)
         }
         Misuse::Ambiguous {
@@ -203,14 +203,14 @@ fn explain(context: &Context, entry: &Entry, command: &Command, misuse: Misuse) 
             CliError::usage(format!(
                 " Error: Ambiguous option: {given} (could be {first} or {second})"
             ))
-            .detail(usage())
-            .detail(candidates.trim_end())
+            .details(&usage())
+            .details(candidates.trim_end())
         }
         Misuse::NeedsValue(given) => CliError::usage(format!(" Error: {given} requires a value"))
-            .detail(usage())
+            .details(&usage())
             .hint(hint),
         Misuse::TakesNoValue(given) => CliError::usage(format!(" Error: {given} takes no value"))
-            .detail(usage())
+            .details(&usage())
             .hint(hint),
         Misuse::NotYet(option, instead) => {
             let separator = if instead.is_empty() { "" } else { "; " };
@@ -258,7 +258,7 @@ fn refused(context: &Context, entry: &Entry, error: &clap::Error) -> CliError {
         ),
     };
     CliError::usage(message)
-        .detail(help::usage(context.program, entry, " Usage: "))
+        .details(&help::usage(context.program, entry, " Usage: "))
         .hint(format!(
             "'{} {} -h' lists the options",
             context.program, entry.name

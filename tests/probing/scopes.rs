@@ -49,7 +49,7 @@ fn variables_are_gone_where_a_function_returns() {
         let outcome = probe(rperf(), &["-x", "./scopes", "-D", &definition]);
         assert_eq!(outcome.status, 254, "{definition}: {}", outcome.stdout);
         assert_eq!(outcome.stdout, "", "{definition}");
-        let said = "local to the function, and gone where that returns\n";
+        let said = "local to the function, and gone where that returns; $retval";
         assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
     }
     let listed = probe(rperf(), &["-x", "./scopes", "-V", "known%return"]);

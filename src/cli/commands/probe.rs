@@ -279,7 +279,9 @@ fn events_at(
 ) -> Vec<(Event, Option<String>)> {
     let Places { found, targets } = places;
     for note in &found.notes {
-        context.note(problem::note(note));
+        for line in problem::note(note) {
+            context.note(line);
+        }
     }
     let group = |probe: &Probe, target: &Target| match (&definition.group, &probe.provider, target)
     {

@@ -130,10 +130,19 @@ fn selection(matches: &ArgMatches, context: &Context) -> Result<Selection, CliEr
 }
 
 fn refused(error: Error) -> CliError {
-    let cli = match error.is_usage() {
-        true => CliError::usage(error.to_string()),
-        false => CliError::message(255, error.to_string()),
+    let text = error.to_string();
+    let first = match &error {
+        // perf breaks these, which name nothing, into two lines.
+        Error::NoAddressForSymbols | Error::NoAddressForLines => text.lines().next(),
+        _ => None,
     };
+    let message = first.unwrap_or(&text);
+    let cli = match error.is_usage() {
+        true => CliError::usage(message),
+        false => CliError::message(255, message),
+    };
+    let rest = text.strip_prefix(message).unwrap_or_default();
+    let cli = rest.lines().skip(1).fold(cli, CliError::detail);
     match &error {
         Error::UnknownField { field } => {
             let valid = Selection::valid_fields();

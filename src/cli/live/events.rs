@@ -1,8 +1,5 @@
 //! `-e`, and the filters that follow one.
 
-use std::error::Error;
-use std::fmt::Write as _;
-
 use clap::ArgMatches;
 use rperf_events::tracepoint::Format;
 use rperf_events::{
@@ -104,19 +101,18 @@ pub(crate) fn names(events: &[EventSpec]) -> String {
 }
 
 fn unknown(errors: &[ParseError]) -> CliError {
-    let mut text = String::new();
     let mut hints: Vec<&String> = Vec::new();
     for error in errors {
-        let separator = if text.is_empty() { "" } else { "\n" };
-        // A String takes every write.
-        let _ = write!(text, "{separator}{error}");
         for hint in error.faults.iter().filter_map(|fault| fault.hint.as_ref()) {
             if !hints.contains(&hint) {
                 hints.push(hint);
             }
         }
     }
-    let cli = CliError::usage(text);
+    let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    let text = texts.join("\n");
+    let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
+    let cli = CliError::usage(first).details(rest);
     hints.into_iter().fold(cli, CliError::hint)
 }
 
@@ -174,9 +170,11 @@ impl Given {
 }
 
 /// A text that is no filter of the event.
-fn refused(text: &str, event: &str, error: &dyn Error) -> CliError {
-    let message = format!("failed to set filter \"{text}\" on event {event}");
-    CliError::message(FAILED, message).detail(error.to_string())
+fn refused(text: &str, event: &str) -> CliError {
+    CliError::message(
+        FAILED,
+        format!("failed to set filter \"{text}\" on event {event}"),
+    )
 }
 
 /// All filters of an event whose fields the kernel does not compare.
@@ -185,8 +183,11 @@ fn of_samples(event: &str, given: &[Given]) -> Result<Option<SampleFilter>, CliE
     for given in given {
         let filter = match &given.text {
             None => SampleFilter::all_but(std::process::id()),
-            Some(text) => SampleFilter::parse(text)
-                .map_err(|error| refused(text, event, &error).hint(error.hint))?,
+            Some(text) => SampleFilter::parse(text).map_err(|error| {
+                refused(text, event)
+                    .detail(error.to_string())
+                    .hint(error.hint)
+            })?,
         };
         all = Some(match all {
             Some(all) => all.and(filter),
@@ -220,7 +221,7 @@ fn joined(
         let own = || format!("common_pid != {}", std::process::id());
         let text = given.text.clone().unwrap_or_else(own);
         let filter = Filter::parse(&text, event, &format).map_err(|error| {
-            let cli = refused(&text, event, &error);
+            let cli = refused(&text, event).details(&error.to_string());
             error.hint.into_iter().fold(cli, CliError::hint)
         })?;
         filters.push(filter);

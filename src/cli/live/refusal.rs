@@ -56,19 +56,19 @@ pub(super) fn explain(refused: &NotOpened) -> CliError {
     match cause.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => denied(refused),
         Some(libc::ENOENT | libc::ENXIO | libc::ENODEV | libc::EOPNOTSUPP) => {
-            CliError::message(FAILED, format!("Error:\nThe {event} event is not supported."))
+            failed(format!("The {event} event is not supported."))
                 .hint("this machine shows no counter for it; '-e cpu-clock' samples by a timer")
         }
         Some(libc::ESRCH) => CliError::message(NO_TARGET, "Couldn't create thread/CPU maps: No such process"),
-        Some(libc::EMFILE) => CliError::message(FAILED, "Error:\nToo many events are opened.")
+        Some(libc::EMFILE) => failed("Too many events are opened.")
             .hint("the limit of open files was raised as far as it goes; 'ulimit -Hn' as root raises it, fewer -p or -C need less"),
-        Some(libc::ENOSYS) => CliError::message(FAILED, format!("Error:\nthe kernel has no perf_event_open(2) for {event}"))
+        Some(libc::ENOSYS) => failed(format!("the kernel has no perf_event_open(2) for {event}"))
             .hint("CONFIG_PERF_EVENTS is off, or a seccomp filter hides the call"),
-        Some(libc::EBUSY) => CliError::message(FAILED, format!("Error:\nThe PMU counters are busy/taken by another profiler (event {event}).")),
+        Some(libc::EBUSY) => failed(format!("The PMU counters are busy/taken by another profiler (event {event}).")),
         // Nothing else runs out of room.
-        Some(libc::ENOSPC) => CliError::message(FAILED, format!("Error:\nno address can be watched beside the others: {event}"))
+        Some(libc::ENOSPC) => failed(format!("no address can be watched beside the others: {event}"))
             .hint("the processor watches few at once (4 on x86), those of other programs included"),
-        _ => CliError::message(FAILED, format!("Error:\nthe kernel refused event {event}: {}", reason(cause))).hint("-vv shows the attr that was tried"),
+        _ => failed(format!("the kernel refused event {event}: {}", reason(cause))).hint("-vv shows the attr that was tried"),
     }
 }
 
@@ -87,10 +87,7 @@ fn denied(refused: &NotOpened) -> CliError {
         || "cannot be read".to_owned(),
         |level| format!("is {level}"),
     );
-    let failed = |why: String| {
-        let message = format!("Error:\nNo permission to open event {event}: {why}.");
-        CliError::message(FAILED, message)
-    };
+    let failed = |why: String| failed(format!("No permission to open event {event}: {why}."));
     let allowed = paranoid.is_some_and(|level| level <= needed);
     let error = if allowed && filtered {
         failed(format!(
@@ -120,15 +117,21 @@ fn denied(refused: &NotOpened) -> CliError {
 }
 
 fn no_branches(event: &str) -> CliError {
-    let message = format!(
-        "Error:\n{event}: PMU Hardware or event type doesn't support branch stack sampling."
-    );
-    CliError::message(FAILED, message).hint("for call graphs use --call-graph dwarf")
+    failed(format!(
+        "{event}: PMU Hardware or event type doesn't support branch stack sampling."
+    ))
+    .hint("for call graphs use --call-graph dwarf")
 }
 
 /// One part of the attr is to blame: everything else of it would be taken.
 fn refused_for(event: &str, part: &str) -> CliError {
-    let message = format!("Error:\nthe kernel refuses event {event} because of its {part}.");
-    CliError::message(FAILED, message)
-        .hint("without that it would be taken; -vv shows the attr that was tried")
+    failed(format!(
+        "the kernel refuses event {event} because of its {part}."
+    ))
+    .hint("without that it would be taken; -vv shows the attr that was tried")
+}
+
+/// perf puts its `Error:` on a line of its own.
+fn failed(why: impl Into<String>) -> CliError {
+    CliError::message(FAILED, "Error:").detail(why)
 }

@@ -18,7 +18,8 @@ pub(crate) fn user(word: &str) -> Result<u32, CliError> {
     lookup(&passwd, word)
         .or_else(|| word.parse().ok())
         .ok_or_else(|| {
-            CliError::message(NO_USER, format!("Error:\nInvalid User: {word}")).hint(format!(
+            let error = CliError::message(NO_USER, "Error:");
+            error.detail(format!("Invalid User: {word}")).hint(format!(
                 "{PASSWD} does not name it; the user's number will do"
             ))
         })

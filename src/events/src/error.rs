@@ -44,7 +44,8 @@ impl fmt::Display for ParseError {
     }
 }
 
-/// Writes the text behind its title and an arrow under the start of `position`, without a final newline.
+/// Writes the text behind its title and an arrow under the start of `position`, in two lines without a final newline: those
+/// within texts become blanks.
 pub(crate) fn write_block(
     f: &mut fmt::Formatter<'_>,
     title: &str,
@@ -58,6 +59,7 @@ pub(crate) fn write_block(
     let dots = if cut > 0 { ".." } else { "" };
     let shown: String = text.chars().skip(cut + dots.len()).collect();
     let indent = title.len() + 1 + column - cut;
+    let [title, shown, reason] = [title, &shown, reason].map(|text| text.replace('\n', " "));
     writeln!(f, "{title}'{dots}{shown}'")?;
     write!(f, "{:indent$}\\___ {reason}", "")
 }
@@ -84,6 +86,14 @@ mod tests {
         assert_eq!(
             block("cs,nosuch", 3..9),
             "event syntax error: 'cs,nosuch'\n                        \\___ no"
+        );
+    }
+
+    #[test]
+    fn a_selector_begins_no_line() {
+        assert_eq!(
+            block("cs\nx", 3..4),
+            "event syntax error: 'cs x'\n                        \\___ no"
         );
     }
 

@@ -76,17 +76,13 @@ pub enum Error {
         path: PathBuf,
     },
     /// A copy that was inlined never returns.
-    #[error(
-        "Failed to find \"{function}%return\",\n because {function} is an inlined function and has no return point."
-    )]
+    #[error("Failed to find \"{function}%return\",")]
     InlinedReturn {
         /// The function.
         function: String,
     },
     /// A variable of that name is not known at the place, or is nowhere.
-    #[error(
-        "Failed to find the location of the '{name}' variable at this address.\n Perhaps it has been optimized out.\n Use -V with the --range option to show '{name}' location range."
-    )]
+    #[error("Failed to find the location of the '{name}' variable at this address.")]
     NoVariable {
         /// The variable.
         name: String,
@@ -159,6 +155,21 @@ pub enum Error {
 }
 
 impl Error {
+    /// The lines of perf's text behind the first, which is what [`Display`](std::fmt::Display) prints.
+    #[must_use]
+    pub fn details(&self) -> Vec<String> {
+        match self {
+            Self::InlinedReturn { function } => vec![format!(
+                " because {function} is an inlined function and has no return point."
+            )],
+            Self::NoVariable { name, .. } => vec![
+                " Perhaps it has been optimized out.".to_owned(),
+                format!(" Use -V with the --range option to show '{name}' location range."),
+            ],
+            _ => Vec::new(),
+        }
+    }
+
     /// What the user could do.
     #[must_use]
     pub fn hints(&self) -> Vec<String> {

@@ -123,8 +123,9 @@ impl Machine {
 
     fn say_untraced(&self, error: &io::Error, context: &Context) {
         let folder = self.tracepoints.0.events().display();
+        context.note(format_args!("tracepoints are left out: {folder}: {error}"));
         context.note(format_args!(
-            "tracepoints are left out: {folder}: {error}\nhint: they are root's to read, and of whom 'mount -o remount,gid=GROUP,mode=750 {}' lets",
+            "hint: they are root's to read, and of whom 'mount -o remount,gid=GROUP,mode=750 {}' lets",
             self.tracepoints.0.root().display()
         ));
     }

@@ -235,8 +235,14 @@ fn tell(new: &[New], done: &str, context: &Context) {
     if done == "Added" {
         let Event { group, name, .. } = &last.event;
         let program = context.program;
-        context.note(format_args!(
-            "\nYou can now use it in all perf tools, such as:\n\n\t{program} record -e {group}:{name} -aR sleep 1\n"
-        ));
+        for line in [
+            "",
+            "You can now use it in all perf tools, such as:",
+            "",
+            &format!("\t{program} record -e {group}:{name} -aR sleep 1"),
+            "",
+        ] {
+            context.note(line);
+        }
     }
 }

@@ -8,6 +8,7 @@ use crate::cli::error::CliError;
 /// The error as perf's users know it: what is wrong, `  Error: Failed to …`, and the way out.
 pub(super) fn problem(error: &Error, doing: &str) -> CliError {
     let told = CliError::message(NOT_FOUND, error.to_string());
+    let told = error.details().into_iter().fold(told, CliError::detail);
     let told = told.detail(format!("  Error: Failed to {doing}."));
     let hints = error.hints();
     hints.into_iter().fold(told, CliError::hint)
@@ -16,16 +17,21 @@ pub(super) fn problem(error: &Error, doing: &str) -> CliError {
 /// A mistake in `text`, which is shown with a mark.
 pub(super) fn faulty(fault: Fault, text: &str) -> CliError {
     let pointed = fault.pointed(text);
-    CliError::usage(fault.message).detail(pointed)
+    pointed
+        .into_iter()
+        .fold(CliError::usage(fault.message), CliError::detail)
 }
 
-/// What is worth knowing of places that are found.
-pub(super) fn note(note: &Note) -> String {
-    match note {
-        Note::SkippedPrologue { address } => format!(
-            "Target program is compiled without optimization. Skipping prologue.\n\
-             Probe on address {address:#x} to force probing at the function entry.\n"
-        ),
+/// What is worth knowing of places that are found, in one line or several.
+pub(super) fn note(note: &Note) -> Vec<String> {
+    let line = match note {
+        Note::SkippedPrologue { address } => {
+            return vec![
+                "Target program is compiled without optimization. Skipping prologue.".to_owned(),
+                format!("Probe on address {address:#x} to force probing at the function entry."),
+                String::new(),
+            ];
+        }
         Note::Incomplete { argument, places } => {
             format!("'{argument}' is not known at {places} of the places, which record 0xdeade12d")
         }
@@ -44,5 +50,6 @@ pub(super) fn note(note: &Note) -> String {
         Note::MissingSplit { units } => {
             format!("the .dwo files of {units} units are missing, and nothing in them is found")
         }
-    }
+    };
+    vec![line]
 }

@@ -16,18 +16,24 @@ const EVENTS_TOLD: usize = 8;
 pub(super) fn print(context: &Context, request: &Request, recorded: &Summary) {
     let lost = count(&recorded.lost_samples);
     if recorded.lost_chunks > 0 {
+        context.note("Warning:");
         context.note(format_args!(
-            "Warning:\nProcessed {} events and lost {} chunks!\n\nCheck IO/CPU overload!\n",
+            "Processed {} events and lost {} chunks!",
             recorded.records, recorded.lost_chunks
         ));
+        for line in ["", "Check IO/CPU overload!", ""] {
+            context.note(line);
+        }
     }
     let all = recorded.samples + lost;
     let share = share(lost, all);
     if share > WORTH_A_WARNING {
+        context.note("Warning:");
         context.note(format_args!(
-            "Warning:\nProcessed {all} samples and lost {:.2}%!\n",
+            "Processed {all} samples and lost {:.2}%!",
             share * 100.0
         ));
+        context.note("");
     }
     for (cpu, lost) in &recorded.lost_by_cpu {
         context.note(format_args!(
@@ -65,11 +71,12 @@ fn stopped_to_be_read(overwrites: bool, recorded: &Summary) -> bool {
 /// What is missing of hardware traces: first in perf's words, then what keeps more.
 fn traces(cut: &CutTraces) -> Vec<String> {
     let mut lines = Vec::new();
+    let warning = |line: String| ["Warning:".to_owned(), line, String::new()];
     if cut.truncated > 0 {
-        lines.push(format!(
-            "Warning:\nAUX data lost {} times out of {}!\n",
+        lines.extend(warning(format!(
+            "AUX data lost {} times out of {}!",
             cut.truncated, cut.parts
-        ));
+        )));
         let larger = usize::try_from(cut.area_bytes.saturating_mul(4)).unwrap_or(usize::MAX);
         lines.push(format!(
             "hint: the areas for the trace were full: try larger ones (-m ,{})",
@@ -77,16 +84,16 @@ fn traces(cut: &CutTraces) -> Vec<String> {
         ));
     }
     if cut.gaps > 0 {
-        lines.push(format!(
-            "Warning:\nAUX data had gaps in it {} times out of {}!\n",
+        lines.extend(warning(format!(
+            "AUX data had gaps in it {} times out of {}!",
             cut.gaps, cut.parts
-        ));
+        )));
     }
     if cut.collided > 0 {
-        lines.push(format!(
-            "Warning:\nAUX data detected collision {} times out of {}!\n",
+        lines.extend(warning(format!(
+            "AUX data detected collision {} times out of {}!",
             cut.collided, cut.parts
-        ));
+        )));
     }
     lines
 }
@@ -198,10 +205,13 @@ mod tests {
             area_bytes: 16 << 10,
             ..CutTraces::default()
         };
-        let [said, hint] = &traces(&cut)[..] else {
+        let [title, said, empty, hint] = &traces(&cut)[..] else {
             panic!()
         };
-        assert_eq!(said, "Warning:\nAUX data lost 2 times out of 9!\n");
+        assert_eq!(
+            [title, said, empty],
+            ["Warning:", "AUX data lost 2 times out of 9!", ""]
+        );
         assert!(hint.ends_with("(-m ,64K)"), "{hint}");
         cut.truncated = 0;
         (cut.gaps, cut.collided) = (1, 3);

@@ -391,7 +391,12 @@ pub(in crate::cli::commands) fn regex(
 
 fn compile(option: &str, text: &str) -> Result<Regex, CliError> {
     let compiled = Regex::new(text);
-    compiled.map_err(|error| CliError::usage(format!("--{option} {text}: {error}")))
+    compiled.map_err(|error| {
+        // Several lines, in which the text is indented.
+        let shown = error.to_string();
+        let (first, rest) = shown.split_once('\n').unwrap_or((&shown, ""));
+        CliError::usage(format!("--{option} {text}: {first}")).details(rest)
+    })
 }
 
 /// Levels are made of the sort keys alone.

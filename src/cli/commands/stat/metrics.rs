@@ -92,7 +92,7 @@ impl Metrics {
         for name in &plan.events {
             let parsed = parse(name, catalogue).map_err(|error| {
                 CliError::message(UNKNOWN, format!("metric {} needs event {name}", plan.name))
-                    .detail(error.to_string())
+                    .details(&error.to_string())
             })?;
             let first = specs.len();
             for mut spec in parsed {
@@ -208,9 +208,9 @@ fn topdown(matches: &ArgMatches, tables: &Tables) -> Result<Option<String>, CliE
     let mut levels = (1..=LEVELS).rev();
     let deepest = levels.find(|level| !tables.metrics_for(&group(*level)).is_empty());
     let Some(deepest) = deepest else {
-        let message = "Topdown requested but the topdown metric groups aren't present.\n\
-                       (See perf list the metric groups have names like TopdownL1)";
+        let message = "Topdown requested but the topdown metric groups aren't present.";
         return Err(CliError::message(FAILED, message)
+            .detail("(See perf list the metric groups have names like TopdownL1)")
             .hint("tables of the processor's vendor have them: docs/compatibility.md, Recording"));
     };
     let level = matches.get_one::<u64>("td-level").copied();
@@ -232,7 +232,13 @@ fn refused(error: MetricError) -> CliError {
         }
         _ => None,
     };
-    let error = CliError::failure(UNKNOWN, error);
+    let text = error.to_string();
+    let (first, rest) = match error {
+        // No text in it has newlines.
+        MetricError::Syntax { .. } => text.split_once('\n').unwrap_or((&text, "")),
+        _ => (text.as_str(), ""),
+    };
+    let error = CliError::message(UNKNOWN, first).details(rest);
     near.into_iter().fold(error, CliError::hint)
 }
 

@@ -211,9 +211,10 @@ impl Watch for Watcher<'_> {
                 grouped: false,
                 ..
             } if self.verbose => {
-                self.context.warn(format_args!(
-                    "\n{event} event is not supported by the kernel."
-                ));
+                // As in perf, in two lines.
+                self.context.warn("");
+                self.context
+                    .note(format_args!("{event} event is not supported by the kernel."));
             }
             Happened::NotSupported {
                 event,

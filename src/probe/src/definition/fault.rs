@@ -18,11 +18,11 @@ impl Fault {
         Self { position, message }
     }
 
-    /// The definition with a mark below the mistake, in two lines.
+    /// Two lines: the definition, and a mark below the mistake.
     #[must_use]
-    pub fn pointed(&self, definition: &str) -> String {
+    pub fn pointed(&self, definition: &str) -> [String; 2] {
         let before = definition.get(..self.position).unwrap_or(definition);
         let blanks = " ".repeat(before.chars().count());
-        format!("  {definition}\n  {blanks}^")
+        [format!("  {definition}"), format!("  {blanks}^")]
     }
 }

@@ -151,7 +151,7 @@ fn mistakes_are_pointed_at() {
         }
     }
     let fault = parse("f a:u7").unwrap_err();
-    assert_eq!(fault.pointed("f a:u7"), "  f a:u7\n      ^");
+    assert_eq!(fault.pointed("f a:u7"), ["  f a:u7", "      ^"]);
 }
 
 proptest! {

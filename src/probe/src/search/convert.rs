@@ -46,7 +46,7 @@ pub(super) fn field<'w, 'u>(
 /// Frames and registers of a function are no longer its own where it returns.
 pub(super) fn gone(name: &str) -> Error {
     member(format!(
-        "Semantic error: {name} is local to the function, and gone where that returns\n \
+        "Semantic error: {name} is local to the function, and gone where that returns; \
          $retval, registers and global variables can be recorded there"
     ))
 }
