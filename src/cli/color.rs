@@ -1,10 +1,12 @@
 //! Whether text has colours: an option, `color.ui` of a config file, `NO_COLOR` and the terminal decide.
 
+use rperf_view::terminal::Csi;
+
 use crate::cli::config::boolean;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 
-/// Whether stdout is painted, where `asked` is the value of the option `option`.
+/// What colours on stdout begin with, if it is painted, where `asked` is the value of the option `option`.
 ///
 /// # Errors
 ///
@@ -13,7 +15,8 @@ pub(crate) fn paints(
     context: &Context,
     option: &str,
     asked: Option<&str>,
-) -> Result<bool, CliError> {
+) -> Result<Option<Csi>, CliError> {
+    let csi = |wanted: bool| wanted.then(|| context.output.csi());
     let reads = || reads_colors(context);
     if let Some(asked) = asked {
         let mode = mode(asked).ok_or_else(|| {
@@ -21,11 +24,12 @@ pub(crate) fn paints(
                 "--{option} {asked}: expected always, never or auto"
             ))
         })?;
-        return Ok(mode.unwrap_or_else(reads));
+        return Ok(csi(mode.unwrap_or_else(reads)));
     }
     // A bad value was reported when the file was read.
     let configured = context.config.text("color.ui").and_then(mode).flatten();
-    Ok(configured.unwrap_or_else(|| reads() && context.var("NO_COLOR").is_none()))
+    let usual = || reads() && context.var("NO_COLOR").is_none();
+    Ok(csi(configured.unwrap_or_else(usual)))
 }
 
 /// A mode; `Some(None)` leaves it to the terminal.

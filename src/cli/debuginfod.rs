@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use clap::{Arg, ArgMatches};
 use rperf_debuginfod::{Client, Error, Limits, Progress, Server, Settings, Watch};
 use rperf_safefs::Folder;
+use rperf_view::terminal::one_line;
 
 use super::context::Context;
 use super::error::CliError;
@@ -159,7 +160,7 @@ impl Watch for Display {
             .unwrap_or_else(PoisonError::into_inner);
         if refreshed.is_none_or(|last| last.elapsed() >= REFRESH) {
             *refreshed = Some(Instant::now());
-            Output::error(&format!("\r\x1b[K{}", line(progress)));
+            Output::status(&line(progress));
         }
     }
 
@@ -169,7 +170,7 @@ impl Watch for Display {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         if refreshed.take().is_some() {
-            Output::error("\r\x1b[K");
+            Output::status("");
         }
     }
 
@@ -177,7 +178,8 @@ impl Watch for Display {
         if !self.quiet {
             let cause = std::error::Error::source(error);
             let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
-            Output::error(&format!("Warning: {error}{cause}\n"));
+            let line = format!("Warning: {error}{cause}");
+            Output::error(&format!("{}\n", one_line(&line)));
         }
     }
 }

@@ -5,6 +5,8 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
+use rperf_view::terminal::one_line;
+
 /// How the process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -49,7 +51,8 @@ pub(crate) enum Kind {
 
 /// An error as the user sees it: what failed, its causes, and what to do about it.
 ///
-/// Message, details and hints are a line each; text of several lines is given with [`CliError::details`].
+/// Message, details and hints are a line each. Newlines in them come out of names and are escaped, so that no name looks like
+/// a line of ours; text of several lines is given with [`CliError::details`].
 #[derive(Debug)]
 pub(crate) struct CliError {
     kind: Kind,
@@ -116,7 +119,7 @@ impl CliError {
         let mut text = String::new();
         let mut last = String::new();
         for (depth, cause) in self.error.chain().enumerate() {
-            let cause = cause.to_string();
+            let cause = one_line(&cause.to_string()).into_owned();
             // Some errors repeat their source in their own text.
             if depth > 0 && last.ends_with(&cause) {
                 continue;
@@ -129,12 +132,12 @@ impl CliError {
         }
         text.push('\n');
         for line in &self.details {
-            text.push_str(line);
+            text.push_str(&one_line(line));
             text.push('\n');
         }
         for hint in &self.hints {
             // A String takes every write.
-            let _ = writeln!(text, "hint: {hint}");
+            let _ = writeln!(text, "hint: {}", one_line(hint));
         }
         text
     }
@@ -161,6 +164,18 @@ mod tests {
             "failed to open perf.data: device gone\nhint: record again\n"
         );
         assert_eq!(error.exit().status(), 255);
+    }
+
+    #[test]
+    fn names_begin_no_line() {
+        let forged = "a\nhint: run me";
+        let error = CliError::message(255, format!("{forged}: bad")).hint(forged);
+        let error = error.detail(forged).details("one\ntwo");
+        let name = "a\\x0ahint: run me";
+        assert_eq!(
+            error.text(),
+            format!("{name}: bad\n{name}\none\ntwo\nhint: {name}\n")
+        );
     }
 
     #[test]

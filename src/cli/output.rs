@@ -2,6 +2,10 @@
 //!
 //! Data goes to [`Output::stdout`], everything said about it to [`Output::note`] and [`Output::warn`]. A reader that
 //! closes the pipe is noticed here, once: commands return the write error like any other and `cli::main` ends silently.
+//!
+//! Where a stream leads to a terminal, through a pager or not, control characters of names are shown and never sent
+//! ([`rperf_view::terminal`]). Control sequences of our own on stdout begin with [`Output::csi`], those on stderr are
+//! written in this file alone. A name cannot begin a line of a message, on any stderr.
 
 use std::fmt;
 use std::fs::File;
@@ -11,9 +15,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rperf_sys::{widen_pipe, window_size};
+use rperf_view::terminal::{Csi, Filter, escaped, one_line};
 
 /// Bytes gathered before a write to stdout.
 const BUFFER: usize = 64 << 10;
+
+/// Puts the cursor to the start of an empty line (ECMA-48: EL).
+const ERASE: &str = "\r\x1b[K";
+/// Puts the cursor into the first column of the first line and clears the screen (ECMA-48: CUP, ED).
+pub(crate) const CLEAR: &str = "\x1b[H\x1b[2J";
 
 /// What was to be said on stderr while a browser has the terminal; None while nothing has.
 static HELD: Mutex<Option<String>> = Mutex::new(None);
@@ -24,6 +34,7 @@ type Sink = BufWriter<Box<dyn Write + Send>>;
 pub(crate) struct Output {
     stdout: Mutex<Sink>,
     terminal: bool,
+    csi: Csi,
     closed: AtomicBool,
     quiet: AtomicBool,
     redirected: Arc<AtomicBool>,
@@ -41,16 +52,24 @@ impl Output {
             Ok(fd) => Box::new(File::from(fd)),
             Err(_) => Box::new(stdout),
         };
+        let csi = match terminal {
+            true => Csi::marked(),
+            false => Csi::PLAIN,
+        };
         Self {
-            stdout: Mutex::new(BufWriter::with_capacity(BUFFER, sink)),
+            stdout: Mutex::new(BufWriter::with_capacity(
+                BUFFER,
+                filtered(sink, terminal, csi),
+            )),
             terminal,
+            csi,
             closed: AtomicBool::new(false),
             quiet: AtomicBool::new(false),
             redirected: Arc::default(),
         }
     }
 
-    /// A terminal's stdout for a browser, which writes whole frames itself.
+    /// A terminal's stdout for a browser, which writes whole frames itself and escapes what is in them.
     ///
     /// # Errors
     ///
@@ -74,9 +93,15 @@ impl Output {
         self.terminal.then(|| window_size(&io::stdout())).flatten()
     }
 
+    /// What control sequences on stdout begin with: where it is a terminal, a mark that no name contains.
+    pub(crate) fn csi(&self) -> Csi {
+        self.csi
+    }
+
     /// Stdout, locked until the returned writer is dropped.
     pub(crate) fn stdout(&self) -> Stdout<'_> {
         Stdout {
+            csi: self.csi,
             sink: self.lock(),
             closed: &self.closed,
         }
@@ -90,7 +115,7 @@ impl Output {
     /// Sends stdout elsewhere from now on: to a pager.
     pub(crate) fn redirect(&self, sink: Box<dyn Write + Send>) {
         self.redirected.store(true, Ordering::Relaxed);
-        *self.lock() = BufWriter::with_capacity(BUFFER, sink);
+        *self.lock() = BufWriter::with_capacity(BUFFER, filtered(sink, self.terminal, self.csi));
     }
 
     /// Writes out what is buffered and lets go of the sink, so that a pager sees the end of its input.
@@ -124,10 +149,10 @@ impl Output {
         io::stderr().is_terminal()
     }
 
-    /// One line on stderr, unless `-q`.
+    /// One line on stderr, unless `-q`. Newlines in it come out of names, and are escaped.
     pub(crate) fn note(&self, line: impl fmt::Display) {
         if !self.quiet.load(Ordering::Relaxed) {
-            Self::error(&format!("{line}\n"));
+            Self::error(&format!("{}\n", one_line(&line.to_string())));
         }
     }
 
@@ -152,14 +177,42 @@ impl Output {
     }
 
     /// Text for stderr that is printed in any case: the lines of an error.
-    #[expect(clippy::disallowed_methods, reason = "the one place that opens stderr")]
     pub(crate) fn error(text: &str) {
+        Self::write_error("", text);
+    }
+
+    /// The same on a screen that was cleared.
+    pub(crate) fn error_screen(text: &str) {
+        Self::write_error(CLEAR, text);
+    }
+
+    /// A line on the terminal at stderr that takes the place of the one before, or nothing in its place. While a browser has the
+    /// terminal none is shown.
+    pub(crate) fn status(line: &str) {
+        if HELD
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_none()
+        {
+            Self::write_error(ERASE, &one_line(line));
+        }
+    }
+
+    /// Text for stderr behind a control sequence.
+    #[expect(clippy::disallowed_methods, reason = "the one place that opens stderr")]
+    fn write_error(control: &str, text: &str) {
         let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(held) = held.as_mut() {
             return held.push_str(text);
         }
+        let text = match Self::shows_errors_on_terminal() {
+            true => escaped(text),
+            false => text.into(),
+        };
         // Nobody is left to tell when stderr itself fails.
-        let _ = io::stderr().lock().write_all(text.as_bytes());
+        let _ = io::stderr()
+            .lock()
+            .write_all(format!("{control}{text}").as_bytes());
     }
 
     fn lock(&self) -> MutexGuard<'_, Sink> {
@@ -167,13 +220,34 @@ impl Output {
     }
 }
 
+/// What writes text to `sink`, which leads to a terminal or does not; control sequences of `csi` pass.
+fn filtered(sink: Box<dyn Write + Send>, terminal: bool, csi: Csi) -> Box<dyn Write + Send> {
+    match terminal {
+        true => Box::new(Filter::new(sink, csi)),
+        false => sink,
+    }
+}
+
+/// What writes text to a file that the user names, which can be a terminal, too.
+pub(crate) fn text_file(file: File) -> Box<dyn Write + Send> {
+    let terminal = file.is_terminal();
+    filtered(Box::new(file), terminal, Csi::PLAIN)
+}
+
 /// Stdout while it is locked.
 pub(crate) struct Stdout<'a> {
+    csi: Csi,
     sink: MutexGuard<'a, Sink>,
     closed: &'a AtomicBool,
 }
 
 impl Stdout<'_> {
+    /// Clears the terminal.
+    pub(crate) fn clear(&mut self) -> io::Result<()> {
+        let csi = self.csi;
+        write!(self, "{csi}H{csi}2J")
+    }
+
     fn seen<T>(&self, result: io::Result<T>) -> io::Result<T> {
         if let Err(error) = &result
             && error.kind() == io::ErrorKind::BrokenPipe

@@ -7,6 +7,7 @@ use rperf_safefs::{Naming, find_in_place, write_whole};
 
 use super::context::Context;
 use super::error::CliError;
+use super::output::text_file;
 
 /// Writes a file that appears whole or not at all; `-` is the standard output.
 pub(crate) fn write_to(
@@ -23,7 +24,7 @@ pub(crate) fn write_to(
     let written = find_in_place(path, Naming::Given).and_then(|found| match found {
         // What is no file, such as /dev/stdout, can't be replaced.
         Some(found) => {
-            let mut out = BufWriter::new(found.for_writing()?);
+            let mut out = BufWriter::new(text_file(found.for_writing()?));
             write(&mut out)?;
             out.flush()
         }

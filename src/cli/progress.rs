@@ -15,8 +15,6 @@ use super::output::Output;
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The line is written anew after so long.
 const REFRESH: Duration = Duration::from_millis(200);
-/// Puts the cursor to the start of an empty line.
-const ERASE: &str = "\r\x1b[K";
 
 /// A line that tells of the walks over a recording, until dropped: if stderr is a terminal and a walk takes its time.
 pub(crate) struct Progress {
@@ -104,13 +102,13 @@ fn tell(mut line: Line, walked: &Walked, paged: &AtomicBool, ending: Arc<Ending>
         // A pager owns the terminal from its start.
         if timeout.timed_out() && !paged.load(Ordering::Relaxed) {
             let text = line.text(walked.bytes(), Instant::now());
-            Output::error(&format!("{ERASE}{text}"));
+            Output::status(&text);
             is_written = true;
             pause = REFRESH;
         }
     }
     if is_written && !paged.load(Ordering::Relaxed) {
-        Output::error(ERASE);
+        Output::status("");
     }
 }
 

@@ -12,6 +12,7 @@ mod percent;
 pub mod report;
 pub mod script;
 pub mod stat;
+pub mod terminal;
 pub mod top;
 
 pub use groups::{Group, Groups};

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::terminal::{Csi, Sgr};
+
 /// A share of a whole, written with two decimals and a percent sign; of nothing it is nothing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Percent(f64);
@@ -24,19 +26,15 @@ impl Percent {
     }
 }
 
-/// What begins and ends a colour on a terminal (ECMA-48, SGR).
-const RED: &str = "\x1b[31m";
-const GREEN: &str = "\x1b[32m";
-const PLAIN: &str = "\x1b[m";
-
 impl Percent {
     /// What has to stand around the text of it: large shares are red, small ones green, the smallest have no colour.
-    pub(crate) fn paint(self) -> (&'static str, &'static str) {
-        match self.0 {
-            share if share >= 5.0 => (RED, PLAIN),
-            share if share > 0.5 => (GREEN, PLAIN),
-            _ => ("", ""),
-        }
+    pub(crate) fn paint(self, colors: Option<Csi>) -> (Sgr, Sgr) {
+        let color = match self.0 {
+            share if share >= 5.0 => Sgr::RED,
+            share if share > 0.5 => Sgr::GREEN,
+            _ => return (Sgr::NONE, Sgr::NONE),
+        };
+        (Sgr::new(colors, color), Sgr::new(colors, Sgr::PLAIN))
     }
 }
 
@@ -78,11 +76,16 @@ mod tests {
 
     #[test]
     fn colors_go_by_size() {
-        let around = |part| Percent::of(part, 1000).paint();
-        assert_eq!(around(50), (RED, PLAIN));
-        assert_eq!(around(49), (GREEN, PLAIN));
-        assert_eq!(around(6), (GREEN, PLAIN));
-        assert_eq!(around(5), ("", ""));
+        let around = |part, colors| {
+            let (begin, end) = Percent::of(part, 1000).paint(colors);
+            format!("{begin} {end}")
+        };
+        let colors = Some(Csi::PLAIN);
+        assert_eq!(around(50, colors), "\x1b[31m \x1b[m");
+        assert_eq!(around(49, colors), "\x1b[32m \x1b[m");
+        assert_eq!(around(6, colors), "\x1b[32m \x1b[m");
+        assert_eq!(around(5, colors), " ");
+        assert_eq!(around(50, None), " ");
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! `top --stdio`: the line over the rows, and the rows, in the layout of perf 6.1.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Write};
 
@@ -8,6 +7,7 @@ use rperf_hist::{Histogram, Row};
 use serde_json::{Value, json};
 
 use crate::report::{Layout, write_rows};
+use crate::terminal::{Csi, escaped};
 
 /// What is told of an interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -100,14 +100,19 @@ pub fn write_first_rows(
     write_rows(&mut text, &part, layout)?;
     let text = String::from_utf8_lossy(&text);
     for line in text.lines().take(lines) {
-        write_cut(out, line, columns)?;
+        write_cut(out, line, columns, layout.colors)?;
     }
     Ok(())
 }
 
-/// Writes a line, as much of it as so many columns show.
-pub fn write_cut(out: &mut dyn Write, line: &str, columns: usize) -> io::Result<()> {
-    writeln!(out, "{}", cut(line, columns))
+/// Writes a line, as much of it as so many columns of a terminal show. Control characters are escaped, but those of `colors`.
+pub fn write_cut(
+    out: &mut dyn Write,
+    line: &str,
+    columns: usize,
+    colors: Option<Csi>,
+) -> io::Result<()> {
+    writeln!(out, "{}", cut(line, columns, colors))
 }
 
 /// A histogram with no more rows than there is room for.
@@ -124,25 +129,32 @@ pub fn first_rows(histogram: &Histogram, room: Room) -> Histogram {
     }
 }
 
-/// The part of a line that takes so many columns. Colours (ECMA-48, SGR) take none, and end with the line.
-fn cut(line: &str, columns: usize) -> Cow<'_, str> {
-    let (mut taken, mut in_color, mut colors) = (0, false, false);
-    for (at, letter) in line.char_indices() {
-        match letter {
-            '\x1b' => (in_color, colors) = (true, true),
-            'm' if in_color => in_color = false,
-            _ if in_color => {}
-            _ if taken == columns => {
-                let kept = &line[..at];
-                return match colors {
-                    true => format!("{kept}\x1b[m").into(),
-                    false => kept.into(),
+/// The part of a line that takes so many columns. Colours of our own take none, and end with the line; other control
+/// characters take what they are escaped to.
+fn cut(line: &str, columns: usize, colors: Option<Csi>) -> String {
+    let (mut kept, mut taken, mut painted) = (String::with_capacity(line.len()), 0, None);
+    let mut rest = line;
+    while let Some(letter) = rest.chars().next() {
+        let (first, behind) = rest.split_at(letter.len_utf8());
+        let color = colors.and_then(|csi| Some((csi, csi.behind_sequence(rest)?)));
+        if let Some((csi, behind)) = color {
+            kept.push_str(rest.strip_suffix(behind).unwrap_or_default());
+            (painted, rest) = (Some(csi), behind);
+            continue;
+        }
+        for letter in escaped(first).chars() {
+            if taken == columns {
+                return match painted {
+                    Some(csi) => format!("{kept}{csi}m"),
+                    None => kept,
                 };
             }
-            _ => taken += 1,
+            kept.push(letter);
+            taken += 1;
         }
+        rest = behind;
     }
-    line.into()
+    kept
 }
 
 /// Writes an object: when (seconds since 1970) and of what the interval is, with the share of one CPU that observing it
@@ -203,11 +215,22 @@ mod tests {
 
     #[test]
     fn lines_are_cut_by_what_is_seen_of_them() {
-        assert_eq!(cut("abc", 3), "abc");
-        assert_eq!(cut("abcd", 3), "abc");
-        assert_eq!(cut("\x1b[31mäb\x1b[m", 2), "\x1b[31mäb\x1b[m");
-        assert_eq!(cut("\x1b[31mäb\x1b[mc", 2), "\x1b[31mäb\x1b[m\x1b[m");
-        assert_eq!(cut("\x1b[31mäb\x1b[m", 1), "\x1b[31mä\x1b[m");
+        let painted = |line, columns| cut(line, columns, Some(Csi::PLAIN));
+        assert_eq!(painted("abc", 3), "abc");
+        assert_eq!(painted("abcd", 3), "abc");
+        assert_eq!(painted("\x1b[31mäb\x1b[m", 2), "\x1b[31mäb\x1b[m");
+        assert_eq!(painted("\x1b[31mäb\x1b[mc", 2), "\x1b[31mäb\x1b[m\x1b[m");
+        assert_eq!(painted("\x1b[31mäb\x1b[m", 1), "\x1b[31mä\x1b[m");
+    }
+
+    #[test]
+    fn names_have_no_colours() {
+        let csi = Csi::marked();
+        let line = format!("{csi}31m5%{csi}m a\x1b[31mb");
+        let painted = format!("{csi}31m5%{csi}m");
+        assert_eq!(cut(&line, 99, Some(csi)), format!("{painted} a\\x1b[31mb"));
+        assert_eq!(cut(&line, 6, Some(csi)), format!("{painted} a\\x{csi}m"));
+        assert_eq!(cut("a\x1b[31mb", 5, None), "a\\x1b");
     }
 
     #[test]

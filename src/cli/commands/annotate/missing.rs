@@ -8,6 +8,7 @@ use rperf_events::nearest;
 use rperf_replay::DsoId;
 use rperf_resolve::Resolver;
 use rperf_symbol::BuildId;
+use rperf_view::terminal::one_line;
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
@@ -68,7 +69,7 @@ pub(in crate::cli::commands) fn why_no_code(
     let mut missing = Missing::default();
     missing.add(function, why);
     let lines = missing.lines(resolver).into_iter();
-    let lines = lines.map(|(line, hint)| format!("{line}\nhint: {hint}"));
+    let lines = lines.map(|(line, hint)| format!("{}\nhint: {hint}", one_line(&line)));
     lines.collect::<Vec<_>>().join("\n")
 }
 

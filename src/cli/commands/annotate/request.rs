@@ -87,7 +87,7 @@ impl Request {
         refuse(matches)?;
         let share = PercentType::new(matches)?;
         let directory: Option<PathBuf> = text("output").map(Into::into);
-        let painted = paints(context, "stdio-color", text("stdio-color"))?;
+        let colors = paints(context, "stdio-color", text("stdio-color"))?;
         Ok(Self {
             symbol: symbol(matches, context)?,
             share,
@@ -104,7 +104,7 @@ impl Request {
                 source: flag(matches, "source") != Some(false),
                 lines: is_set("print-line"),
                 full_paths: is_set("full-paths"),
-                painted: painted && directory.is_none(),
+                colors: colors.filter(|_| directory.is_none()),
                 hottest: hottest(matches)?,
                 least: None,
             },

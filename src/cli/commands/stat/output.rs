@@ -1,19 +1,20 @@
 //! Where tables go: the standard error, a file, or an open descriptor.
 
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::path::Path;
 
 use clap::ArgMatches;
 use rperf_safefs::{Writing, open_output};
 use rperf_sys::{duplicate, unix_time, utc_offset};
 use rperf_view::stat::write_started;
+use rperf_view::terminal::escaped;
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::live::explain::reason;
 use crate::cli::options::flag;
-use crate::cli::output::Output;
+use crate::cli::output::{CLEAR, Output};
 
 /// perf's exit statuses for files and descriptors that can't be opened.
 const NO_FILE: u8 = 255;
@@ -92,7 +93,17 @@ impl Sink {
     pub(super) fn write(&mut self, text: &[u8]) -> Result<(), CliError> {
         match self {
             Self::Stderr => Output::error(&String::from_utf8_lossy(text)),
-            Self::File(file) => file.write_all(text)?,
+            Self::File(file) => write_file(file, "", text)?,
+            Self::Nothing => {}
+        }
+        Ok(())
+    }
+
+    /// The same on a cleared screen.
+    pub(super) fn write_screen(&mut self, text: &[u8]) -> Result<(), CliError> {
+        match self {
+            Self::Stderr => Output::error_screen(&String::from_utf8_lossy(text)),
+            Self::File(file) => write_file(file, CLEAR, text)?,
             Self::Nothing => {}
         }
         Ok(())
@@ -102,4 +113,13 @@ impl Sink {
     pub(super) fn is_nothing(&self) -> bool {
         matches!(self, Self::Nothing)
     }
+}
+
+/// Writes a table behind a control sequence to a file, which may be a terminal.
+fn write_file(file: &mut File, control: &str, text: &[u8]) -> io::Result<()> {
+    let shown = match file.is_terminal() {
+        true => escaped(&String::from_utf8_lossy(text)).into_owned().into(),
+        false => text.to_vec(),
+    };
+    file.write_all(&[control.as_bytes(), &shown].concat())
 }

@@ -240,7 +240,10 @@ impl CountWatch for Watcher<'_> {
         let text = self.look.interval(subject, (self.number, at), &table);
         self.number += 1;
         let written = text.map_err(CliError::from);
-        let written = written.and_then(|text| self.sink.write(&text));
+        let written = written.and_then(|text| match self.look.clears() {
+            true => self.sink.write_screen(&text),
+            false => self.sink.write(&text),
+        });
         if let Err(error) = written {
             self.failed.get_or_insert(error);
         }

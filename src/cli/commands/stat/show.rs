@@ -20,8 +20,6 @@ use crate::cli::options::flag;
 
 /// Intervals below one heading.
 const HEADING_EVERY: u64 = 25;
-/// Puts the cursor into the first column of the first line and clears the screen (ECMA-48).
-const CLEAR: &str = "\u{1b}[H\u{1b}[2J";
 
 /// What tables are about.
 #[derive(Clone, Copy)]
@@ -91,6 +89,11 @@ impl Look {
         }
     }
 
+    /// Whether each interval is shown on a cleared screen.
+    pub(super) fn clears(&self) -> bool {
+        self.clear
+    }
+
     /// One interval, the `number`th from 0 on, that ended at `time`.
     pub(super) fn interval(
         &self,
@@ -99,9 +102,6 @@ impl Look {
         table: &Table,
     ) -> io::Result<Vec<u8>> {
         let mut out = Vec::new();
-        if self.clear {
-            out.extend(CLEAR.as_bytes());
-        }
         let anew = !self.is_for_programs() && (self.clear || number.is_multiple_of(HEADING_EVERY));
         match &self.metrics {
             Some(shown) if anew => shown.borrow_mut().clear(),

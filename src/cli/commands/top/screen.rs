@@ -16,8 +16,6 @@ use super::session::{Session, Step};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 
-/// Clears the screen (ECMA-48: CUP, ED).
-const CLEAR: &str = "\x1b[H\x1b[2J";
 /// Lines around the rows.
 const AROUND: usize = 5;
 /// A terminal that does not tell its size.
@@ -120,14 +118,16 @@ impl<'a> Screen<'a> {
     fn draw(&mut self, session: &mut Session) -> io::Result<()> {
         let out = &mut self.context.stdout();
         let (height, columns) = self.size();
-        writeln!(out, "{CLEAR}")?;
+        out.clear()?;
+        out.write_all(b"\n")?;
         session.status(self.table, |status| {
-            write_cut(out, &status.to_string(), columns)
+            write_cut(out, &status.to_string(), columns, None)
         })?;
         writeln!(out, "{}", "-".repeat(columns.saturating_sub(1)))?;
         let mut lost = 0;
         if session.interval().losses > 0 {
-            write_cut(out, &format!("WARNING: {LOST}"), columns.saturating_sub(1))?;
+            let line = format!("WARNING: {LOST}");
+            write_cut(out, &line, columns.saturating_sub(1), None)?;
             lost = 1;
         }
         out.write_all(b"\n")?;
@@ -149,7 +149,7 @@ impl<'a> Screen<'a> {
             let histogram = table.histogram();
             if histogram.rows.is_empty() {
                 let text = format!("   {}", session.why_empty());
-                write_cut(out, &text, columns.saturating_sub(1))?;
+                write_cut(out, &text, columns.saturating_sub(1), None)?;
             }
             write_first_rows(out, histogram, &self.layout, room)?;
         }
@@ -168,7 +168,7 @@ impl<'a> Screen<'a> {
             .write(&mut text, session, (self.table, self.percent))?;
         let text = String::from_utf8_lossy(&text);
         let mut lines = text.lines().take(lines);
-        lines.try_for_each(|line| write_cut(out, &spaced(line), columns.saturating_sub(1)))
+        lines.try_for_each(|line| write_cut(out, &spaced(line), columns.saturating_sub(1), None))
     }
 
     /// Does what a key asks for; whether that was to end.
@@ -238,7 +238,11 @@ impl<'a> Screen<'a> {
                 typed.push(char::from(byte));
                 self.say(&char::from(byte).to_string())?;
             }
-            erase if ERASE.contains(&erase) && typed.pop().is_some() => self.say("\x08 \x08")?,
+            erase if ERASE.contains(&erase) && typed.pop().is_some() => {
+                // One to the left (ECMA-48: CUB), over the letter, and back.
+                let csi = self.context.output.csi();
+                self.say(&format!("{csi}D {csi}D"))?;
+            }
             _ => {}
         }
         self.waits_for = Waits::Text(asked, typed);

@@ -78,7 +78,8 @@ impl Settings {
             graph_value: BranchValue::Percent,
             graph_limit: None,
             hierarchy,
-            paints: paints(context, "", None)?,
+            colors: paints(context, "", None)?,
+            escapes: context.output.is_terminal(),
             skip_symbol: columns.begins_with_symbol(),
         };
         Ok(Self {

@@ -14,6 +14,8 @@ pub use self::shares::percent;
 
 use rperf_disasm::{Function, Hit, Listing, Site};
 
+use crate::terminal::Csi;
+
 /// What stands before each instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Column {
@@ -53,8 +55,8 @@ pub struct AnnotateOptions {
     pub lines: bool,
     /// Whether files are named with their paths.
     pub full_paths: bool,
-    /// Whether shares, addresses and instructions have colours.
-    pub painted: bool,
+    /// What the colours of shares, addresses and instructions begin with; none without colours.
+    pub colors: Option<Csi>,
     /// Show so many of the hottest instructions with what is around them, instead of all.
     pub hottest: Option<usize>,
     /// Show instructions with at least this share, in percent, with what is around them, instead of all.

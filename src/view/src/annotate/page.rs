@@ -8,11 +8,7 @@ use super::shares::{largest, painted, shares};
 use super::{
     AnnotateOptions, Annotation, BYTES, Change, Column, WORTH, base, file_name, hex, kept,
 };
-
-/// What begins and ends the colours of addresses and of instructions (ECMA-48, SGR).
-const ADDRESS: &str = "\x1b[35m";
-const CODE: &str = "\x1b[34m";
-const PLAIN: &str = "\x1b[m";
+use crate::terminal::Sgr;
 
 /// Prints it.
 pub(super) fn write(
@@ -140,13 +136,12 @@ impl<'a> Page<'_, 'a> {
             code.push_str(&format!("{:<24}", hex(first)));
         }
         code.push_str(&line.full_text());
-        match self.options.painted {
-            true => write!(
-                self.out,
-                " : {ADDRESS}  {address}{PLAIN}{CODE}{code}{PLAIN}"
-            ),
-            false => write!(self.out, " :   {address}{code}"),
-        }
+        let color = |code| Sgr::new(self.options.colors, code);
+        let (magenta, blue, plain) = (color(Sgr::MAGENTA), color(Sgr::BLUE), color(Sgr::PLAIN));
+        write!(
+            self.out,
+            " : {magenta}  {address}{plain}{blue}{code}{plain}"
+        )
     }
 
     /// An address as wide as the last one, and how many blanks there are behind it up to the next stop of a tab.

@@ -76,9 +76,6 @@ pub(super) fn largest(shares: &[Percent]) -> Percent {
 
 /// `text` in the colour of a share, if there are colours.
 pub(super) fn painted(text: &str, share: Percent, options: &AnnotateOptions) -> String {
-    let (on, off) = match options.painted {
-        true => share.paint(),
-        false => ("", ""),
-    };
-    format!("{on}{text}{off}")
+    let (begin, end) = share.paint(options.colors);
+    format!("{begin}{text}{end}")
 }

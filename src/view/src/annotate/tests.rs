@@ -227,7 +227,7 @@ fn events_stand_beside_each_other() {
 #[test]
 fn large_shares_are_red() {
     let options = AnnotateOptions {
-        painted: true,
+        colors: Some(Csi::PLAIN),
         ..AnnotateOptions::default()
     };
     let hot =

@@ -6,6 +6,7 @@ use rperf_hist::{Block, BlockTable};
 
 use super::table::Layout;
 use crate::percent::Percent;
+use crate::terminal::Sgr;
 
 /// Titles and widths. All cells stand on the right.
 const COLUMNS: [(&str, usize); 6] = [
@@ -73,8 +74,8 @@ fn write_block(
         return writeln!(out, "{}", cells.join(separator));
     }
     for ((text, share), (_, width)) in cells.iter().zip(COLUMNS) {
-        let share = share.filter(|_| layout.paints);
-        let (begin, end) = share.map_or_else(Default::default, Percent::paint);
+        let paint = |share: Percent| share.paint(layout.colors);
+        let (begin, end) = share.map_or((Sgr::NONE, Sgr::NONE), paint);
         write!(out, "  {begin}{text:>width$}{end}")?;
     }
     out.write_all(b"\n")

@@ -25,10 +25,7 @@ impl Layout {
         match self.graph_value {
             BranchValue::Percent => {
                 let share = Percent::of(sum.period, whole);
-                let (begin, end) = match self.paints {
-                    true => share.paint(),
-                    false => Default::default(),
-                };
+                let (begin, end) = share.paint(self.colors);
                 format!("{begin}{share}{end}")
             }
             BranchValue::Period => sum.period.to_string(),

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use rperf_hist::{Histogram, Pads, Step};
 
 use super::graph;
-use super::table::{Column, Kind, Layout, Side, numbers, pad, write_number};
+use super::table::{Column, Kind, Layout, Side, numbers, pad, shown, write_number};
 use crate::percent::Percent;
 
 /// Blanks for each level.
@@ -112,7 +112,8 @@ fn write_padded(line: &mut String, step: &Step, histogram: &Histogram, columns: 
         )) => (width, Side::Right),
         _ => (0, Side::Left),
     };
-    pad(line, width, cell, side);
+    let escapes = column.is_some_and(|column| column.escapes);
+    pad(line, width, &shown(cell, escapes), side);
 }
 
 fn write_separated(

@@ -10,6 +10,7 @@ use rperf_hist::{Field, GraphForm, Histogram, Number, Pads, Row, Sum};
 use super::graph::{self, BranchValue};
 use super::hierarchy;
 use crate::percent::Percent;
+use crate::terminal::{Csi, Sgr, escaped_line};
 
 /// How a report is laid out.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -30,8 +31,10 @@ pub struct Layout {
     pub graph_limit: Option<NonZeroUsize>,
     /// Whether each sort key is a level of its own.
     pub hierarchy: bool,
-    /// Whether shares have colours.
-    pub paints: bool,
+    /// What the colours of shares begin with; none without colours.
+    pub colors: Option<Csi>,
+    /// Whether control characters in cells are escaped, as a terminal shows them: so that columns are as wide as there.
+    pub escapes: bool,
     /// Whether the stem of a call graph begins with its second frame: perf takes the first for the row's own symbol
     /// where `--sort` begins with that.
     pub skip_symbol: bool,
@@ -51,8 +54,10 @@ pub(super) struct Column {
     pub(super) width: usize,
     /// What the title is filled up to.
     title_width: usize,
-    /// Whether shares have colours.
-    paints: bool,
+    /// What the colours of shares begin with.
+    colors: Option<Csi>,
+    /// Whether control characters in cells are escaped.
+    pub(super) escapes: bool,
 }
 
 pub(super) enum Kind {
@@ -66,7 +71,7 @@ pub(super) enum Kind {
 
 impl Column {
     pub(super) fn list(histogram: &Histogram, layout: &Layout) -> Vec<Self> {
-        let mut needed = widths(histogram).into_iter();
+        let mut needed = widths(histogram, layout.escapes).into_iter();
         let given = layout.widths.iter().copied();
         let given = given.map(|width| Some(width).filter(|width| *width > 0));
         let given = given.chain(std::iter::repeat(None));
@@ -84,7 +89,8 @@ impl Column {
                         title: key.title,
                         width: given.unwrap_or(width),
                         title_width: given.unwrap_or(width),
-                        paints: false,
+                        colors: None,
+                        escapes: layout.escapes,
                     }
                 }
             })
@@ -124,7 +130,8 @@ impl Column {
             title,
             width,
             title_width: width.max(usual * histogram.events.len()).max(title.len()),
-            paints: layout.paints,
+            colors: layout.colors,
+            escapes: layout.escapes,
         }
     }
 
@@ -199,8 +206,9 @@ pub(super) fn key_cell(line: &mut String, cell: &str, column: &Column, is_last: 
     let Kind::Key { cuts, pads } = column.kind else {
         return;
     };
+    let cell = shown(cell, column.escapes);
     let end = cell.char_indices().nth(column.width).filter(|_| cuts);
-    let cell = end.map_or(cell, |(end, _)| &cell[..end]);
+    let cell = end.map_or(&*cell, |(end, _)| &cell[..end]);
     let width = match pads {
         Pads::Never if is_last => 0,
         _ => column.width,
@@ -215,11 +223,9 @@ pub(super) fn key_cell(line: &mut String, cell: &str, column: &Column, is_last: 
 /// The cell of a number, one text for each event.
 pub(super) fn write_number(line: &mut String, row: &Row, histogram: &Histogram, column: &Column) {
     for (text, share) in number_cells(row, &histogram.wholes, column) {
-        let share = share.filter(|_| column.paints);
-        let (begin, end) = share.map_or_else(Default::default, Percent::paint);
-        line.push_str(begin);
-        line.push_str(&text);
-        line.push_str(end);
+        let paint = |share: Percent| share.paint(column.colors);
+        let (begin, end) = share.map_or((Sgr::NONE, Sgr::NONE), paint);
+        let _ = write!(line, "{begin}{text}{end}");
     }
 }
 
@@ -315,15 +321,23 @@ pub(super) fn pad(line: &mut String, width: usize, text: &str, side: Side) {
     }
 }
 
+/// A cell as it is shown.
+pub(super) fn shown(cell: &str, escapes: bool) -> Cow<'_, str> {
+    match escapes {
+        true => escaped_line(cell),
+        false => cell.into(),
+    }
+}
+
 /// The width of each key's column: that of its title, of its longest cell and, as soon as one row is not resolved, of
 /// what perf keeps free for such rows.
-fn widths(histogram: &Histogram) -> Vec<usize> {
+fn widths(histogram: &Histogram, escapes: bool) -> Vec<usize> {
     let unresolved = histogram.rows.iter().any(|row| row.unresolved);
     let keys = histogram.columns.iter().filter_map(|field| field.key());
     let keys = keys.enumerate();
     keys.map(|(index, key)| {
         let cells = histogram.rows.iter().filter_map(|row| row.cells.get(index));
-        let longest = cells.map(|cell| cell.chars().count()).max();
+        let longest = cells.map(|cell| shown(cell, escapes).chars().count()).max();
         let least = if unresolved { key.unresolved_width } else { 0 };
         let title = key.title.chars().count();
         longest.unwrap_or_default().max(least).max(title)

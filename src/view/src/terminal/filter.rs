@@ -1,0 +1,262 @@
+//! The last step before a terminal.
+
+use std::io::{self, Write};
+
+use super::csi::{Beginning, Csi};
+use super::escape::{is_hidden, is_hidden_byte, plain_run, push_escape};
+
+/// Bytes of the longest character.
+const LONGEST: usize = 4;
+
+/// Writes text to a terminal: control characters are escaped, but newlines and tabs, and those of our own sequences.
+///
+/// Text without any is handed on as it is, in one piece. A character or an introducer that is split over two writes is held
+/// back until the second; a flush shows what there is of it.
+#[derive(Debug)]
+pub struct Filter<W> {
+    inner: W,
+    csi: Csi,
+    /// The beginning of a character or of a marked introducer.
+    pending: Vec<u8>,
+}
+
+impl<W: Write> Filter<W> {
+    /// Writes to `inner`; control sequences with the mark of `csi` pass.
+    pub fn new(inner: W, csi: Csi) -> Self {
+        Self {
+            inner,
+            csi,
+            pending: Vec::new(),
+        }
+    }
+}
+
+impl<W: Write> Write for Filter<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.pending.is_empty() && plain_run(bytes) == bytes.len() {
+            self.inner.write_all(bytes)?;
+            return Ok(bytes.len());
+        }
+        let mut all = std::mem::take(&mut self.pending);
+        all.extend_from_slice(bytes);
+        let mut shown = Vec::with_capacity(all.len() + all.len() / 8);
+        let rest = push_shown(&mut shown, &all, self.csi);
+        self.pending = rest.to_vec();
+        self.inner.write_all(&shown)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        for byte in std::mem::take(&mut self.pending) {
+            let mut shown = Vec::new();
+            push_byte(&mut shown, byte);
+            self.inner.write_all(&shown)?;
+        }
+        self.inner.flush()
+    }
+}
+
+/// What bytes begin with.
+enum Head {
+    /// A marked introducer of so many bytes.
+    Own(usize),
+    /// A character.
+    Letter(char),
+    /// A byte that is no part of UTF-8.
+    Byte(u8),
+    /// Less than a character or an introducer: more has to follow.
+    Cut,
+}
+
+/// Appends what a terminal gets for `bytes`. Returns their end if more has to follow to know what it is.
+fn push_shown<'b>(out: &mut Vec<u8>, mut bytes: &'b [u8], csi: Csi) -> &'b [u8] {
+    loop {
+        let (plain, rest) = bytes.split_at(plain_run(bytes));
+        out.extend_from_slice(plain);
+        let taken = match head(rest, csi) {
+            Head::Cut => return rest,
+            Head::Own(length) => {
+                out.extend_from_slice(b"\x1b[");
+                length
+            }
+            Head::Letter(letter) => {
+                push_letter(out, letter);
+                letter.len_utf8()
+            }
+            Head::Byte(byte) => {
+                push_byte(out, byte);
+                1
+            }
+        };
+        bytes = rest.get(taken..).unwrap_or_default();
+    }
+}
+
+fn head(bytes: &[u8], csi: Csi) -> Head {
+    match csi.begins(bytes) {
+        Beginning::Own(length) => return Head::Own(length),
+        Beginning::Cut => return Head::Cut,
+        Beginning::Foreign => {}
+    }
+    let first = bytes.get(..LONGEST).unwrap_or(bytes);
+    let (text, error) = match str::from_utf8(first) {
+        Ok(text) => (text, None),
+        Err(error) => {
+            let valid = first.get(..error.valid_up_to()).unwrap_or_default();
+            (str::from_utf8(valid).unwrap_or_default(), Some(error))
+        }
+    };
+    match (text.chars().next(), bytes.first(), error) {
+        (Some(letter), ..) => Head::Letter(letter),
+        (None, Some(byte), Some(error)) if error.error_len().is_some() => Head::Byte(*byte),
+        _ => Head::Cut,
+    }
+}
+
+fn push_letter(out: &mut Vec<u8>, letter: char) {
+    let mut text = String::new();
+    match is_hidden(letter) {
+        true => push_escape(&mut text, letter),
+        false => text.push(letter),
+    }
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// A byte that is no character, or only the beginning of one.
+fn push_byte(out: &mut Vec<u8>, byte: u8) {
+    match byte {
+        byte if byte.is_ascii() => push_letter(out, char::from(byte)),
+        byte if is_hidden_byte(byte) => out.extend_from_slice(format!("\\x{byte:02x}").as_bytes()),
+        byte => out.push(byte),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What arrives of these writes.
+    fn arrives<'b>(writes: impl IntoIterator<Item = &'b [u8]>, csi: Csi) -> Vec<u8> {
+        let mut filter = Filter::new(Vec::new(), csi);
+        for bytes in writes {
+            filter.write_all(bytes).expect("memory takes it");
+        }
+        filter.flush().expect("memory takes it");
+        filter.inner
+    }
+
+    fn text(bytes: &[u8]) -> String {
+        String::from_utf8_lossy(&arrives([bytes], Csi::marked())).into_owned()
+    }
+
+    #[test]
+    fn control_characters_are_shown_and_never_sent() {
+        let bytes = b"a\x1b]0;title\x07\r\x9b31m\xc2\x9b1m\x7f\0\n\tb";
+        assert_eq!(
+            text(bytes),
+            "a\\x1b]0;title\\x07\\x0d\\x9b31m\\u{9b}1m\\x7f\\x00\n\tb"
+        );
+        assert_eq!(
+            text("\u{202e}ä\u{2066}\u{200b}".as_bytes()),
+            "\\u{202e}ä\\u{2066}\u{200b}"
+        );
+        // ESC in two bytes, which is no UTF-8.
+        assert_eq!(arrives([&b"\xc0\x9b["[..]], Csi::PLAIN), b"\xc0\\x9b[");
+    }
+
+    #[test]
+    fn marked_sequences_pass_and_no_others() {
+        let csi = Csi::marked();
+        let sent = |text: String| {
+            let shown = arrives([text.as_bytes()], csi);
+            String::from_utf8(shown).expect("text")
+        };
+        assert_eq!(sent(format!("{csi}31ma{csi}m")), "\x1b[31ma\x1b[m");
+        assert_eq!(sent("\x1b[31m".to_owned()), "\\x1b[31m");
+        let other = Csi::marked();
+        let foreign = sent(format!("{other}31m"));
+        assert!(foreign.starts_with("\\x1b") && !foreign.contains('\x1b'));
+        let whole = csi.to_string();
+        let cut = &whole[..whole.len() - 1];
+        assert_eq!(sent(cut.to_owned()), cut.replace('\x1b', "\\x1b"));
+        assert_eq!(sent(format!("{cut}]")), cut.replace('\x1b', "\\x1b") + "]");
+        assert_eq!(sent(format!("\x1b{csi}m")), "\\x1b\x1b[m");
+        let plain = arrives([&b"\x1b[31m"[..]], Csi::PLAIN);
+        assert_eq!(plain, b"\\x1b[31m");
+    }
+
+    #[test]
+    fn nothing_is_held_back_that_can_be_shown() {
+        let mut filter = Filter::new(Vec::new(), Csi::marked());
+        filter.write_all(b"a\xe2\x80").expect("memory takes it");
+        assert_eq!(filter.inner, b"a");
+        filter.write_all(b"\xaeb").expect("memory takes it");
+        assert_eq!(filter.inner, b"a\\u{202e}b");
+        filter.write_all(b"\xc2").expect("memory takes it");
+        filter.flush().expect("memory takes it");
+        assert_eq!(filter.inner, b"a\\u{202e}b\xc2");
+        filter.write_all(b"\x9b").expect("memory takes it");
+        assert_eq!(filter.inner, b"a\\u{202e}b\xc2\\x9b");
+    }
+
+    /// The same by rules, one character after the other.
+    fn oracle(bytes: &[u8], csi: Csi) -> Vec<u8> {
+        let mark = csi.to_string();
+        let mut out = Vec::new();
+        for chunk in bytes.utf8_chunks() {
+            let parts: Vec<String> = chunk.valid().split(&mark).map(shown).collect();
+            out.extend(parts.join("\x1b[").into_bytes());
+            for byte in chunk.invalid() {
+                match byte {
+                    0x80..=0x9f => out.extend(format!("\\x{byte:02x}").into_bytes()),
+                    byte => out.push(*byte),
+                }
+            }
+        }
+        out
+    }
+
+    fn shown(text: &str) -> String {
+        let letters = text.chars().map(|letter| match u32::from(letter) {
+            0x0a | 0x09 => letter.to_string(),
+            code @ (0..=0x1f | 0x7f) => format!("\\x{code:02x}"),
+            code @ (0x80..=0x9f | 0x202a..=0x202e | 0x2066..=0x2069) => format!("\\u{{{code:x}}}"),
+            _ => letter.to_string(),
+        });
+        letters.collect()
+    }
+
+    /// Plain text, control characters in every form, marks, pieces of all of these.
+    fn bytes(csi: Csi) -> impl Strategy<Value = Vec<u8>> {
+        let mark = csi.to_string().into_bytes();
+        let cut = mark.clone();
+        let piece = prop_oneof![
+            "[ -~\n\t]{0,80}".prop_map(String::into_bytes),
+            "\\PC{0,3}".prop_map(String::into_bytes),
+            "[\u{0}-\u{9f}\u{2020}-\u{2070}]{0,4}".prop_map(String::into_bytes),
+            proptest::collection::vec(any::<u8>(), 0..6),
+            Just(mark),
+            (0..cut.len()).prop_map(move |end| cut[..end].to_vec()),
+        ];
+        proptest::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_in_any_pieces_arrive_as_the_oracle_shows_them(
+            (csi, bytes) in Just(Csi::marked()).prop_flat_map(|csi| (Just(csi), bytes(csi))),
+            size in 1_usize..90,
+        ) {
+            let expected = oracle(&bytes, csi);
+            let controls = |bytes: &[u8]| {
+                let text = String::from_utf8_lossy(bytes).replace("\x1b[", "");
+                text.chars().any(is_hidden)
+            };
+            prop_assert!(!controls(&expected));
+            prop_assert_eq!(&arrives([&bytes[..]], csi), &expected);
+            prop_assert_eq!(&arrives(bytes.chunks(size), csi), &expected);
+        }
+    }
+}
