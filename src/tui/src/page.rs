@@ -1,8 +1,11 @@
 //! The frame of a browser: a line above, titles, rows, a line below.
 
+use std::borrow::Cow;
+
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
+use rperf_view::terminal::escaped_line;
 
 use crate::list::List;
 use crate::theme::Theme;
@@ -36,8 +39,8 @@ impl Page<'_> {
         let last = lines.next_back();
         for heading in self.headings {
             if let Some(line) = lines.next() {
-                let heading = heading.style(theme.heading);
-                frame.render_widget(shifted(heading, left), line);
+                let heading = escaped(heading).style(theme.heading);
+                put(frame, shifted(heading, left), line);
             }
         }
         let rest = match lines.next() {
@@ -66,7 +69,7 @@ pub(crate) fn rows<'r>(
     let cursor = list.cursor();
     for (number, place) in seen.zip(area.rows()) {
         let is_selected = cursor == Some(number);
-        let mut line = row(number, is_selected);
+        let mut line = escaped(row(number, is_selected));
         if is_selected {
             // The whole row looks selected, what is in it too.
             for span in &mut line.spans {
@@ -75,14 +78,30 @@ pub(crate) fn rows<'r>(
             line.style = theme.selected;
             frame.buffer_mut().set_style(place, theme.selected);
         }
-        frame.render_widget(shifted(line, left), place);
+        put(frame, shifted(line, left), place);
     }
 }
 
 /// Draws the first or the last line of a screen.
 pub(crate) fn bar(frame: &mut Frame<'_>, place: Rect, theme: &Theme, line: Line<'_>) {
     frame.buffer_mut().set_style(place, theme.bar);
-    frame.render_widget(line.style(theme.bar), place);
+    put(frame, line.style(theme.bar), place);
+}
+
+/// Draws a line: all text comes to the screen through here. What is drawn past it may lose control characters (C0, C1), which
+/// ratatui drops, and sends those that turn the direction of text.
+pub(crate) fn put(frame: &mut Frame<'_>, line: Line<'_>, place: Rect) {
+    frame.render_widget(escaped(line), place);
+}
+
+/// A line with its control characters escaped. Tabs are dropped by ratatui.
+fn escaped(mut line: Line<'_>) -> Line<'_> {
+    for span in &mut line.spans {
+        if let Cow::Owned(text) = escaped_line(&span.content) {
+            span.content = text.into();
+        }
+    }
+    line
 }
 
 /// A line without its first characters.

@@ -10,6 +10,8 @@ use ratatui::Frame;
 use ratatui::layout::{Margin, Rect};
 use ratatui::widgets::{Block, Clear};
 
+use rperf_view::terminal::escaped_line;
+
 use crate::theme::Theme;
 
 pub use self::help::Help;
@@ -32,7 +34,7 @@ fn window(
     let place = Rect {
         x: 0,
         y: 0,
-        width: fit(width.max(title.chars().count()) + 4, area.width),
+        width: fit(width.max(self::width([title])) + 4, area.width),
         height: fit(height + 2, area.height),
     };
     let place = Rect {
@@ -41,6 +43,7 @@ fn window(
         ..place
     };
     frame.render_widget(Clear, place);
+    let title = escaped_line(title);
     let mut block = Block::bordered().style(theme.popup);
     if !title.is_empty() {
         block = block.title(format!(" {title} "));
@@ -51,6 +54,8 @@ fn window(
 
 /// The columns of the longest line.
 fn width<'l>(lines: impl IntoIterator<Item = &'l str>) -> usize {
-    let widths = lines.into_iter().map(|line| line.chars().count());
+    let widths = lines
+        .into_iter()
+        .map(|line| escaped_line(line).chars().count());
     widths.max().unwrap_or_default()
 }

@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::text::Line;
+use ratatui::text::{Line, Span};
 
 use crate::list::List;
 use crate::page::Page;
@@ -91,12 +91,13 @@ impl Text {
 impl<M> Screen<M> for Text {
     fn draw(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let page = Page {
-            title: Line::from(self.title.as_str()),
+            title: Line::from(Span::raw(&self.title)),
             headings: Vec::new(),
             bottom: Line::from("Press 'q' to leave, '/' to search"),
         };
         let lines = &self.lines;
-        let row = |line: usize, _| Line::from(lines.get(line).map_or("", String::as_str));
+        let row =
+            |line: usize, _| Line::from(Span::raw(lines.get(line).map_or("", String::as_str)));
         page.draw(frame, area, theme, (&mut self.list, self.left), row);
     }
 

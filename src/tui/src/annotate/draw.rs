@@ -9,7 +9,7 @@ use rperf_view::annotate::{file_name, function_heading, hex, spaced};
 use super::rows::{Kind, row_of};
 use super::screen::{AnnotateScreen, Offsets};
 use super::values::largest;
-use crate::page::{bar, rows};
+use crate::page::{bar, put, rows};
 use crate::theme::{Heat, Theme};
 
 /// The border between numbers and code.
@@ -49,13 +49,18 @@ impl AnnotateScreen {
         let shares = self.values.text();
         let shown = &self.shown;
         if let Some(place) = lines.next() {
-            bar(frame, place, theme, Line::from(shown.counted.as_str()));
+            let counted = Line::from(Span::raw(&shown.counted));
+            bar(frame, place, theme, counted);
         }
         let last = lines.next_back();
         if let Some(place) = lines.next() {
             let (name, object) = (&shown.code.name, &shown.code.object);
             let text = format!("{name}  {object} [Percent: {shares}]");
-            frame.render_widget(Line::from(text).style(theme.heading), place);
+            put(
+                frame,
+                Line::from(Span::raw(text)).style(theme.heading),
+                place,
+            );
         }
         let rest = Rect {
             y: area.y.saturating_add(2),
@@ -90,7 +95,7 @@ impl AnnotateScreen {
         if let Some(place) = places.next() {
             let title = self.values.column.title();
             let text = format!("{title:<width$}{BORDER}", width = self.width());
-            frame.render_widget(Line::from(text).style(theme.heading), place);
+            put(frame, Line::from(text).style(theme.heading), place);
         }
         let rest = Rect {
             y: area.y.saturating_add(1),

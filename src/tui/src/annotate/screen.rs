@@ -5,7 +5,7 @@ use std::sync::mpsc::Sender;
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::text::Line;
+use ratatui::text::{Line, Span};
 use rperf_disasm::{Code, Hit};
 use rperf_view::annotate::{AnnotateOptions, file_name};
 
@@ -251,7 +251,7 @@ impl Drop for AnnotateScreen {
 
 impl Screen<News> for AnnotateScreen {
     fn draw(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
-        let bottom = Line::from(self.bottom().to_owned());
+        let bottom = Line::from(Span::raw(self.bottom().to_owned()));
         self.paint(frame, area, theme, bottom);
     }
 

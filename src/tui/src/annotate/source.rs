@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::screen::{AnnotateScreen, Annotated};
 use crate::list::List;
-use crate::page::rows;
+use crate::page::{put, rows};
 use crate::theme::Theme;
 
 /// What fell on each line of each file, by event.
@@ -38,14 +38,14 @@ impl AnnotateScreen {
         let shown = &self.shown;
         let Some((file, line)) = self.source_line() else {
             let text = "No line of the source is known of this instruction";
-            frame.render_widget(Line::from(text).style(theme.muted), area);
+            put(frame, Line::from(text).style(theme.muted), area);
             return;
         };
         let path = shown.code.files.get(file).map_or("", String::as_str);
         let mut places = area.rows();
         if let Some(place) = places.next() {
-            let text = Line::from(path.to_owned()).style(theme.heading);
-            frame.render_widget(text, place);
+            let text = Line::from(Span::raw(path)).style(theme.heading);
+            put(frame, text, place);
         }
         let rest = Rect {
             y: area.y.saturating_add(1),
@@ -54,7 +54,7 @@ impl AnnotateScreen {
         };
         let Some(Some(text)) = shown.sources.get(file) else {
             let said = format!("{path} is not at hand (line {line})");
-            frame.render_widget(Line::from(said).style(theme.muted), rest);
+            put(frame, Line::from(Span::raw(said)).style(theme.muted), rest);
             return;
         };
         let mut list = List::new(text.len());

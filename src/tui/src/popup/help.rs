@@ -7,6 +7,7 @@ use ratatui::text::Line;
 
 use super::{width, window};
 use crate::list::List;
+use crate::page::put;
 use crate::screen::{Answer, Input, Reply, Screen};
 use crate::theme::Theme;
 
@@ -49,7 +50,7 @@ impl<M> Screen<M> for Help {
         self.top = self.top.min(self.most);
         let lines = self.lines.iter().skip(self.top);
         for (line, place) in lines.zip(inside.rows()) {
-            frame.render_widget(Line::from(line.as_str()), place);
+            put(frame, Line::from(line.as_str()), place);
         }
     }
 

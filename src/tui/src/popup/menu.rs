@@ -3,10 +3,11 @@
 use crossterm::event::KeyCode;
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::text::Line;
+use ratatui::text::{Line, Span};
 
 use super::{width, window};
 use crate::list::{List, Pointed};
+use crate::page::put;
 use crate::screen::{Answer, Input, Reply, Screen};
 use crate::theme::Theme;
 
@@ -55,7 +56,7 @@ impl<M> Screen<M> for Menu {
             if cursor == Some(number) {
                 frame.buffer_mut().set_style(place, theme.selected);
             }
-            frame.render_widget(Line::from(choice.as_str()), place);
+            put(frame, Line::from(Span::raw(choice)), place);
         }
     }
 

@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::{width, window};
+use crate::page::put;
 use crate::screen::{Answer, Input, Reply, Screen};
 use crate::theme::Theme;
 
@@ -32,7 +33,7 @@ impl<M> Screen<M> for Notice {
         let size = (width(lines.clone()), lines.clone().count());
         let inside = window(frame, area, theme, &self.title, size);
         for (line, place) in lines.zip(inside.rows()) {
-            frame.render_widget(Line::from(line), place);
+            put(frame, Line::from(line), place);
         }
     }
 

@@ -6,6 +6,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 
 use super::{width, window};
+use crate::page::put;
 use crate::screen::{Answer, Input, Reply, Screen};
 use crate::theme::Theme;
 
@@ -42,7 +43,7 @@ impl<M> Screen<M> for Prompt {
             return;
         };
         for (line, place) in lines.zip(places) {
-            frame.render_widget(Line::from(line), place);
+            put(frame, Line::from(line), place);
         }
         frame.buffer_mut().set_style(typing, theme.selected);
         // The end is what is being typed; the cursor needs a column.
@@ -54,7 +55,7 @@ impl<M> Screen<M> for Prompt {
             .skip(count.saturating_sub(room))
             .collect();
         let column = u16::try_from(count.min(room)).unwrap_or_default();
-        frame.render_widget(Line::from(shown), typing);
+        put(frame, Line::from(shown), typing);
         frame.set_cursor_position(Position::new(typing.x + column, typing.y));
     }
 

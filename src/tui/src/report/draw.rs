@@ -16,7 +16,7 @@ impl View {
     pub(super) fn heading(&self, first: usize) -> Line<'static> {
         let columns = self.columns().into_iter().skip(first);
         let titles: Vec<String> = columns.map(|(_, title)| title).collect();
-        Line::from(format!("  {}", titles.join("  ")))
+        Line::from(Span::raw(format!("  {}", titles.join("  "))))
     }
 
     /// A line as it is shown, its columns from `first` on.

@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::text::Line;
+use ratatui::text::{Line, Span};
 use rperf_view::report::rough;
 
 use super::help::keys;
@@ -33,7 +33,7 @@ impl ReportScreen {
             Some(table) => {
                 let seen = table.live.as_ref().map(|live| live.seen);
                 let samples = rough(seen.unwrap_or(table.histogram.whole().samples));
-                Line::from(format!("{samples:>8}{}", table.name))
+                Line::from(Span::raw(format!("{samples:>8}{}", table.name)))
             }
             None => Line::default(),
         };

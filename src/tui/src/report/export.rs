@@ -1,13 +1,31 @@
 //! All lines as text.
 
+use rperf_view::report::{Cells, Layout};
+
 use super::entries::Entry;
 use super::table::View;
 use super::zoom::Kind;
 use crate::theme::Theme;
 
 impl View {
-    /// Title, headings and all rows with what is unfolded of them, as on the screen.
-    pub(super) fn text(&self, theme: &Theme) -> String {
+    /// Title, headings and all rows with what is unfolded of them, as on the screen; names are as they were recorded.
+    pub(super) fn text(&mut self, theme: &Theme) -> String {
+        let unescaped = self.table().map(|table| {
+            let layout = Layout {
+                escapes: false,
+                ..table.layout.clone()
+            };
+            Cells::new(&table.histogram, &layout)
+        });
+        let of_screen = unescaped.map(|cells| std::mem::replace(&mut self.cells, cells));
+        let text = self.lines(theme);
+        if let Some(cells) = of_screen {
+            self.cells = cells;
+        }
+        text
+    }
+
+    fn lines(&self, theme: &Theme) -> String {
         let mut text = format!("# {}\n#\n# {}\n#\n", self.title(), self.heading(0));
         for line in 0..self.entries.len() {
             text.push_str(self.line(line, 0, theme).to_string().trim_end());

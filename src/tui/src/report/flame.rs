@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::text::Line;
+use ratatui::text::{Line, Span};
 use rperf_flame::{Flame, Kind, Stacks};
 use rperf_hist::Branch;
 use rperf_view::report::share;
@@ -11,7 +11,7 @@ use rperf_view::report::share;
 use super::news::News;
 use super::screen::ReportScreen;
 use super::table::View;
-use crate::page::bar;
+use crate::page::{bar, put};
 use crate::popup::{Help, Notice};
 use crate::screen::{Answer, Input, Reply, Screen};
 use crate::theme::Theme;
@@ -209,7 +209,7 @@ impl Screen<News> for FlameScreen {
             };
             frame.buffer_mut().set_style(place, style);
             if place.width >= READABLE {
-                frame.render_widget(Line::from(name).style(style), place);
+                put(frame, Line::from(Span::raw(name)).style(style), place);
             }
         }
         if let Some(line) = first {
@@ -217,7 +217,7 @@ impl Screen<News> for FlameScreen {
                 frame,
                 line,
                 theme,
-                Line::from(format!("Flame view: {}", self.name)),
+                Line::from(Span::raw(format!("Flame view: {}", self.name))),
             );
         }
         if let (Some(line), Some(at)) = (last, self.flame.frames.get(self.cursor)) {
@@ -227,7 +227,7 @@ impl Screen<News> for FlameScreen {
                 _ => self.flame.label(at).0,
             };
             let text = format!("{text} of this row, {}: {name}  (?: help)", at.total);
-            bar(frame, line, theme, Line::from(text));
+            bar(frame, line, theme, Line::from(Span::raw(text)));
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::mpsc::Sender;
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::text::Line;
+use ratatui::text::{Line, Span};
 
 use super::menu::Action;
 use super::news::{News, Next, Outcome, Report, Request};
@@ -211,7 +211,7 @@ impl ReportScreen {
 
 impl Screen<News> for ReportScreen {
     fn draw(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
-        let bottom = Line::from(self.bottom());
+        let bottom = Line::from(Span::raw(self.bottom()));
         if self.current.is_none() {
             return self.draw_events(frame, area, theme, bottom);
         }
@@ -226,7 +226,7 @@ impl Screen<News> for ReportScreen {
             title.push_str(&format!(" (partial: {partial:.0}%)"));
         }
         let page = Page {
-            title: Line::from(title),
+            title: Line::from(Span::raw(title)),
             headings: has_titles
                 .then(|| view.heading(first))
                 .into_iter()

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Answer, Help, Input, Menu, Notice, Prompt, Question, Reply};
+use crate::{Answer, Help, Input, Menu, Notice, Prompt, Question, Reply, Text};
 
 /// What a popup leaves after these keys.
 fn reply(mut popup: impl Screen<()>, keys: &[KeyCode]) -> Option<Reply> {
@@ -27,6 +27,24 @@ fn a_menu_is_a_box_in_the_middle() {
         "",
     ];
     assert_eq!(lines, expected);
+}
+
+/// ratatui itself drops ESC, BEL and newlines, and sends what turns the direction of text.
+#[test]
+fn control_characters_are_shown_and_counted() {
+    let choices = ["a\x1b[31mb\u{9b}", "c\u{202e}\nd"];
+    let choices = choices.map(str::to_owned).to_vec();
+    let lines = drawn::<()>(&mut Menu::new("e\x07", choices), 24, 4);
+    let expected = [
+        "  ┌ e\\x07 ───────────┐",
+        "  │ a\\x1b[31mb\\u{9b} │",
+        "  │ c\\u{202e}\\x0ad   │",
+        "  └──────────────────┘",
+    ];
+    assert_eq!(lines, expected);
+    let mut text = Text::new("a\x1b", vec!["b\u{2066}\r\u{9b}\nc".to_owned()]);
+    let lines = drawn::<()>(&mut text, 40, 3);
+    assert_eq!(lines[..2], ["a\\x1b", "b\\u{2066}\\x0d\\u{9b}\\x0ac"]);
 }
 
 #[test]
