@@ -20,6 +20,7 @@ mod cut_while_read;
 mod data;
 mod debuginfod;
 mod dump;
+mod escaped;
 mod event_tables;
 mod evlist;
 mod flamegraph;

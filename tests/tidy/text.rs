@@ -157,6 +157,41 @@ fn only_the_command_line_prints() {
     assert_none("libraries return values; src/cli prints them", &findings);
 }
 
+/// What may stand in few files: with each part of a line, the files.
+const RARE: &[(&[&str], &[&str])] = &[
+    // Control sequences: elsewhere they begin with a `Csi`, which the filter of terminals knows.
+    (
+        &["\\x1b", "\\u{1b}"],
+        &["src/view/src/terminal", "src/cli/output.rs"],
+    ),
+    // What draws text without escaping it.
+    (
+        &["render_widget(", ".set_string", ".set_line(", ".set_span("],
+        &["src/tui/src/page.rs", "src/tui/src/popup.rs"],
+    ),
+];
+
+#[test]
+fn names_reach_no_terminal_past_the_filter() {
+    let mut findings = Vec::new();
+    for (name, text) in texts() {
+        let is_source = name.starts_with("src/") && name.ends_with(".rs");
+        if !is_source || name.contains("/tests") {
+            continue;
+        }
+        for (number, line) in code(&text).lines().enumerate() {
+            let is_rare = |(parts, files): &(&[&str], &[&str])| {
+                parts.iter().any(|part| line.contains(part))
+                    && !files.iter().any(|file| name.starts_with(file))
+            };
+            if !line.trim_start().starts_with("//") && RARE.iter().any(is_rare) {
+                findings.push(format!("{name}:{}: {}", number + 1, line.trim()));
+            }
+        }
+    }
+    assert_none("what goes to a terminal is escaped in one place", &findings);
+}
+
 #[test]
 fn the_tree_speaks_only_of_itself() {
     // Put together here so that this file does not find itself.
