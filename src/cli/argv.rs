@@ -12,6 +12,10 @@ use clap::{Arg, Command};
 use super::options::{Shape, options, spelling};
 use rperf_events::nearest;
 
+mod cursor;
+
+pub(crate) use self::cursor::Cursor;
+
 /// What the words after the command's name ask for.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Request {

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use rperf_safefs::{Opened, Refusal, read_all};
 
+pub(crate) use self::keys::names as known_settings;
 use super::context::variable;
 
 /// The file of the whole system.

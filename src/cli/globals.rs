@@ -4,24 +4,58 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
+use clap::{Arg, Command};
+
 use super::context::{Globals, Program};
 use super::error::CliError;
+use super::options::{switch, value};
 use super::pager::Paging;
 use rperf_safefs::Folder;
 
-/// The options before the command, for `--list-opts`.
-pub(crate) const OPTIONS: &[&str] = &[
-    "--help",
-    "--version",
-    "--exec-path",
-    "--paginate",
-    "--no-pager",
-    "--debugfs-dir",
-    "--buildid-dir",
-    "--list-cmds",
-    "--list-opts",
-    "--debug",
-];
+/// The options before the command, for `--list-opts`, completion and the manual page. [`parse`] reads them.
+pub(crate) fn options() -> Command {
+    Command::new("command")
+        .arg(
+            switch("help")
+                .short('h')
+                .help("show the list of commands, or the manual of the command that follows"),
+        )
+        .arg(
+            switch("version")
+                .short('v')
+                .help("show the version; -vv also shows what is built in"),
+        )
+        .arg(switch("exec-path").help("print the directory of the program"))
+        .arg(
+            switch("paginate")
+                .short('p')
+                .help("use the pager, whatever the configuration says"),
+        )
+        .arg(switch("no-pager").help("use no pager"))
+        .arg(
+            value("debugfs-dir", "directory")
+                .help("read tracepoints below this directory instead of the mounted tracefs"),
+        )
+        .arg(
+            value("buildid-dir", "directory")
+                .help("directory of the build-id cache (default: ~/.debug)"),
+        )
+        .arg(switch("list-cmds").help("print the names of all commands on one line"))
+        .arg(
+            switch("list-opts")
+                .help("print these options on one line; after a command, its options"),
+        )
+        .arg(
+            value("debug", "verbose[=n]")
+                .help("the same as n times -v after the command (default: 1)"),
+        )
+        .arg(
+            Arg::new("words")
+                .num_args(0..)
+                .trailing_var_arg(true)
+                .allow_hyphen_values(true),
+        )
+}
 
 /// What the command line asks for.
 #[derive(Debug, PartialEq, Eq)]
@@ -215,6 +249,22 @@ mod tests {
             assert_eq!(task, Task::Command("record".into(), vec!["-a".into()]));
         }
         Ok(())
+    }
+
+    #[test]
+    fn every_declared_option_is_understood() {
+        for arg in crate::cli::options::options(&options()) {
+            let long = format!("--{}", arg.get_long().unwrap_or_default());
+            let value = match long.as_str() {
+                "--debug" => "verbose",
+                _ => "/",
+            };
+            let short = arg.get_short().map(|short| format!("-{short}"));
+            for word in [long].into_iter().chain(short) {
+                let parsed = read(&[&word, value]);
+                assert!(parsed.is_ok(), "{word}");
+            }
+        }
     }
 
     #[test]

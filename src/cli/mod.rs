@@ -112,7 +112,7 @@ fn run(context: &Context, task: Task) -> Result<Exit, CliError> {
             let names: Vec<&str> = commands::COMMANDS.iter().map(|entry| entry.name).collect();
             line(context, &names.join(" "))
         }
-        Task::ListOptions => line(context, &globals::OPTIONS.join(" ")),
+        Task::ListOptions => line(context, &help::list_options(&globals::options())),
         Task::ExecPath => {
             let program = std::env::current_exe()?;
             line(

@@ -14,6 +14,7 @@ mod cli_input;
 mod cli_options;
 mod cli_perf;
 mod collapse;
+mod completion;
 mod config;
 mod convert;
 mod cut_while_read;
@@ -85,4 +86,29 @@ pub(crate) fn assert_refused(words: &[&str], status: i32, stderr: &str) {
         stderr: stderr.to_owned(),
     };
     assert_eq!(outcome(words), expected, "{words:?}");
+}
+
+/// Every command and part of one.
+pub(crate) fn commands() -> Vec<String> {
+    let listed = outcome(&["--list-cmds"]).stdout;
+    let parts = ["stat record", "stat report"];
+    let names = listed.split_whitespace().chain(parts);
+    names.map(str::to_owned).collect()
+}
+
+/// The options that `-h` lists: `-a`, `--all-cpus`.
+pub(crate) fn visible_options(command: &str) -> Vec<String> {
+    let words: Vec<&str> = command.split(' ').chain(["-h"]).collect();
+    let listed = outcome(&words).stderr;
+    let lines = listed.lines().filter_map(|line| {
+        let option = line.strip_prefix("    ")?.trim_start();
+        option.starts_with('-').then_some(option)
+    });
+    let words = lines.flat_map(|line| line.split([' ', ',', '[']).take(3));
+    let options = words.filter(|word| word.starts_with('-'));
+    // A spelling of perf's that neither completion nor the manual offers.
+    let shown = options.filter(|option| *option != "--showcpuutilization");
+    let shown: Vec<String> = shown.map(str::to_owned).collect();
+    assert!(!shown.is_empty(), "{command} -h lists options: {listed}");
+    shown
 }

@@ -28,10 +28,20 @@ impl Tmux {
     /// Runs the binary with `words` in `folder` on a terminal of so many columns and lines, with `settings` (`TERM=dumb`) added
     /// to its environment. None, and a line that says so, where there is no tmux.
     pub(crate) fn start(
-        (width, height): (u16, u16),
+        size: (u16, u16),
         folder: &Path,
         settings: &str,
         words: &str,
+    ) -> Option<Self> {
+        let program = env!("CARGO_BIN_EXE_rperf");
+        Self::start_line(size, folder, &format!("{settings} {program} {words}"))
+    }
+
+    /// The same for a command line, settings first.
+    pub(crate) fn start_line(
+        (width, height): (u16, u16),
+        folder: &Path,
+        line: &str,
     ) -> Option<Self> {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -43,12 +53,10 @@ impl Tmux {
             return None;
         }
         let home = folder.display();
-        let program = env!("CARGO_BIN_EXE_rperf");
         let environment = format!(
-            "env -i PATH=\"$PATH\" HOME={home} LC_ALL=C.UTF-8 TZ=UTC TERM=screen PERF_CONFIG=/dev/null {settings}"
+            "env -i PATH=\"$PATH\" HOME={home} LC_ALL=C.UTF-8 TZ=UTC TERM=screen PERF_CONFIG=/dev/null"
         );
-        let script =
-            format!("{environment} {program} {words}; echo {ENDED} $?; stty -a; exec sleep 1000");
+        let script = format!("{environment} {line}; echo {ENDED} $?; stty -a; exec sleep 1000");
         let (width, height) = (width.to_string(), height.to_string());
         let size = ["-x", &width, "-y", &height];
         let mut start = vec!["-f", "/dev/null", "-u", "new-session", "-d"];

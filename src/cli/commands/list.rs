@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use clap::{Arg, ArgMatches, Command};
+use rperf_events::list::{Kind, Row};
 use rperf_view::list::{Told, write_json, write_metrics, write_names, write_text};
 
 use self::details::Details;
@@ -114,6 +115,22 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
         true => Exit::Failure(1),
         false => Exit::Ok,
     })
+}
+
+/// Every event that `-e` can name on this machine.
+pub(super) fn events(context: &Context) -> Vec<Row> {
+    let machine = Machine::find(context);
+    let mut rows = machine.find_all(&[], &machine.catalogue(), context).rows;
+    rows.retain(|row| !matches!(row.kind, Kind::Raw | Kind::Breakpoint));
+    rows
+}
+
+/// The names of all metrics that this machine has.
+pub(super) fn metrics(context: &Context) -> Vec<String> {
+    let machine = Machine::find(context);
+    let found = machine.find_all(&["metric"], &machine.catalogue(), context);
+    let names = found.metrics.iter().map(|metric| metric.name.clone());
+    names.collect()
 }
 
 /// The PMU whose events alone of tables are wanted.

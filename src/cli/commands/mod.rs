@@ -4,6 +4,7 @@ mod annotate;
 mod archive;
 mod buildid_cache;
 mod buildid_list;
+mod completion;
 mod config;
 mod data;
 mod evlist;
@@ -69,6 +70,13 @@ pub(crate) const COMMANDS: &[Entry] = &[
         usage: &["[<options>]"],
         build: buildid_list::command,
         run: buildid_list::run,
+    },
+    Entry {
+        name: "completion",
+        summary: "Print the script that completes command lines in a shell",
+        usage: &["[<options>] bash|zsh|fish", "words -- <word>..."],
+        build: completion::command,
+        run: completion::run,
     },
     Entry {
         name: "config",
@@ -199,7 +207,7 @@ pub(crate) const COMMANDS: &[Entry] = &[
 ];
 
 /// Parts of commands, which the first word behind these names.
-const PARTS: &[Entry] = &[
+pub(crate) const PARTS: &[Entry] = &[
     Entry {
         name: "stat record",
         summary: "Count events, and keep the counts in a file",

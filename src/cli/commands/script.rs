@@ -35,6 +35,7 @@ use crate::cli::symbols::replay;
 
 use self::apart::Apart;
 pub(super) use self::args::command;
+pub(super) use self::built_in::names as built_in_names;
 use self::plan::Plan;
 use self::settings::Settings;
 use self::text::SampleText;

@@ -42,6 +42,11 @@ const KEYS: &[(&str, Kind)] = &[
     ("stat.big-num", Kind::Boolean),
 ];
 
+/// The names of the checked settings.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    KEYS.iter().map(|(name, _)| *name)
+}
+
 /// Checks the value of `name`; the error says what was expected.
 pub(super) fn check(name: &str, value: &str) -> Result<(), String> {
     let Some((_, kind)) = KEYS.iter().find(|(known, _)| *known == name) else {

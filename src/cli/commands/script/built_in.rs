@@ -49,6 +49,13 @@ const SCRIPTS: [Script; 2] = [
     },
 ];
 
+/// Their names, each with what it does.
+pub(in crate::cli::commands) fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
+    SCRIPTS
+        .iter()
+        .map(|script| (script.name, script.description))
+}
+
 /// Lists them, as `perf script --list` does.
 pub(super) fn list(context: &Context) -> Result<Exit, CliError> {
     let mut out = context.stdout();

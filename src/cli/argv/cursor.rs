@@ -1,0 +1,196 @@
+//! Where a word that is still being typed is in perf's option grammar, for completion.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt as _;
+
+use clap::{Arg, Command};
+
+use super::{Pass, resolve};
+use crate::cli::options::{Shape, options};
+
+/// What the last word of a command line is.
+#[derive(Debug)]
+pub(crate) enum Cursor<'a> {
+    /// An option, or the beginning of one.
+    Option,
+    /// The value of an option, which begins after that many bytes of the word: `--sort=com`, `-ecyc`.
+    Value { arg: &'a Arg, start: usize },
+    /// A word of the command, after that many others.
+    Word { before: usize },
+    /// A word of the workload, which begins with the word of this index.
+    Workload { first: usize },
+}
+
+impl<'a> Cursor<'a> {
+    /// Finds the place of the last of `words`, which follow the command's name. `None` if there are no words, or if the last
+    /// one gives a value to an option that does not exist.
+    pub(crate) fn find(command: &'a Command, words: &'a [OsString]) -> Option<Self> {
+        let last = words.len().checked_sub(1)?;
+        let has_workload = command.get_positionals().any(Arg::is_trailing_var_arg_set);
+        let mut pass = Pass::new(command, words);
+        let (mut before, mut options_end) = (0, false);
+        while pass.next < last {
+            let word = pass.take()?.as_bytes();
+            let parsed = match word {
+                b"--" if !options_end => {
+                    options_end = true;
+                    if has_workload {
+                        return Some(Self::Workload { first: pass.next });
+                    }
+                    continue;
+                }
+                [b'-', b'-', long @ ..] if !options_end => pass.long(long),
+                [b'-', short @ ..] if !options_end && !short.is_empty() => pass.bundle(short),
+                _ if has_workload => {
+                    return Some(Self::Workload {
+                        first: pass.next - 1,
+                    });
+                }
+                _ => {
+                    before += 1;
+                    continue;
+                }
+            };
+            // An option took the last word for its value. What is wrong with earlier ones is reported when the command runs.
+            if parsed.is_ok() && pass.next > last {
+                let (arg, _) = pass.out.last()?;
+                return Some(Self::Value { arg, start: 0 });
+            }
+        }
+        match words.get(last)?.as_bytes() {
+            [b'-', b'-', long @ ..] if !options_end => option(command, long),
+            [b'-', short @ ..] if !options_end => Some(bundle(command, short)),
+            _ if has_workload => Some(Self::Workload { first: last }),
+            _ => Some(Self::Word { before }),
+        }
+    }
+}
+
+/// A long option, two dashes cut off.
+fn option<'a>(command: &'a Command, long: &[u8]) -> Option<Cursor<'a>> {
+    let Some(equals) = long.iter().position(|&byte| byte == b'=') else {
+        return Some(Cursor::Option);
+    };
+    let name = String::from_utf8_lossy(long.get(..equals)?);
+    let arg = resolve(command, &name).ok()?.arg;
+    let takes_value = !matches!(
+        Shape::of(arg),
+        Shape::Switch | Shape::Counter | Shape::NotYet
+    );
+    takes_value.then_some(Cursor::Value {
+        arg,
+        start: equals + "--=".len(),
+    })
+}
+
+/// Short options, the dash cut off: the first that takes a value has the rest of the word.
+fn bundle<'a>(command: &'a Command, letters: &[u8]) -> Cursor<'a> {
+    for (position, &letter) in letters.iter().enumerate() {
+        let mut args = options(command);
+        let Some(arg) = args.find(|arg| arg.get_short() == Some(char::from(letter))) else {
+            break;
+        };
+        let is_last = position + 1 == letters.len();
+        match Shape::of(arg) {
+            Shape::Switch | Shape::Counter | Shape::NotYet => {}
+            _ if is_last => break,
+            _ => {
+                return Cursor::Value {
+                    arg,
+                    start: "-".len() + position + 1,
+                };
+            }
+        }
+    }
+    Cursor::Option
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::options::{attached, list, optional, switch, value};
+
+    fn record() -> Command {
+        Command::new("record")
+            .arg(switch("all-cpus").short('a'))
+            .arg(list("event", "event").short('e'))
+            .arg(value("output", "file").short('o'))
+            .arg(attached("threads", "layout"))
+            .arg(optional("call-graph", "mode", "graph").short('g'))
+            .arg(
+                Arg::new("workload")
+                    .num_args(0..)
+                    .trailing_var_arg(true)
+                    .allow_hyphen_values(true),
+            )
+    }
+
+    /// The place of the last word, in a few letters.
+    fn place(command: &Command, line: &str) -> String {
+        let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        match Cursor::find(command, &words) {
+            None => "nothing".to_owned(),
+            Some(Cursor::Option) => "option".to_owned(),
+            Some(Cursor::Value { arg, start }) => format!("{} from {start}", arg.get_id()),
+            Some(Cursor::Word { before }) => format!("word {before}"),
+            Some(Cursor::Workload { first }) => format!("workload from {first}"),
+        }
+    }
+
+    #[test]
+    fn options_and_their_values() {
+        let record = record();
+        for (line, expected) in [
+            ("-", "option"),
+            ("--", "option"),
+            ("-a --ev", "option"),
+            ("-ae", "option"),
+            ("-ae ", "event from 0"),
+            ("-aecyc", "event from 3"),
+            ("--ev cyc", "event from 0"),
+            ("--event=cyc", "event from 8"),
+            ("--output=", "output from 9"),
+            ("--threads=", "threads from 10"),
+            ("--threads ", "workload from 1"),
+            ("-g ", "call-graph from 0"),
+            ("-g -", "option"),
+            ("--nosuch=x", "nothing"),
+            ("--all-cpus=x", "nothing"),
+            ("--nosuch -e ", "event from 0"),
+            ("--no-event -", "option"),
+        ] {
+            assert_eq!(place(&record, line), expected, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn the_workload_begins_with_the_first_word_or_after_two_dashes() {
+        let record = record();
+        for (line, expected) in [
+            ("", "workload from 0"),
+            ("-a ls", "workload from 1"),
+            ("-a ls -", "workload from 1"),
+            ("-a -- ", "workload from 2"),
+            ("-a -- ls --ev", "workload from 2"),
+            ("-e cycles ls -e ", "workload from 2"),
+        ] {
+            assert_eq!(place(&record, line), expected, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn words_and_options_mix_where_there_is_no_workload() {
+        let list = Command::new("list")
+            .arg(value("output", "file").short('o'))
+            .arg(Arg::new("words").num_args(0..));
+        for (line, expected) in [
+            ("", "word 0"),
+            ("hw ", "word 1"),
+            ("hw -", "option"),
+            ("hw -o ", "output from 0"),
+            ("-- -o ", "word 1"),
+        ] {
+            assert_eq!(place(&list, line), expected, "{line:?}");
+        }
+    }
+}
