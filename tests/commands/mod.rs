@@ -35,6 +35,7 @@ mod jobs;
 mod kallsyms;
 mod leaf;
 mod list;
+mod man_pages;
 mod record;
 mod record_events;
 mod record_faults;

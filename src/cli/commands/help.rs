@@ -1,65 +1,51 @@
-//! `rperf help [COMMAND | examples]`.
+//! `rperf help [COMMAND | examples]`, `rperf help --man DIR`.
+
+use std::path::PathBuf;
 
 use clap::{Arg, ArgMatches, Command};
 
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit};
-use crate::cli::help;
+use crate::cli::options::value;
+use crate::cli::{examples, help, man};
 
-/// Ready one-liners; `{p}` is the name of the program.
-const EXAMPLES: &str = "\
-EXAMPLES
+const ABOUT: &str = "\
+Prints the list of commands, the manual of one command, or a page of examples.
 
-Where does the whole machine spend its time? Ten seconds, with call graphs, then the report:
-       {p} record -ag -- sleep 10
-       {p} report --stdio
+--man writes the manuals as pages for man(1): one for the program, one for each command.";
 
-The same for one program, or for one that already runs:
-       {p} record -g ./program
-       {p} record -g -p 1234 sleep 10
-
-At 99 samples a second, in user space only:
-       {p} record -F 99 -e cpu-clock:u -g ./program
-
-Who causes context switches, who causes page faults?
-       {p} record -e context-switches -ag -- sleep 5
-       {p} record -e page-faults -g ./program
-
-Flat, by program and library, with sample counts:
-       {p} report --stdio -g none -n -s comm,dso
-
-Callers below callees, without what the callees cost:
-       {p} report --stdio --no-children
-
-Every sample as text; then only a few columns of it:
-       {p} script
-       {p} script -F comm,tid,time,event
-
-What machine was this file recorded on, and how?
-       {p} report --header-only
-";
-
-/// The options: one word.
+/// The options.
 pub(super) fn command() -> Command {
     Command::new("help")
-        .long_about(
-            "Prints the list of commands, the manual of one command, or a page of examples.",
+        .long_about(ABOUT)
+        .arg(
+            value("man", "directory")
+                .value_parser(clap::value_parser!(PathBuf))
+                .help(
+                    "write manual pages into this directory, which is created if it does not exist",
+                ),
         )
         .arg(Arg::new("topic").num_args(0..=1))
 }
 
 /// Prints what was asked for; without a topic the list of commands.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliError> {
-    let Some(topic) = matches.get_one::<String>("topic") else {
+    let topic = matches.get_one::<String>("topic");
+    if let Some(folder) = matches.get_one::<PathBuf>("man") {
+        if topic.is_some() {
+            return Err(CliError::usage(
+                "help --man writes all pages: it takes no topic",
+            ));
+        }
+        man::write_pages(folder, context)?;
+        return Ok(Exit::Ok);
+    }
+    let Some(topic) = topic else {
         help::overview(context)?;
         return Ok(Exit::Ok);
     };
     if topic == "examples" {
-        help::page(
-            context,
-            "help",
-            &EXAMPLES.replace("{p}", &context.program.to_string()),
-        )?;
+        help::page(context, "help", &examples::page(context.program))?;
         return Ok(Exit::Ok);
     }
     let entry = super::find(context, topic)?;

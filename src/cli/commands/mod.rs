@@ -116,7 +116,7 @@ pub(crate) const COMMANDS: &[Entry] = &[
     Entry {
         name: "help",
         summary: "Explain a command, or show examples",
-        usage: &["[<command>]", "examples"],
+        usage: &["[<command>]", "examples", "--man <directory>"],
         build: help::command,
         run: help::run,
     },

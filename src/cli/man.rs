@@ -1,0 +1,319 @@
+//! Manual pages in section 1: one for the program, one for each command, made from the command table and clap declarations.
+//!
+//! The only code that builds the options of all commands; it runs for `help --man` alone.
+
+mod sections;
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use clap::{Arg, Command};
+use clap_mangen::Man;
+use clap_mangen::roff::{Inline, Roff, bold, roman};
+use rperf_sys::{unix_time, write_whole};
+use rperf_view::header::stamp;
+
+use self::sections::{FILES, Fact, STATUSES, VARIABLES, related};
+use super::commands::{COMMANDS, Entry, PARTS};
+use super::context::{Context, Program};
+use super::error::CliError;
+use super::examples::EXAMPLES;
+use super::globals;
+use super::options::{Shape, options, spelling};
+
+/// Placeholder for a line break in an option's text until the page is rendered: clap_mangen fills lines.
+const BREAK: char = '\u{2028}';
+
+/// The preamble of everything that roff renders; a page needs one.
+const PREAMBLE: &str = ".ie \\n(.g .ds Aq \\(aq\n.el .ds Aq '\n";
+
+const ABOUT: &str = "\
+Samples and counts what programs, the kernel and the processor do, and shows where the time goes. Commands, options, output and \
+files are those of Linux perf: each reads the recordings of the other.
+
+A recording is made with 'record' and read with 'report', 'script', 'annotate' and others. 'stat' counts events, 'top' shows what \
+runs now, 'list' the events that exist.";
+
+const GRAMMAR: &str = "\
+A long option may be shortened to a prefix that no other option has. A switch --NAME is turned off by --no-NAME; the last one \
+given counts. Short options without a value may be written together, the last of them may have a value: -age cycles. A value is \
+the next word, or follows = after a long option or the letter of a short one; optional values shown as [=<value>] must be attached.
+
+For commands that run a program, the first word that is no option, or the word after --, begins the program's own command line.
+
+-h after a command lists its options, -h WORD those about WORD; --help shows its manual.";
+
+/// Writes all pages into `folder`, which is created if it does not exist. Each file appears whole or not at all.
+///
+/// # Errors
+///
+/// Status 255: a file or directory that cannot be written. Status 129: a SOURCE_DATE_EPOCH that is no number.
+pub(crate) fn write_pages(folder: &Path, context: &Context) -> Result<(), CliError> {
+    let failed = |path: &Path, error: io::Error| {
+        let message = format!("failed to write {}: {error}", path.display());
+        CliError::message(255, message).hint("--man DIR names a directory that you may write to")
+    };
+    let book = Book {
+        program: context.program,
+        date: date(context)?,
+    };
+    fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    let pages = entries().map(|entry| book.page(entry));
+    for page in pages.chain([book.overview()]) {
+        let path = folder.join(format!("{}.1", page.name));
+        let text = page.render()?;
+        write_whole(&path, |out| io::Write::write_all(out, text.as_bytes()))
+            .map_err(|error| failed(&path, error))?;
+    }
+    Ok(())
+}
+
+/// `2026-11-21`: the day of SOURCE_DATE_EPOCH, so that packages can be built twice with the same bytes, or today.
+fn date(context: &Context) -> Result<String, CliError> {
+    const VARIABLE: &str = "SOURCE_DATE_EPOCH";
+    let seconds = match context.var(VARIABLE) {
+        None => i64::try_from(unix_time()).unwrap_or_default(),
+        Some(word) => word.to_string_lossy().parse().map_err(|_| {
+            let message = format!("{VARIABLE}={}: not a number of seconds", word.display());
+            CliError::usage(message).hint("unset it, or set it to the output of 'date +%s'")
+        })?,
+    };
+    let digits = stamp(seconds);
+    let part = |range| digits.get(range).unwrap_or_default();
+    Ok(format!("{}-{}-{}", part(0..4), part(4..6), part(6..8)))
+}
+
+/// What all pages share.
+struct Book {
+    program: Program,
+    date: String,
+}
+
+/// A page before it is rendered.
+struct Page {
+    /// `rperf-stat-report`.
+    name: String,
+    man: Man,
+    /// Whether there are options to show.
+    has_options: bool,
+    /// Whether there is a list of commands to show.
+    has_commands: bool,
+    /// The sections behind the options, or behind the commands.
+    rest: Roff,
+}
+
+impl Book {
+    /// The name of a command's page: the program and the words of the command, joined by dashes.
+    fn name(&self, command: &str) -> String {
+        format!("{}-{}", self.program, command.replace(' ', "-"))
+    }
+
+    /// The page of a command.
+    fn page(&self, entry: &Entry) -> Page {
+        let declared = (entry.build)();
+        let name = self.name(entry.name);
+        let usage = entry.usage.iter().map(|form| {
+            let line = format!("{} {} {form}", self.program, entry.name);
+            line.trim_end().to_owned()
+        });
+        let usage: Vec<String> = usage.collect();
+        let about = declared.get_long_about().map(ToString::to_string);
+        let command = Command::new(name.clone())
+            .bin_name(format!("{} {}", self.program, entry.name))
+            .about(entry.summary)
+            .long_about(paragraphs(&about.unwrap_or_default()))
+            .override_usage(usage.join("\n"))
+            .args(shown(&declared).map(presented));
+        let mut rest = Roff::new();
+        not_supported(&mut rest, &declared);
+        let concerns = |fact: &&Fact| fact.concerns(entry.name);
+        facts(&mut rest, "EXIT STATUS", STATUSES.iter().filter(concerns));
+        facts(&mut rest, "ENVIRONMENT", VARIABLES.iter().filter(concerns));
+        facts(&mut rest, "FILES", FILES.iter().filter(concerns));
+        self.examples(&mut rest, |example| example.uses(entry.name));
+        let others = related(entry.name).into_iter().map(|name| self.name(name));
+        see_also(
+            &mut rest,
+            [self.program.to_string()].into_iter().chain(others),
+        );
+        Page {
+            has_options: shown(&declared).next().is_some(),
+            has_commands: false,
+            man: self.man(command),
+            name,
+            rest,
+        }
+    }
+
+    /// The page of the program itself.
+    fn overview(&self) -> Page {
+        let name = self.program.to_string();
+        let declared = globals::options();
+        // Their options are on their own pages.
+        let commands = entries().map(|entry| {
+            let command = entry.name.replace(' ', "-");
+            Command::new(command.clone())
+                .display_name(self.name(&command))
+                .about(entry.summary)
+        });
+        let command = Command::new(name.clone())
+            .about("Performance analysis: profiles, counters, traces")
+            .long_about(paragraphs(ABOUT))
+            .override_usage(format!("{name} {}", globals::SYNOPSIS))
+            .subcommand_help_heading("COMMANDS")
+            .disable_help_subcommand(true)
+            .args(shown(&declared).map(presented))
+            .subcommands(commands);
+        let mut rest = Roff::new();
+        rest.control("SH", ["HOW OPTIONS ARE WRITTEN"]);
+        filled(&mut rest, GRAMMAR);
+        let general = STATUSES.iter().filter(|fact| fact.is_general());
+        facts(&mut rest, "EXIT STATUS", general);
+        rest.control("PP", []);
+        rest.text([roman("The pages of the commands list other statuses.")]);
+        facts(&mut rest, "ENVIRONMENT", VARIABLES.iter());
+        facts(&mut rest, "FILES", FILES.iter());
+        self.examples(&mut rest, |_| true);
+        let others = entries().map(|entry| self.name(entry.name));
+        see_also(&mut rest, others);
+        Page {
+            has_options: true,
+            has_commands: true,
+            man: self.man(command),
+            name,
+            rest,
+        }
+    }
+
+    /// A page with its head line.
+    fn man(&self, command: Command) -> Man {
+        let title = command.get_name().to_uppercase();
+        let command = command.disable_help_flag(true).disable_version_flag(true);
+        Man::new(command)
+            .title(title)
+            .date(&self.date)
+            .source(format!("rperf {}", env!("CARGO_PKG_VERSION")))
+            .manual(format!("{} manual", self.program))
+    }
+
+    /// The examples that are `wanted`.
+    fn examples(&self, roff: &mut Roff, wanted: impl Fn(&super::examples::Example) -> bool) {
+        roff.control("SH", ["EXAMPLES"]);
+        for (index, example) in EXAMPLES.iter().filter(|one| wanted(one)).enumerate() {
+            if index > 0 {
+                roff.control("PP", []);
+            }
+            roff.text([roman(example.task)]);
+            roff.control("PP", [])
+                .control("RS", ["4"])
+                .control("nf", []);
+            for line in example.lines {
+                roff.text([bold(format!("{} {line}", self.program))]);
+            }
+            roff.control("fi", []).control("RE", []);
+        }
+    }
+}
+
+impl Page {
+    /// The page as roff(7) text.
+    fn render(&self) -> io::Result<String> {
+        let mut text = Vec::new();
+        let Self { man, .. } = self;
+        man.render_title(&mut text)?;
+        // Names of options and pages are neither hyphenated nor stretched.
+        text.extend_from_slice(b".nh\n.ad l\n");
+        man.render_name_section(&mut text)?;
+        man.render_synopsis_section(&mut text)?;
+        man.render_description_section(&mut text)?;
+        if self.has_options {
+            man.render_options_section(&mut text)?;
+        }
+        if self.has_commands {
+            man.render_subcommands_section(&mut text)?;
+        }
+        self.rest.to_writer(&mut text)?;
+        let text = String::from_utf8(text).map_err(io::Error::other)?;
+        let once = text.replace(PREAMBLE, "");
+        let text = format!("{PREAMBLE}{once}");
+        let text = text.replace(&BREAK.to_string().repeat(2), "\n.sp\n");
+        Ok(text.replace(BREAK, "\n.br\n"))
+    }
+}
+
+/// Every command, its parts after it.
+fn entries() -> impl Iterator<Item = &'static Entry> {
+    let parts = |entry: &'static Entry| {
+        let is_part = |part: &&Entry| {
+            let rest = part.name.strip_prefix(entry.name);
+            rest.is_some_and(|rest| rest.starts_with(' '))
+        };
+        PARTS.iter().filter(is_part)
+    };
+    let family = move |entry| std::iter::once(entry).chain(parts(entry));
+    COMMANDS.iter().flat_map(family)
+}
+
+/// The options that a page explains.
+fn shown(command: &Command) -> impl Iterator<Item = &Arg> {
+    options(command).filter(|arg| Shape::of(arg) != Shape::NotYet && !arg.is_hide_set())
+}
+
+/// An option as clap_mangen is to show it.
+fn presented(arg: &Arg) -> Arg {
+    let help = arg.get_long_help().or_else(|| arg.get_help());
+    let help = help.map(ToString::to_string).unwrap_or_default();
+    // A switch is declared with the values of its negative form, which are not the user's.
+    let is_switch = Shape::of(arg) == Shape::Switch;
+    let arg = arg.clone().hide_possible_values(is_switch);
+    // A line that begins with a blank breaks by itself, and keeps its indentation.
+    let broken = help.replace('\n', &BREAK.to_string());
+    arg.long_help(broken.replace(&format!("{BREAK} "), "\n "))
+}
+
+/// Each line as a paragraph of its own, as the built-in manual breaks them.
+fn paragraphs(text: &str) -> String {
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    lines.collect::<Vec<_>>().join("\n\n")
+}
+
+/// Adds paragraphs.
+fn filled(roff: &mut Roff, text: &str) {
+    for line in paragraphs(text).lines() {
+        match line.is_empty() {
+            true => roff.control("PP", []),
+            false => roff.text([roman(line)]),
+        };
+    }
+}
+
+/// Adds the options of Linux perf that are refused.
+fn not_supported(roff: &mut Roff, command: &Command) {
+    let refused = options(command).filter(|arg| Shape::of(arg) == Shape::NotYet);
+    let names: Vec<String> = refused.map(|arg| spelling(arg).into_owned()).collect();
+    if !names.is_empty() {
+        roff.control("SH", ["NOT SUPPORTED YET"]);
+        let text = "These options of Linux perf are refused by name: ";
+        roff.text([roman(text), bold(names.join(" ")), roman(".")]);
+    }
+}
+
+/// Adds a section of names with their meanings.
+fn facts<'f>(roff: &mut Roff, heading: &str, facts: impl Iterator<Item = &'f Fact>) {
+    roff.control("SH", [heading]);
+    for fact in facts {
+        roff.control("TP", []);
+        roff.text([bold(fact.name)]);
+        roff.text([roman(fact.text)]);
+    }
+}
+
+/// Adds the section that refers to other pages.
+fn see_also(roff: &mut Roff, names: impl Iterator<Item = String>) {
+    roff.control("SH", ["SEE ALSO"]);
+    let pages = names.map(|name| (name, "(1), "));
+    let pages = pages.chain([("perf_event_open".to_owned(), "(2)")]);
+    let inlines = pages.flat_map(|(name, section)| [bold(name), roman(section)]);
+    roff.text(inlines.collect::<Vec<Inline>>());
+}
