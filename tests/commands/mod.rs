@@ -30,6 +30,7 @@ mod handmade;
 mod heatmap;
 mod hints;
 mod hostile_files;
+mod install;
 mod jit;
 mod jobs;
 mod kallsyms;
