@@ -4,14 +4,15 @@
 
 mod sections;
 
-use std::fs;
-use std::io;
+use std::ffi::OsStr;
+use std::io::{self, Write as _};
 use std::path::Path;
 
 use clap::{Arg, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Inline, Roff, bold, roman};
-use rperf_sys::{unix_time, write_whole};
+use rperf_safefs::Folder;
+use rperf_sys::unix_time;
 use rperf_view::header::stamp;
 
 use self::sections::{FILES, Fact, STATUSES, VARIABLES, related};
@@ -44,27 +45,34 @@ For commands that run a program, the first word that is no option, or the word a
 
 -h after a command lists its options, -h WORD those about WORD; --help shows its manual.";
 
-/// Writes all pages into `folder`, which is created if it does not exist. Each file appears whole or not at all.
+/// Readable by all that the umask allows.
+const DIRECTORY_MODE: u32 = 0o777;
+const FILE_MODE: u32 = 0o666;
+
+/// Writes all pages into the directory at `path`, which is created if it does not exist. Each file appears whole or not at all.
 ///
 /// # Errors
 ///
 /// Status 255: a file or directory that cannot be written. Status 129: a SOURCE_DATE_EPOCH that is no number.
-pub(crate) fn write_pages(folder: &Path, context: &Context) -> Result<(), CliError> {
-    let failed = |path: &Path, error: io::Error| {
-        let message = format!("failed to write {}: {error}", path.display());
+pub(crate) fn write_pages(path: &Path, context: &Context) -> Result<(), CliError> {
+    let failed = |error: io::Error| {
+        let message = format!("failed to write pages into {}: {error}", path.display());
         CliError::message(255, message).hint("--man DIR names a directory that you may write to")
     };
     let book = Book {
         program: context.program,
         date: date(context)?,
     };
-    fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    let folder = Folder::open_own_or_create(path, DIRECTORY_MODE).map_err(failed)?;
     let pages = entries().map(|entry| book.page(entry));
     for page in pages.chain([book.overview()]) {
-        let path = folder.join(format!("{}.1", page.name));
+        let name = format!("{}.1", page.name);
         let text = page.render()?;
-        write_whole(&path, |out| io::Write::write_all(out, text.as_bytes()))
-            .map_err(|error| failed(&path, error))?;
+        folder
+            .write_whole(OsStr::new(&name), FILE_MODE, |out| {
+                out.write_all(text.as_bytes())
+            })
+            .map_err(failed)?;
     }
     Ok(())
 }
