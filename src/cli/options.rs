@@ -164,4 +164,4 @@ pub(crate) fn spelling(arg: &Arg) -> Cow<'_, str> {
 }
 
 #[cfg(test)]
-mod declared;
+mod declared_tests;

@@ -105,7 +105,7 @@ impl Layering {
 
 /// The names in a cell.
 fn words(cell: &str) -> Vec<&str> {
-    let is_between = |c: char| !c.is_ascii_alphanumeric();
+    let is_between = |c: char| !c.is_ascii_alphanumeric() && c != '-';
     cell.split(is_between)
         .filter(|word| !word.is_empty())
         .collect()
