@@ -1,11 +1,11 @@
 //! `-e`, and the filters that follow one.
 
 use clap::ArgMatches;
-use rperf_events::tracepoint::Format;
 use rperf_events::{
     Catalogue, EventSpec, Filter, Group, ParseError, SampleFilter, Side, TracepointName, parse,
 };
 use rperf_sys::Tracefs;
+use rperf_tracepoint::Format;
 
 use super::probes;
 use crate::cli::commands::probe::Wanted;

@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use crate::error::write_block;
 use crate::nearest;
-use crate::tracepoint::{Field, Format};
+use rperf_tracepoint::{Field, Format};
 
 mod token;
 

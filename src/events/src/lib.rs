@@ -31,7 +31,6 @@ mod select;
 mod spec;
 mod terms;
 mod tool;
-pub mod tracepoint;
 mod uprobe;
 pub mod vendor;
 

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use rperf_events::tracepoint::{
-    self, Context, Format, KernelSymbols, Machine as Recorder, PrintFmt, PrintkFormats,
-};
 use rperf_perfdata::Described;
 use rperf_perfdata::feature::EventFormat;
 use rperf_replay::{EventIndex, Machine, Order};
 use rperf_resolve::{Place, Resolver};
+use rperf_tracepoint::{
+    Context, Format, KernelSymbols, Machine as Recorder, PrintFmt, PrintkFormats,
+};
 use rperf_wire::{CpuMode, EventType};
 use rustc_hash::FxHashMap;
 
@@ -42,8 +42,8 @@ pub struct PayloadFinding {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum What {
     Missing,
-    Format(tracepoint::Error),
-    Generic(tracepoint::Warning),
+    Format(rperf_tracepoint::Error),
+    Generic(rperf_tracepoint::Warning),
 }
 
 impl fmt::Display for PayloadFinding {

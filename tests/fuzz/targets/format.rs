@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rperf_events::tracepoint::{Context, Format, Machine, NoSymbols, PrintFmt, PrintkFormats};
+use rperf_tracepoint::{Context, Format, Machine, NoSymbols, PrintFmt, PrintkFormats};
 use rperf_wire::Endian;
 
 // A description as the kernel shows it; behind a NUL the byte order, the size of a long, and a record's bytes.

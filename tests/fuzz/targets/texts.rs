@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use rperf_events::tracepoint::Format;
+use rperf_tracepoint::Format;
 use rperf_events::{
     CallGraph, Catalogue, Details, Filter, Machine, RecordOptions, SampleFilter, Sampling, Target,
     Tracepoints, branch_filter, is_pattern, matches_pattern, parse, record_events,

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use rperf_events::tracepoint::Format;
 use rperf_perfdata::{EventDesc, EventUpdate, Finding, PerfData};
 use rperf_replay::{Diagnostics, Replay, What};
+use rperf_tracepoint::Format;
 use rperf_wire::{EventType, RawRecord, Record, RecordKind, SampleType, UserRecord};
 
 use crate::cli::error::CliError;

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use clap::ArgMatches;
-use rperf_events::tracepoint::{Field, Format, Value};
 use rperf_flame::Heat;
 use rperf_lines::Filter;
 use rperf_perfdata::Described;
 use rperf_replay::{EventIndex, Flow, Render, Sample, World};
 use rperf_resolve::Resolver;
+use rperf_tracepoint::{Field, Format, Value};
 use rperf_wire::Endian;
 
 use super::{Question, text};

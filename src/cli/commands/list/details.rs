@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use rperf_events::Catalogue;
 use rperf_events::list::{Decoded, Kind, Row};
-use rperf_events::tracepoint::{Field, Format};
 use rperf_events::vendor::Metric;
 use rperf_probe::Event;
 use rperf_sys::Tracefs;
+use rperf_tracepoint::{Field, Format};
 use rperf_view::list::Told;
 use rperf_wire::{Attr, EventType};
 

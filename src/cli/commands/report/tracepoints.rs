@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use rperf_events::by_distance;
-use rperf_events::tracepoint::Field as Member;
 use rperf_hist::{Field, FieldValues, Key, PayloadText, Value, field_names};
 use rperf_lines::{Payloads, Tracepoint};
 use rperf_perfdata::Described;
 use rperf_replay::EventIndex;
 use rperf_resolve::Resolver;
+use rperf_tracepoint::Field as Member;
 use rperf_wire::EventType;
 
 use crate::cli::context::Context;

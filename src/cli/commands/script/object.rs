@@ -5,10 +5,10 @@
 
 use std::fmt::Write as _;
 
-use rperf_events::tracepoint::Value;
 use rperf_export::json::Object;
 use rperf_lines::{Field, Fields, Line, Spot};
 use rperf_replay::Sample;
+use rperf_tracepoint::Value;
 use rperf_view::script::Block;
 
 use super::plan::Event;

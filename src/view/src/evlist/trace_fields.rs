@@ -1,7 +1,7 @@
 //! The fields of tracepoints, by name.
 
-use rperf_events::tracepoint::Format;
 use rperf_perfdata::{Described, Error};
+use rperf_tracepoint::Format;
 use rperf_wire::EventType;
 
 /// The own fields of every tracepoint of a recording; those that all tracepoints have are not among them.

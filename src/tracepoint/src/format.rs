@@ -1,6 +1,6 @@
 //! The `format` file of an event in tracefs.
 
-use super::{Error, Field};
+use crate::{Error, Field};
 
 /// What the kernel says about one tracepoint.
 #[derive(Debug, Clone, PartialEq, Eq)]

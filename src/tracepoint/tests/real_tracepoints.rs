@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use rperf_events::tracepoint::{Context, Format, KernelSymbols, Machine, PrintFmt, PrintkFormats};
 use rperf_testkit::{Run, Scratch, real_perf, skip};
+use rperf_tracepoint::{Context, Format, KernelSymbols, Machine, PrintFmt, PrintkFormats};
 use rperf_wire::{Attr, Endian, RawRecord, RecordKind, SampleLayout};
 
 const HERE: Machine = Machine {

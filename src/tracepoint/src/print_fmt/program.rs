@@ -2,10 +2,11 @@
 
 use rperf_wire::Endian;
 
-use super::field::dynamic_place;
+use super::PrintkFormats;
 use super::pointer::Style;
 use super::spec::{IntegerSpec, TextSpec};
-use super::{Field, PrintkFormats, Warning};
+use crate::field::dynamic_place;
+use crate::{Field, Warning};
 
 /// What the text of a sample depends on besides its bytes and its format.
 #[derive(Clone, Copy)]

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use rperf_wire::Endian;
 
-use crate::tracepoint::{Context, Format, Machine, NoSymbols, PrintFmt, PrintkFormats};
+use crate::{Context, Format, Machine, NoSymbols, PrintFmt, PrintkFormats};
 
 /// Pieces of real formats, to be strung together.
 const PIECES: [&str; 34] = [

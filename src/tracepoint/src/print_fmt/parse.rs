@@ -5,9 +5,9 @@
 //! an operand that is itself an operation, parenthesised or not, is rotated to the root when it
 //! binds more loosely than the operator before it; what follows `a ? b : c` applies to the whole.
 
-use super::Warning;
 use super::lex::{Kind, Lexer, Token};
 use super::tree::{Node, Operation};
+use crate::Warning;
 
 /// Nesting beyond this is refused; the deepest expressions of a kernel nest about 50 deep.
 const MAX_DEPTH: usize = 400;

@@ -11,7 +11,7 @@ use super::program::{
 };
 use super::spec::{Base, Conversion, ConversionKind, IntegerSpec, Part, parts};
 use super::tree::{Entry, Node, Operation};
-use super::{Field, Format, Warning};
+use crate::{Field, Format, Warning};
 
 impl PrintFmt {
     /// Compiles the `print fmt` of `format` for samples of `machine`. Never fails: a text that is

@@ -2,7 +2,7 @@
 
 use rperf_wire::Endian;
 
-use crate::tracepoint::{Error, Format, Value};
+use crate::{Error, Format, Value};
 
 const SWITCH: &str = "name: sched_switch
 ID: 372

@@ -1,9 +1,9 @@
 //! The generic form of an event whose `print fmt` is not understood: ` name=value …`.
 
 use super::digits::{put_decimal, put_hex_byte, put_prefixed, put_signed};
-use super::field::{dynamic_place, read_number};
 use super::program::Machine;
-use super::{Field, Format};
+use crate::field::{dynamic_place, read_number};
+use crate::{Field, Format};
 
 /// Appends all `fields` of the record `raw`.
 pub(super) fn write_fields(fields: &[Field], raw: &[u8], machine: Machine, out: &mut Vec<u8>) {

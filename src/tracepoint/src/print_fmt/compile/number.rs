@@ -1,9 +1,9 @@
 //! Arguments that are numbers: steps on a stack, done at once where they are constant.
 
 use super::{Compiler, load_of, uncast};
-use crate::tracepoint::Field;
-use crate::tracepoint::program::{Binary, Dynamic, Load, Number, Step};
-use crate::tracepoint::tree::{Node, Operation, cast_mask, number_prefix};
+use crate::Field;
+use crate::print_fmt::program::{Binary, Dynamic, Load, Number, Step};
+use crate::print_fmt::tree::{Node, Operation, cast_mask, number_prefix};
 
 impl Compiler<'_> {
     /// Compiles an argument that is a number.

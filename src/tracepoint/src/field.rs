@@ -83,7 +83,7 @@ impl<'a> Elements<'a> {
 /// Reads `size` bytes at `offset` as a number without a sign. `None` past the end of `raw` or when
 /// `size` is not 1, 2, 4 or 8.
 #[inline]
-pub(super) fn read_number(raw: &[u8], offset: usize, size: usize, endian: Endian) -> Option<u64> {
+pub(crate) fn read_number(raw: &[u8], offset: usize, size: usize, endian: Endian) -> Option<u64> {
     match size {
         8 => endian.u64_at(raw, offset),
         4 => endian.u32_at(raw, offset).map(u64::from),
@@ -98,7 +98,7 @@ pub(super) fn read_number(raw: &[u8], offset: usize, size: usize, endian: Endian
 
 /// Offset and length that a dynamic field at `offset` of `size` bytes points to. The offset is
 /// within `raw` or 0; a length that reaches past the end of `raw` is 0.
-pub(super) fn dynamic_place(
+pub(crate) fn dynamic_place(
     raw: &[u8],
     offset: usize,
     size: usize,

@@ -10,7 +10,7 @@ use rperf_testkit::{Scratch, real_perf, skip};
 use rperf_wire::Endian;
 
 use super::perf_file::{Sample, build, pad};
-use crate::tracepoint::{Context, Format, Machine, NoSymbols, PrintFmt, PrintkFormats};
+use crate::{Context, Format, Machine, NoSymbols, PrintFmt, PrintkFormats};
 
 const HERE: Machine = Machine {
     endian: Endian::NATIVE,

@@ -2,9 +2,7 @@
 
 use rperf_wire::Endian;
 
-use crate::tracepoint::{
-    Context, Format, KernelSymbols, Machine, NoSymbols, PrintFmt, PrintkFormats, Warning,
-};
+use crate::{Context, Format, KernelSymbols, Machine, NoSymbols, PrintFmt, PrintkFormats, Warning};
 
 const LITTLE: Machine = Machine {
     endian: Endian::Little,

@@ -3,9 +3,9 @@
 use super::digits::{
     put_bytes, put_decimal, put_hex, put_hex_byte, put_prefixed, put_signed, put_text,
 };
-use super::field::read_number;
 use super::program::{Context, Names, Number, Place, PrintFmt, Source, Span};
 use super::spec::TextSpec;
+use crate::field::read_number;
 
 /// How each part of the text is padded and cut, with the value of a `*`.
 type Shape = (TextSpec, Option<u64>);

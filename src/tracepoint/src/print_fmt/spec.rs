@@ -1,6 +1,6 @@
 //! The format string of a `print fmt`, cut at its conversions.
 
-use super::Warning;
+use crate::Warning;
 
 /// A part of a format string.
 #[derive(Debug, Clone, PartialEq, Eq)]

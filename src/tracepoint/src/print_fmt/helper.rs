@@ -1,9 +1,9 @@
 //! The helper functions that a `print fmt` may call.
 
-use super::Warning;
 use super::lex::{Kind, Token};
 use super::parse::{Parser, unexpected};
 use super::tree::{Entry, Node, constant_text, entry_value};
+use crate::Warning;
 
 impl Parser<'_> {
     /// Reads the arguments of `function`, whose opening parenthesis was read.
