@@ -3,11 +3,10 @@
 use std::fmt;
 
 use rperf_perfdata::Described;
-use rperf_perfdata::feature::EventFormat;
 use rperf_replay::{EventIndex, Machine, Order};
 use rperf_resolve::{Place, Resolver};
 use rperf_tracepoint::{
-    Context, Format, KernelSymbols, Machine as Recorder, PrintFmt, PrintkFormats,
+    Context, EventFormat, Format, KernelSymbols, Machine as Recorder, PrintFmt, PrintkFormats,
 };
 use rperf_wire::{CpuMode, EventType};
 use rustc_hash::FxHashMap;
@@ -66,7 +65,7 @@ impl Payloads {
     /// Compiles the tracepoints of a recording.
     ///
     /// # Errors
-    /// As [`rperf_perfdata::feature::TracingData::parse`], where there are tracepoints to describe.
+    /// As [`rperf_tracepoint::TracingData::parse`], where there are tracepoints to describe.
     pub fn new(recording: Described<'_>) -> Result<Self, rperf_perfdata::Error> {
         let is_tracepoint =
             |event: &&rperf_perfdata::EventDesc| event.attr.kind == EventType::TRACEPOINT;

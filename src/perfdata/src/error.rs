@@ -90,9 +90,9 @@ pub enum Error {
         /// The field.
         source: DecodeError,
     },
-    /// The section that should describe the tracepoints holds something else.
-    #[error("the tracing data section does not begin as one")]
-    TracingMagic,
+    /// The descriptions of the tracepoints cannot be read.
+    #[error(transparent)]
+    Tracepoints(#[from] rperf_tracepoint::Error),
     /// A record says that it is smaller than a record's header.
     #[error("record at offset {offset} says a size of {size} bytes, smaller than its header")]
     RecordSize {

@@ -4,8 +4,8 @@ use std::io;
 use std::path::Path;
 
 use rperf_perfdata::EventDesc;
-use rperf_perfdata::feature::TracingDataBuilder;
 use rperf_sys::{Cgroup, CgroupFolder, Proc, Sysctl, kernel_text, raise_open_files};
+use rperf_tracepoint::TracingDataBuilder;
 use rperf_wire::{SampleType, TimeConv};
 
 use crate::aux::map_areas;

@@ -3,8 +3,8 @@
 use std::io;
 
 use rperf_events::TracepointName;
-use rperf_perfdata::feature::TracingDataBuilder;
 use rperf_sys::{Tracefs, page_size};
+use rperf_tracepoint::TracingDataBuilder;
 use rperf_wire::Endian;
 
 /// The descriptions of `tracepoints`, each once and in the order of tracefs, as perf has them; `None` where there are

@@ -1,9 +1,20 @@
-//! What can be wrong with a format file.
+//! What can be wrong with descriptions of tracepoints.
 
-/// A `format` file that cannot be used at all.
+use rperf_wire::DecodeError;
+
+/// A description of tracepoints that cannot be used at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// The section that should describe the tracepoints of a recording holds something else.
+    #[error("the tracing data section does not begin as one")]
+    Magic,
+    /// The same section ends too early.
+    #[error("tracing data at offset 0: {source}")]
+    Section {
+        /// The field; its offset counts from the start of the section.
+        source: DecodeError,
+    },
     /// A line that every format file has is not there.
     #[error("format file without a `{0}` line")]
     Missing(&'static str),

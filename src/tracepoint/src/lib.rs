@@ -8,6 +8,7 @@ mod error;
 mod field;
 mod format;
 mod print_fmt;
+mod tracing_data;
 
 #[cfg(test)]
 mod tests;
@@ -16,3 +17,4 @@ pub use error::{Error, Warning};
 pub use field::{Elements, Field, Value};
 pub use format::Format;
 pub use print_fmt::{Context, KernelSymbols, Machine, NoSymbols, PrintFmt, PrintkFormats};
+pub use tracing_data::{EventFormat, TracingData, TracingDataBuilder};

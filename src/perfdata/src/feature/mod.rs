@@ -15,7 +15,6 @@ mod pmu;
 mod sections;
 mod set;
 mod text;
-mod tracing_data;
 
 pub use aux_index::AuxIndexEntry;
 pub use bpf::{BpfFunction, BpfProgram, Btf};
@@ -28,4 +27,3 @@ pub use memory::{MemoryNode, MemoryTopology, NumaNode};
 pub use pmu::{Compressed, GroupDesc, HybridPmu, PmuCapabilities, PmuMapping};
 pub use sections::Features;
 pub use set::FeatureSet;
-pub use tracing_data::{EventFormat, TracingData, TracingDataBuilder};

@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 
+use rperf_tracepoint::TracingData;
 use rperf_wire::{Cursor, DecodeError, Endian};
 
 use super::{
     AuxIndexEntry, BpfProgram, Btf, BuildIdEntry, Cache, ClockData, Compressed, CpuTopology,
     ElfMachine, FeatureId, GroupDesc, HybridPmu, MemoryTopology, NrCpus, NumaNode, PmuCapabilities,
-    PmuMapping, SchedDomains, TracingData, event_desc, text,
+    PmuMapping, SchedDomains, event_desc, text,
 };
 use crate::header::Section;
 use crate::{Error, EventDesc, FileHeader, Finding};
@@ -107,7 +108,7 @@ impl<'a> Features<'a> {
     /// As [`TracingData::parse`]; a file without the section gives `Ok(None)`.
     pub fn tracing_data(&self) -> Result<Option<TracingData<'_>>, Error> {
         let section = self.raw(FeatureId::TRACING_DATA);
-        section.map(TracingData::parse).transpose()
+        Ok(section.map(TracingData::parse).transpose()?)
     }
 
     /// Name of the machine.

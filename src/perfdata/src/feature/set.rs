@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use rperf_tracepoint::TracingDataBuilder;
 use rperf_wire::{Encoder, Endian};
 
 use super::{
     AuxIndexEntry, BpfProgram, Btf, BuildIdEntry, Cache, ClockData, Compressed, CpuTopology,
     ElfMachine, FeatureId, GroupDesc, HybridPmu, MemoryTopology, NrCpus, NumaNode, PmuCapabilities,
-    PmuMapping, SchedDomains, TracingDataBuilder, event_desc, text,
+    PmuMapping, SchedDomains, event_desc, text,
 };
 use crate::EventDesc;
 

@@ -1,8 +1,8 @@
 //! Files of the first versions of perf, and of Android's simpleperf.
 
-use rperf_perfdata::feature::TracingDataBuilder;
 use rperf_perfdata::{Error, EventDesc, FeatureId, FeatureSet, Finding, PerfData};
 use rperf_testkit::Bytes;
+use rperf_tracepoint::TracingDataBuilder;
 use rperf_wire::{Attr, Endian, EventType, RecordKind, SampleType};
 
 use crate::made::{BOTH, file, record};

@@ -2,11 +2,12 @@
 
 use std::io::{self, Read};
 
-use rperf_perfdata::feature::{BuildIdEntry, TracingDataBuilder};
+use rperf_perfdata::feature::BuildIdEntry;
 use rperf_perfdata::{
     Error, EventDesc, FeatureId, FeatureSet, FileHeader, PerfData, PipeReader, PipeWriter, Source,
     Update,
 };
+use rperf_tracepoint::TracingDataBuilder;
 use rperf_wire::{Attr, Encoder, Endian, EventType, Misc, RecordKind, SampleType};
 
 use crate::made::{BOTH, record};

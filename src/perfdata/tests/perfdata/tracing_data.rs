@@ -1,8 +1,9 @@
 //! The descriptions of tracepoints: what perf wrote is read, and written again byte for byte.
 
 use rperf_perfdata::PerfData;
-use rperf_perfdata::feature::{FeatureId, TracingDataBuilder};
+use rperf_perfdata::feature::FeatureId;
 use rperf_testkit::{Run, Scratch, real_perf, skip};
+use rperf_tracepoint::TracingDataBuilder;
 
 #[test]
 fn perf_section_is_written_again_byte_for_byte() {

@@ -4,9 +4,9 @@
 
 use std::num::NonZeroUsize;
 
-use rperf_perfdata::feature::TracingData;
 use rperf_perfdata::{Error, FeatureId, Features, PerfData, PipeReader};
 use rperf_replay::{Flow, Fold, Render, Replay, Sample, Stream, World};
+use rperf_tracepoint::TracingData;
 use rperf_wire::{Endian, Record, RecordKind, U64s, UserRecord};
 
 /// What came of bytes: the samples, and why there were not more. `None` for what is no recording.

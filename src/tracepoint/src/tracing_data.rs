@@ -15,14 +15,17 @@
 
 use std::borrow::Cow;
 
-use rperf_wire::{Cursor, DecodeError, Encoder, Endian, until_nul};
+mod builder;
+
+use rperf_wire::{Cursor, DecodeError, Endian, until_nul};
 
 use crate::Error;
+
+pub use builder::TracingDataBuilder;
 
 const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 /// What perf 6.1 writes.
 const VERSION: &str = "0.6";
-const WHAT: &str = "tracing data";
 
 /// Descriptions of the recorded tracepoints, borrowed from the section's bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,17 +131,13 @@ impl<'a> TracingData<'a> {
     /// Reads the section.
     ///
     /// # Errors
-    /// [`Error::TracingMagic`] when the bytes do not begin as tracing data do, [`Error::Decode`] when
+    /// [`Error::Magic`] when the bytes do not begin as tracing data do, [`Error::Section`] when
     /// they end too early; its offsets count from the start of the section.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         if !bytes.starts_with(MAGIC) {
-            return Err(Error::TracingMagic);
+            return Err(Error::Magic);
         }
-        Self::decode(bytes).map_err(|source| Error::Decode {
-            what: WHAT,
-            offset: 0,
-            source,
-        })
+        Self::decode(bytes).map_err(|source| Error::Section { source })
     }
 
     fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
@@ -207,116 +206,6 @@ fn take_events<'a>(at: &mut Cursor<'a>) -> Result<Vec<EventFormat<'a>>, DecodeEr
         }
     }
     Ok(events)
-}
-
-/// A TRACING_DATA section to be written. It reads nothing itself: the recorder gives it the texts.
-#[derive(Debug, Clone)]
-pub struct TracingDataBuilder {
-    endian: Endian,
-    long_size: u8,
-    page_size: u32,
-    header_page: Vec<u8>,
-    header_event: Vec<u8>,
-    systems: Vec<(String, Vec<Vec<u8>>)>,
-    printk_formats: Vec<u8>,
-    saved_cmdlines: Vec<u8>,
-}
-
-impl TracingDataBuilder {
-    /// A section without events, of a kernel of this byte order with longs of `long_size` and pages of
-    /// `page_size` bytes.
-    #[must_use]
-    pub fn new(endian: Endian, long_size: u8, page_size: u32) -> Self {
-        Self {
-            endian,
-            long_size,
-            page_size,
-            header_page: Vec::new(),
-            header_event: Vec::new(),
-            systems: Vec::new(),
-            printk_formats: Vec::new(),
-            saved_cmdlines: Vec::new(),
-        }
-    }
-
-    /// Sets the texts of `events/header_page` and `events/header_event`. perf takes the size of a
-    /// `long` from the first, so a cut one changes how it prints; that file gives all it has to the
-    /// first read(2) and nothing to a second.
-    pub fn headers(&mut self, page: &[u8], event: &[u8]) -> &mut Self {
-        self.header_page = page.to_vec();
-        self.header_event = event.to_vec();
-        self
-    }
-
-    /// Adds the text of the `format` file of an event of `system`. Systems are written in the order of
-    /// their first event, events in the order of their adding.
-    pub fn event(&mut self, system: &str, format: &[u8]) -> &mut Self {
-        let known = self.systems.iter_mut().find(|(name, _)| name == system);
-        match known {
-            Some((_, formats)) => formats.push(format.to_vec()),
-            None => self
-                .systems
-                .push((system.to_owned(), vec![format.to_vec()])),
-        }
-        self
-    }
-
-    /// Sets the text of `printk_formats`.
-    pub fn printk_formats(&mut self, text: &[u8]) -> &mut Self {
-        self.printk_formats = text.to_vec();
-        self
-    }
-
-    /// Sets the text of `saved_cmdlines`.
-    pub fn saved_cmdlines(&mut self, text: &[u8]) -> &mut Self {
-        self.saved_cmdlines = text.to_vec();
-        self
-    }
-
-    /// The bytes of the section.
-    #[must_use]
-    pub fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        let to = &mut Encoder::new(&mut bytes, self.endian);
-        to.bytes(MAGIC);
-        put_name(to, VERSION);
-        to.bytes(&[u8::from(self.endian == Endian::Big), self.long_size]);
-        to.u32(self.page_size);
-        put_name(to, "header_page");
-        put_u64_text(to, &self.header_page);
-        put_name(to, "header_event");
-        put_u64_text(to, &self.header_event);
-        let no_ftrace = 0;
-        to.u32(no_ftrace);
-        put_count(to, self.systems.len());
-        for (system, formats) in &self.systems {
-            put_name(to, system);
-            put_count(to, formats.len());
-            for format in formats {
-                put_u64_text(to, format);
-            }
-        }
-        let no_kallsyms = 0;
-        to.u32(no_kallsyms);
-        put_count(to, self.printk_formats.len());
-        to.bytes(&self.printk_formats);
-        put_u64_text(to, &self.saved_cmdlines);
-        bytes
-    }
-}
-
-fn put_name(to: &mut Encoder<'_>, name: &str) {
-    to.bytes(name.as_bytes());
-    to.zeros(1);
-}
-
-fn put_count(to: &mut Encoder<'_>, count: usize) {
-    to.u32(u32::try_from(count).unwrap_or(u32::MAX));
-}
-
-fn put_u64_text(to: &mut Encoder<'_>, text: &[u8]) {
-    to.u64(text.len() as u64);
-    to.bytes(text);
 }
 
 #[cfg(test)]
@@ -393,11 +282,7 @@ mod tests {
         for length in 0..bytes.len() {
             let error = TracingData::parse(&bytes[..length]).expect_err("cut");
             let is_magic = length < MAGIC.len();
-            assert_eq!(
-                matches!(error, Error::TracingMagic),
-                is_magic,
-                "{length}: {error}"
-            );
+            assert_eq!(matches!(error, Error::Magic), is_magic, "{length}: {error}");
         }
     }
 }
