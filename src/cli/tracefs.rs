@@ -6,6 +6,7 @@ use std::path::Path;
 use rperf_events::Tracepoints;
 use rperf_safefs::Folder;
 use rperf_sys::{Tracefs, kernel_text};
+use rperf_tracepoint::{Abi, Tracepoint};
 
 /// Tracefs where `/proc` says that it is mounted, or where the user does.
 #[derive(Debug)]
@@ -43,4 +44,18 @@ impl Tracepoints for MachineTracepoints {
     fn id(&self, system: &str, name: &str) -> io::Result<u64> {
         self.0.id(system, name)
     }
+}
+
+/// The description of a tracepoint of this machine.
+///
+/// # Errors
+///
+/// What reading its format file reports, and what parsing it does.
+pub(crate) fn describe(
+    tracefs: &Tracefs,
+    system: &str,
+    name: &str,
+) -> Result<Tracepoint, anyhow::Error> {
+    let text = tracefs.format(system, name)?;
+    Ok(Tracepoint::parse(system, &text, Abi::NATIVE)?)
 }

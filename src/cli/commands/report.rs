@@ -413,7 +413,7 @@ fn count(
             .map(|table| table.events.clone())
             .collect(),
         sockets: question.sockets.clone(),
-        payloads: &question.tracepoints.told(&resolver),
+        payloads: &question.tracepoints.text(&resolver),
         ..source(data.described(), question.inlines)
     };
     if question.plan.options.branch_chains {

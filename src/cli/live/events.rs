@@ -5,7 +5,6 @@ use rperf_events::{
     Catalogue, EventSpec, Filter, Group, ParseError, SampleFilter, Side, TracepointName, parse,
 };
 use rperf_sys::Tracefs;
-use rperf_tracepoint::Format;
 
 use super::probes;
 use crate::cli::commands::probe::Wanted;
@@ -13,7 +12,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
 use crate::cli::pmus::MachinePmus;
-use crate::cli::tracefs::MachineTracepoints;
+use crate::cli::tracefs::{MachineTracepoints, describe};
 
 /// perf's exit status for a filter that the kernel refuses.
 const FAILED: u8 = 255;
@@ -214,8 +213,7 @@ fn joined(
     (tracepoint, tracefs): (&TracepointName, &Tracefs),
     given: &[Given],
 ) -> Result<String, CliError> {
-    let format = tracefs.format(&tracepoint.system, &tracepoint.name)?;
-    let format = Format::parse(&String::from_utf8_lossy(&format))?;
+    let format = describe(tracefs, &tracepoint.system, &tracepoint.name)?.format;
     let mut filters = Vec::new();
     for given in given {
         let own = || format!("common_pid != {}", std::process::id());

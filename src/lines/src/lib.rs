@@ -24,7 +24,7 @@ pub use flow::{Code, Flow, FlowOptions, Step, Taken};
 pub use interval::{IntervalError, Intervals};
 pub use line::{Line, Lines, Named, Source, Spot};
 pub use metrics::{Form, Metric, Metrics};
-pub use payloads::{PayloadFinding, Payloads, Tracepoint};
+pub use payloads::{PayloadFinding, Payloads};
 pub use rperf_resolve::SourceLine;
 pub use selection::{Selection, Warning};
 pub use source_text::{SourceFiles, SourceText};

@@ -1,33 +1,21 @@
 //! What tracepoints tell, as text: the `print fmt` of every tracepoint of a recording, compiled once.
 
 use std::fmt;
+use std::sync::Arc;
 
 use rperf_perfdata::Described;
 use rperf_replay::{EventIndex, Machine, Order};
 use rperf_resolve::{Place, Resolver};
-use rperf_tracepoint::{
-    Context, EventFormat, Format, KernelSymbols, Machine as Recorder, PrintFmt, PrintkFormats,
-};
-use rperf_wire::{CpuMode, EventType};
-use rustc_hash::FxHashMap;
+use rperf_tracepoint::{Context, Error, Formats, KernelSymbols, PrintFmt, Tracepoint, Warning};
+use rperf_wire::CpuMode;
 
 /// The tracepoints of a recording, ready to be printed.
 #[derive(Debug, Default)]
 pub struct Payloads {
     /// By event; `None` for events that are no tracepoints, and for those without a description.
-    events: Vec<Option<Tracepoint>>,
-    printk: PrintkFormats,
+    events: Vec<Option<Arc<Tracepoint>>>,
+    formats: Arc<Formats>,
     findings: Vec<PayloadFinding>,
-}
-
-/// A tracepoint of a recording.
-#[derive(Debug)]
-pub struct Tracepoint {
-    /// Its fields.
-    pub format: Format,
-    /// The machine that it was recorded on.
-    pub recorder: Recorder,
-    text: PrintFmt,
 }
 
 /// Why a tracepoint is not shown as the kernel would.
@@ -41,8 +29,8 @@ pub struct PayloadFinding {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum What {
     Missing,
-    Format(rperf_tracepoint::Error),
-    Generic(rperf_tracepoint::Warning),
+    Format(Error),
+    Generic(Warning),
 }
 
 impl fmt::Display for PayloadFinding {
@@ -65,41 +53,31 @@ impl Payloads {
     /// Compiles the tracepoints of a recording.
     ///
     /// # Errors
-    /// As [`rperf_tracepoint::TracingData::parse`], where there are tracepoints to describe.
+    /// As [`Described::formats`].
     pub fn new(recording: Described<'_>) -> Result<Self, rperf_perfdata::Error> {
-        let is_tracepoint =
-            |event: &&rperf_perfdata::EventDesc| event.attr.kind == EventType::TRACEPOINT;
-        if !recording.events.iter().any(|event| is_tracepoint(&event)) {
-            return Ok(Self::default());
-        }
-        let tracing_data = recording.features.tracing_data()?;
-        let mut payloads = Self::default();
-        let mut formats: FxHashMap<u64, &EventFormat<'_>> = FxHashMap::default();
-        let mut recorder = Recorder {
-            endian: recording.endian,
-            long_size: 8,
+        let formats = recording.formats()?;
+        let mut payloads = Self {
+            formats: Arc::clone(&formats),
+            ..Self::default()
         };
-        if let Some(tracing_data) = &tracing_data {
-            let numbered = tracing_data.events.iter();
-            formats.extend(numbered.filter_map(|event| Some((event.id()?, event))));
-            recorder.long_size = tracing_data.long_size;
-            let printk = String::from_utf8_lossy(tracing_data.printk_formats);
-            payloads.printk = PrintkFormats::parse(&printk);
-        }
         for event in recording.events {
-            let compiled = is_tracepoint(&event)
-                .then(|| compile(formats.get(&event.attr.config).copied(), recorder));
-            let program = match compiled.transpose() {
-                Ok(program) => program,
-                Err(what) => {
-                    payloads.note(&event.name, what);
+            let tracepoint = match formats.of_event(&event.attr) {
+                Ok(tracepoint) => Some(Arc::clone(tracepoint)),
+                Err(Error::NotATracepoint) => None,
+                Err(Error::Undescribed) => {
+                    payloads.note(&event.name, What::Missing);
+                    None
+                }
+                Err(error) => {
+                    payloads.note(&event.name, What::Format(error.clone()));
                     None
                 }
             };
-            if let Some(warning) = program.as_ref().and_then(|program| program.text.warning()) {
+            let text = tracepoint.as_ref().map(|tracepoint| tracepoint.print_fmt());
+            if let Some(warning) = text.and_then(PrintFmt::warning) {
                 payloads.note(&event.name, What::Generic(warning.clone()));
             }
-            payloads.events.push(program);
+            payloads.events.push(tracepoint);
         }
         Ok(payloads)
     }
@@ -119,7 +97,7 @@ impl Payloads {
     /// The tracepoint that `event` is, if it is described.
     #[must_use]
     pub fn tracepoint(&self, event: EventIndex) -> Option<&Tracepoint> {
-        self.events.get(event.0 as usize)?.as_ref()
+        self.events.get(event.0 as usize)?.as_deref()
     }
 
     /// Appends the text of a sample of `event` with the raw data `raw`; nothing for events without a description.
@@ -130,9 +108,9 @@ impl Payloads {
         };
         let context = Context {
             symbols: &KernelNames(resolver),
-            printk: &self.printk,
+            printk: self.formats.printk(),
         };
-        tracepoint.text.write(raw, &context, out);
+        tracepoint.print_fmt().write(raw, &context, out);
     }
 
     fn note(&mut self, event: &str, what: What) {
@@ -141,16 +119,6 @@ impl Payloads {
             what,
         });
     }
-}
-
-fn compile(format: Option<&EventFormat<'_>>, recorder: Recorder) -> Result<Tracepoint, What> {
-    let text = format.ok_or(What::Missing)?.to_str();
-    let format = Format::parse_for(&text, recorder.long_size.into()).map_err(What::Format)?;
-    Ok(Tracepoint {
-        text: PrintFmt::compile(&format, recorder),
-        format,
-        recorder,
-    })
 }
 
 /// The kernel's functions, for the addresses that tracepoints tell.

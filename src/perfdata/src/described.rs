@@ -1,8 +1,11 @@
 //! What is known of a recording beside its records, wherever it came from.
 
-use rperf_wire::Endian;
+use std::sync::Arc;
 
-use crate::{EventDesc, Features, PerfData, PipeHead};
+use rperf_tracepoint::Formats;
+use rperf_wire::{Endian, EventType};
+
+use crate::{Error, EventDesc, Features, PerfData, PipeHead};
 
 /// Events and header features: those of a file, or what a stream has told so far.
 #[derive(Debug, Clone, Copy)]
@@ -15,6 +18,20 @@ pub struct Described<'d> {
     pub features: &'d Features<'d>,
     /// Whether it is in pipe mode: there perf decides some things before it knows the events.
     pub is_pipe: bool,
+}
+
+impl Described<'_> {
+    /// Descriptions of the tracepoints among the events. Nothing is read if there is none.
+    ///
+    /// # Errors
+    /// As [`Features::formats`].
+    pub fn formats(&self) -> Result<Arc<Formats>, Error> {
+        let mut kinds = self.events.iter().map(|event| event.attr.kind);
+        match kinds.any(|kind| kind == EventType::TRACEPOINT) {
+            true => self.features.formats(),
+            false => Ok(Arc::default()),
+        }
+    }
 }
 
 impl<'a> PerfData<'a> {

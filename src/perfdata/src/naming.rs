@@ -12,13 +12,10 @@ pub(crate) fn name_tracepoints(events: &mut [EventDesc], features: &Features<'_>
     if !events.iter().any(nameless) {
         return;
     }
-    let described = features.tracing_data().ok().flatten();
+    let described = features.formats().unwrap_or_default();
     let listed = features.meta_info().unwrap_or_default();
     for event in events.iter_mut().filter(|event| nameless(event)) {
-        let format = described
-            .as_ref()
-            .and_then(|data| data.by_id(event.attr.config));
-        let named = format.and_then(|format| Some(format!("{}:{}", format.system, format.name()?)));
+        let named = described.name(event.attr.config);
         if let Some(name) = named.or_else(|| listed_name(&listed, &event.attr)) {
             event.name = name;
         }

@@ -15,6 +15,12 @@ pub enum Error {
         /// The field; its offset counts from the start of the section.
         source: DecodeError,
     },
+    /// An event of another kind.
+    #[error("not a tracepoint")]
+    NotATracepoint,
+    /// No description of the tracepoint is there.
+    #[error("the recording has no description of it")]
+    Undescribed,
     /// A line that every format file has is not there.
     #[error("format file without a `{0}` line")]
     Missing(&'static str),

@@ -31,19 +31,11 @@ const ELEMENT_SIZES: [(&str, usize); 9] = [
 ];
 
 impl Format {
-    /// Reads the text of a `format` file of a machine with longs of 8 bytes.
+    /// Parses the text of a `format` file of a kernel whose longs have `long_size` bytes.
     ///
     /// # Errors
     /// [`Error`] when the name, the id or a field cannot be read. A missing `print fmt` is none.
-    pub fn parse(text: &str) -> Result<Self, Error> {
-        Self::parse_for(text, 8)
-    }
-
-    /// Reads the text of a `format` file of a machine with longs of `long_size` bytes.
-    ///
-    /// # Errors
-    /// As [`Format::parse`].
-    pub fn parse_for(text: &str, long_size: usize) -> Result<Self, Error> {
+    pub fn parse(text: &str, long_size: usize) -> Result<Self, Error> {
         let (head, print_fmt) = match text.split_once("\nprint fmt:") {
             Some((head, print_fmt)) => (head, print_fmt.trim().to_owned()),
             None => (text, String::new()),

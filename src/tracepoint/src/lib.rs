@@ -1,20 +1,31 @@
-//! Tracepoints: what a tracefs `format` file says about the bytes of a sample, and the text that
-//! its `print fmt` makes of them.
+//! Tracepoints: what the kernel that recorded a sample says about the sample's raw data.
 //!
-//! [`Format::parse`] reads the file; [`Format::field`] and [`Field::value`] get at single values;
-//! [`PrintFmt`] is the text of a whole sample.
+//! ```text
+//! TRACING_DATA of a file or stream --+
+//!                                    +--> Formats --of_event(attr)--> Arc<Tracepoint>
+//! format files of tracefs -----------+                                  |- Format, Field    names, types, places
+//!                                                                       `- PrintFmt         the text of a sample
+//! ```
+//!
+//! [`Formats`] is the one place where an event finds its description; each is parsed once.
 
+mod abi;
 mod error;
 mod field;
 mod format;
+mod formats;
 mod print_fmt;
+mod tracepoint;
 mod tracing_data;
 
 #[cfg(test)]
 mod tests;
 
+pub use abi::Abi;
 pub use error::{Error, Warning};
 pub use field::{Elements, Field, Value};
 pub use format::Format;
-pub use print_fmt::{Context, KernelSymbols, Machine, NoSymbols, PrintFmt, PrintkFormats};
+pub use formats::Formats;
+pub use print_fmt::{Context, KernelSymbols, NoSymbols, PrintFmt, PrintkFormats};
+pub use tracepoint::Tracepoint;
 pub use tracing_data::{EventFormat, TracingData, TracingDataBuilder};

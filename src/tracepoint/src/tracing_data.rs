@@ -174,19 +174,6 @@ impl<'a> TracingData<'a> {
             },
         })
     }
-
-    /// The description of the tracepoint with that number, `attr.config` of its event.
-    #[must_use]
-    pub fn by_id(&self, id: u64) -> Option<&EventFormat<'a>> {
-        self.events.iter().find(|event| event.id() == Some(id))
-    }
-
-    /// The description of `system:name`.
-    #[must_use]
-    pub fn by_name(&self, system: &str, name: &str) -> Option<&EventFormat<'a>> {
-        let mut events = self.events.iter();
-        events.find(|event| event.system == system && event.name() == Some(name))
-    }
 }
 
 fn take_ftrace<'a>(at: &mut Cursor<'a>) -> Result<Vec<&'a [u8]>, DecodeError> {
@@ -248,23 +235,6 @@ mod tests {
             assert!(data.printk_formats.ends_with(b"\"text\\n\"\n"));
             assert_eq!(data.saved_cmdlines, b"1 init\n");
         }
-    }
-
-    #[test]
-    fn events_are_found_by_number_and_by_name() {
-        let bytes = builder(Endian::Little).encode();
-        let data = TracingData::parse(&bytes).expect("own section");
-        assert_eq!(
-            data.by_id(374).and_then(EventFormat::name),
-            Some("sched_wakeup")
-        );
-        assert_eq!(
-            data.by_name("irq", "softirq_entry")
-                .and_then(EventFormat::id),
-            Some(223)
-        );
-        assert_eq!(data.by_name("sched", "softirq_entry"), None);
-        assert_eq!(data.by_id(1), None);
     }
 
     #[test]

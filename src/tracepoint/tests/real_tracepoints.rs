@@ -4,13 +4,9 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use rperf_testkit::{Run, Scratch, real_perf, skip};
-use rperf_tracepoint::{Context, Format, KernelSymbols, Machine, PrintFmt, PrintkFormats};
+use rperf_tracepoint::{Abi, Context, Format, KernelSymbols, PrintFmt, PrintkFormats};
 use rperf_wire::{Attr, Endian, RawRecord, RecordKind, SampleLayout};
 
-const HERE: Machine = Machine {
-    endian: Endian::NATIVE,
-    long_size: size_of::<usize>() as u8,
-};
 /// What to record at once. Opening all of `syscalls:*` would take half a minute.
 const EVENTS: [&str; 3] = [
     "sched:*,irq:*,timer:*,task:*,signal:*,workqueue:*,writeback:*,rcu:*,raw_syscalls:*",
@@ -136,7 +132,7 @@ fn what_fires_reads_as_in_perf() {
         let (configs, samples) = read(&std::fs::read(&path).expect("recording"));
         let programs: Vec<_> = configs
             .iter()
-            .map(|config| PrintFmt::compile(&formats[config], HERE))
+            .map(|config| PrintFmt::compile(&formats[config], Abi::NATIVE))
             .collect();
         let mut ours = Vec::new();
         for sample in &samples {
@@ -182,7 +178,7 @@ fn formats(tracefs: &Path) -> HashMap<u64, Format> {
         };
         for event in events.flatten() {
             if let Ok(text) = std::fs::read_to_string(event.path().join("format")) {
-                let format = Format::parse(&text).expect("format");
+                let format = Format::parse(&text, 8).expect("format");
                 formats.insert(format.id, format);
             }
         }

@@ -7,7 +7,7 @@ use std::io::Cursor;
 
 use libfuzzer_sys::fuzz_target;
 use rperf_perfdata::{EventDesc, FeatureId, FeatureSet, Features, PerfData, Writer};
-use rperf_wire::{Attr, Endian, Misc, RawRecord, RecordKind};
+use rperf_wire::{Attr, Endian, EventType, Misc, RawRecord, RecordKind};
 
 // A recording, as the seeds are, or the number of a feature with the bytes of its section.
 fuzz_target!(|bytes: &[u8]| {
@@ -103,9 +103,14 @@ fn check(found: &Features<'_>, endian: Endian) {
         btf(sets => &sets);
         meta_info(pairs => &pairs);
     }
-    if let Ok(Some(data)) = found.tracing_data() {
-        for id in 0..100 {
-            let _format = data.by_id(id);
+    if let Ok(formats) = found.formats() {
+        for config in 0..100 {
+            let attr = Attr {
+                kind: EventType::TRACEPOINT,
+                config,
+                ..Attr::default()
+            };
+            let _described = formats.of_event(&attr);
         }
     }
     let mut entries = FeatureSet::new(endian);

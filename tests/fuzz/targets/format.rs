@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rperf_tracepoint::{Context, Format, Machine, NoSymbols, PrintFmt, PrintkFormats};
+use rperf_tracepoint::{Context, Format, Abi, NoSymbols, PrintFmt, PrintkFormats};
 use rperf_wire::Endian;
 
 // A description as the kernel shows it; behind a NUL the byte order, the size of a long, and a record's bytes.
@@ -20,14 +20,14 @@ fuzz_target!(|bytes: &[u8]| {
         Endian::Little
     };
     let long_size = if how & 2 == 2 { 4 } else { 8 };
-    let Ok(format) = Format::parse_for(&text, usize::from(long_size)) else {
+    let Ok(format) = Format::parse(&text, usize::from(long_size)) else {
         return;
     };
     for field in format.common_fields.iter().chain(&format.fields) {
         let _value = field.value(raw, endian);
     }
-    let machine = Machine { endian, long_size };
-    let program = PrintFmt::compile(&format, machine);
+    let abi = Abi { endian, long_size };
+    let program = PrintFmt::compile(&format, abi);
     let context = Context {
         symbols: &NoSymbols,
         printk: &PrintkFormats::default(),

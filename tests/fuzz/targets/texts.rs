@@ -116,7 +116,7 @@ fn events(text: &str) {
 }
 
 fn filters(text: &str) {
-    let format = Format::parse(FORMAT).expect("a description");
+    let format = Format::parse(FORMAT, 8).expect("a description");
     if let Err(error) = Filter::parse(text, "sched:sched_switch", &format) {
         assert!(text.get(error.position.clone()).is_some(), "{error:?}");
         let _shown = error.to_string();

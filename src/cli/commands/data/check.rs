@@ -5,8 +5,8 @@ use std::fmt::Display;
 
 use rperf_perfdata::{EventDesc, EventUpdate, Finding, PerfData};
 use rperf_replay::{Diagnostics, Replay, What};
-use rperf_tracepoint::Format;
-use rperf_wire::{EventType, RawRecord, Record, RecordKind, SampleType, UserRecord};
+use rperf_tracepoint::Error;
+use rperf_wire::{RawRecord, Record, RecordKind, SampleType, UserRecord};
 
 use crate::cli::error::CliError;
 
@@ -129,26 +129,17 @@ impl Checked {
     }
 
     fn check_tracepoints(&mut self, data: &PerfData<'_>) {
-        let is_tracepoint = |event: &&EventDesc| event.attr.kind == EventType::TRACEPOINT;
-        let mut tracepoints = data.events().iter().filter(is_tracepoint).peekable();
-        if tracepoints.peek().is_none() {
-            return;
-        }
-        let described = match data.features().tracing_data() {
-            Ok(described) => described,
+        let formats = match data.described().formats() {
+            Ok(formats) => formats,
             Err(error) => return self.fault(format_args!("descriptions of tracepoints: {error}")),
         };
         let mut undescribed = Vec::new();
-        for event in tracepoints {
+        for event in data.events() {
             let name = &event.name;
-            let format = described.as_ref().and_then(|all| {
-                let text = all.by_id(event.attr.config)?.to_str();
-                Some(Format::parse_for(&text, all.long_size.into()))
-            });
-            match format {
-                Some(Ok(_)) => {}
-                Some(Err(error)) => self.fault(format_args!("description of {name}: {error}")),
-                None => undescribed.push(name.as_str()),
+            match formats.of_event(&event.attr) {
+                Ok(_) | Err(Error::NotATracepoint) => {}
+                Err(Error::Undescribed) => undescribed.push(name.as_str()),
+                Err(error) => self.fault(format_args!("description of {name}: {error}")),
             }
         }
         if let [first, more @ ..] = &undescribed[..] {

@@ -8,7 +8,7 @@ use rperf_lines::Filter;
 use rperf_perfdata::Described;
 use rperf_replay::{EventIndex, Flow, Render, Sample, World};
 use rperf_resolve::Resolver;
-use rperf_tracepoint::{Field, Format, Value};
+use rperf_tracepoint::{Error, Field, Value};
 use rperf_wire::Endian;
 
 use super::{Question, text};
@@ -149,19 +149,23 @@ fn fields(
 ) -> Result<Vec<Field>, CliError> {
     let event = recording.events.get(event);
     let name = event.map_or("", |event| &event.name);
-    let told = recording.features.tracing_data()?;
-    let told = told.as_ref().and_then(|data| {
-        let mut formats = data.events.iter();
-        let format = formats.find(|format| format.id() == event.map(|event| event.attr.config))?;
-        Some((format.to_str(), data.long_size))
-    });
-    let Some((format, long_size)) = told else {
-        let message = format!("{name} is no tracepoint that the recording describes");
-        return Err(CliError::message(255, message).hint("without --key threads are told apart"));
+    let formats = recording.formats()?;
+    let described = match event {
+        Some(event) => formats.of_event(&event.attr),
+        None => Err(&Error::NotATracepoint),
     };
-    let format = Format::parse_for(&format, long_size.into())?;
+    let tracepoint = match described {
+        Ok(tracepoint) => tracepoint,
+        Err(Error::NotATracepoint | Error::Undescribed) => {
+            let message = format!("{name} is no tracepoint that the recording describes");
+            return Err(
+                CliError::message(255, message).hint("without --key threads are told apart")
+            );
+        }
+        Err(error) => return Err(error.clone().into()),
+    };
     let fields = names.iter().map(|field| {
-        format.field(field).cloned().ok_or_else(|| {
+        tracepoint.format.field(field).cloned().ok_or_else(|| {
             CliError::message(255, format!("{name} has no field '{field}'"))
                 .hint("evlist --trace-fields shows those that there are")
         })

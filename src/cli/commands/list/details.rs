@@ -13,6 +13,7 @@ use rperf_wire::{Attr, EventType};
 
 use super::found::{Access, with_program};
 use crate::cli::marks::Mark;
+use crate::cli::tracefs::describe;
 
 /// Columns of a field's declaration.
 const DECLARATION: usize = 40;
@@ -141,12 +142,8 @@ impl Details<'_> {
 
     /// The fields of a tracepoint, how the kernel prints it, and a filter.
     fn tracepoint(&self, system: &str, name: &str) -> Vec<String> {
-        let read = self.tracefs.format(system, name);
-        let read = read.map_err(|error| error.to_string()).and_then(|text| {
-            Format::parse(&String::from_utf8_lossy(&text)).map_err(|error| error.to_string())
-        });
-        let format = match read {
-            Ok(format) => format,
+        let format = match describe(self.tracefs, system, name) {
+            Ok(tracepoint) => tracepoint.format,
             Err(why) => return vec![format!("its fields are not known: {why}")],
         };
         let mut lines: Vec<String> = format.fields.iter().map(shown).collect();

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use rperf_events::by_distance;
 use rperf_hist::{Field, FieldValues, Key, PayloadText, Value, field_names};
-use rperf_lines::{Payloads, Tracepoint};
+use rperf_lines::Payloads;
 use rperf_perfdata::Described;
 use rperf_replay::EventIndex;
 use rperf_resolve::Resolver;
-use rperf_tracepoint::Field as Member;
+use rperf_tracepoint::{Field as Member, Tracepoint};
 use rperf_wire::EventType;
 
 use crate::cli::context::Context;
@@ -199,8 +199,8 @@ impl<'a> Tracepoints<'a> {
     }
 
     /// The same with the names of the kernel's functions, to be counted with.
-    pub(super) fn told<'t, 'w>(&'t self, resolver: &'t Resolver<'w>) -> Told<'t, 'w> {
-        Told {
+    pub(super) fn text<'t, 'w>(&'t self, resolver: &'t Resolver<'w>) -> TracepointText<'t, 'w> {
+        TracepointText {
             tracepoints: self,
             resolver,
         }
@@ -224,12 +224,12 @@ impl<'w> Asked<'w> {
 }
 
 /// The joint between what tracepoints tell and the rows of a report.
-pub(super) struct Told<'t, 'w> {
+pub(super) struct TracepointText<'t, 'w> {
     tracepoints: &'t Tracepoints<'t>,
     resolver: &'t Resolver<'w>,
 }
 
-impl PayloadText for Told<'_, '_> {
+impl PayloadText for TracepointText<'_, '_> {
     fn has(&self, event: EventIndex) -> bool {
         let payloads = self.tracepoints.payloads.as_ref();
         payloads.is_some_and(|payloads| payloads.has(event))
@@ -241,10 +241,7 @@ impl PayloadText for Told<'_, '_> {
         };
         match payloads.tracepoint(event) {
             Some(tracepoint) if self.tracepoints.raw => {
-                let Tracepoint {
-                    format, recorder, ..
-                } = tracepoint;
-                format.write_fields(raw, *recorder, out);
+                tracepoint.format.write_fields(raw, tracepoint.abi, out);
             }
             _ => payloads.write(event, raw, self.resolver, out),
         }
@@ -270,15 +267,15 @@ impl PayloadText for Told<'_, '_> {
 
 /// A field as the event's text shows it, else as it is.
 fn value(tracepoint: &Tracepoint, member: &Member, raw: &[u8], text: &[u8]) -> Value {
-    let recorder = tracepoint.recorder;
-    let bytes = member.bytes(raw, recorder.endian).unwrap_or_default();
+    let abi = tracepoint.abi;
+    let bytes = member.bytes(raw, abi.endian).unwrap_or_default();
     let bytes = match member.is_string {
         true => rperf_wire::until_nul(bytes),
         false => bytes,
     };
     let mut plain = Vec::new();
     let shown = shown(text, member.name.as_bytes()).unwrap_or_else(|| {
-        member.write(raw, recorder, &mut plain);
+        member.write(raw, abi, &mut plain);
         &plain
     });
     Value {

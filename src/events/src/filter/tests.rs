@@ -13,7 +13,7 @@ const FORMAT: &str = "name: made_up\nID: 7\nformat:\n\
 print fmt: \"%d\", REC->prev_pid\n";
 
 fn parse(text: &str) -> Result<Filter, FilterError> {
-    let format = Format::parse(FORMAT).expect("a format file");
+    let format = Format::parse(FORMAT, 8).expect("a format file");
     Filter::parse(text, "sys:made_up", &format)
 }
 

@@ -1,8 +1,9 @@
 //! The table of feature sections and typed access to each.
 
 use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
 
-use rperf_tracepoint::TracingData;
+use rperf_tracepoint::Formats;
 use rperf_wire::{Cursor, DecodeError, Endian};
 
 use super::{
@@ -21,6 +22,9 @@ pub struct Features<'a> {
     /// Those that came as records of their own, in pipe mode.
     build_ids: Vec<BuildIdEntry>,
     endian: Endian,
+    formats: OnceLock<Arc<Formats>>,
+    /// What sections described that a later one took the place of.
+    earlier_formats: Arc<Formats>,
 }
 
 impl<'a> Features<'a> {
@@ -31,6 +35,8 @@ impl<'a> Features<'a> {
             sections: Vec::new(),
             build_ids: Vec::new(),
             endian,
+            formats: OnceLock::new(),
+            earlier_formats: Arc::default(),
         }
     }
 
@@ -61,6 +67,13 @@ impl<'a> Features<'a> {
 
     /// Adds a section; one of the same number is replaced.
     pub(crate) fn put(&mut self, feature: FeatureId, section: Section, bytes: Cow<'a, [u8]>) {
+        if feature == FeatureId::TRACING_DATA {
+            // A damaged section described nothing.
+            if let Ok(formats) = self.formats() {
+                self.earlier_formats = formats;
+            }
+            self.formats = OnceLock::new();
+        }
         self.sections.retain(|(known, ..)| *known != feature);
         self.sections.push((feature, section, bytes));
     }
@@ -102,13 +115,20 @@ impl<'a> Features<'a> {
         self.get(feature, text::take)
     }
 
-    /// Descriptions of the recorded tracepoints.
+    /// Descriptions of the recorded tracepoints, none without the section. They are read once; in pipe mode each section
+    /// adds to those before.
     ///
     /// # Errors
-    /// As [`TracingData::parse`]; a file without the section gives `Ok(None)`.
-    pub fn tracing_data(&self) -> Result<Option<TracingData<'_>>, Error> {
-        let section = self.raw(FeatureId::TRACING_DATA);
-        Ok(section.map(TracingData::parse).transpose()?)
+    /// [`Error::Tracepoints`] for a section that is damaged.
+    pub fn formats(&self) -> Result<Arc<Formats>, Error> {
+        if let Some(known) = self.formats.get() {
+            return Ok(Arc::clone(known));
+        }
+        let mut formats = (*self.earlier_formats).clone();
+        if let Some(section) = self.raw(FeatureId::TRACING_DATA) {
+            formats.add(section, self.endian)?;
+        }
+        Ok(Arc::clone(self.formats.get_or_init(|| Arc::new(formats))))
     }
 
     /// Name of the machine.

@@ -138,8 +138,7 @@ fn described(records: &[u8]) -> Option<String> {
     let read: Result<Vec<_>, Error> = data.records().collect();
     let last = read.unwrap().last().unwrap().raw.kind;
     assert_eq!(last, RecordKind::SAMPLE);
-    let found = data.features().tracing_data().unwrap();
-    found?.by_id(47)?;
+    data.features().formats().unwrap().name(47)?;
     Some(data.events()[0].name.clone())
 }
 

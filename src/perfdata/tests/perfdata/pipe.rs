@@ -1,6 +1,7 @@
 //! Pipe mode: what is written is read again, whole or as it comes, in both byte orders.
 
 use std::io::{self, Read};
+use std::sync::Arc;
 
 use rperf_perfdata::feature::BuildIdEntry;
 use rperf_perfdata::{
@@ -153,7 +154,7 @@ fn what_is_written_is_read() {
         let features = data.features();
         assert_eq!(features.hostname().as_deref(), Some("machine"));
         assert_eq!(features.build_ids(), [build_id()]);
-        assert!(features.tracing_data().unwrap().is_some());
+        assert!(features.has(FeatureId::TRACING_DATA));
         assert!(!features.has(FeatureId::BUILD_ID));
         let (seen, end) = whole(&data);
         assert_eq!(end, None);
@@ -257,4 +258,51 @@ fn a_name_for_an_event_that_nobody_described() {
     let updates = data.updates();
     assert_eq!(updates.len(), 1);
     assert_eq!(updates[0].update, Update::Name("lonely".to_owned()));
+}
+
+/// A record that brings the description of one tracepoint.
+fn described(id: u64, endian: Endian) -> Vec<u8> {
+    let mut builder = TracingDataBuilder::new(endian, 8, 4096);
+    let text = format!("name: event{id}\nID: {id}\nformat:\n");
+    builder.event("made", text.as_bytes());
+    let data = builder.encode();
+    let mut size = Vec::new();
+    Encoder::new(&mut size, endian).u32(u32::try_from(data.len()).unwrap());
+    let mut bytes = record(RecordKind::HEADER_TRACING_DATA, &size, endian);
+    bytes.extend(data);
+    bytes
+}
+
+#[test]
+fn descriptions_of_tracepoints_add_up() {
+    for endian in BOTH {
+        let events = [3, 4].map(|id| {
+            let attr = Attr {
+                kind: EventType::TRACEPOINT,
+                ..event(id, &[]).attr
+            };
+            EventDesc::new(attr, vec![id])
+        });
+        let mut bytes = Vec::new();
+        let none = FeatureSet::new(endian);
+        let mut writer = PipeWriter::with_endian(&mut bytes, &events, &none, endian).unwrap();
+        writer.write_data(&described(3, endian)).unwrap();
+        writer.write_data(&described(4, endian)).unwrap();
+        let data = PerfData::parse(&bytes).unwrap();
+        let formats = data.features().formats().unwrap();
+        let names: Vec<&str> = data.events().iter().map(|event| &*event.name).collect();
+        assert_eq!(names, ["made:event3", "made:event4"]);
+        for event in data.events() {
+            let tracepoint = formats.of_event(&event.attr).unwrap();
+            assert_eq!(
+                (tracepoint.name(), tracepoint.abi.endian),
+                (event.name.clone(), endian)
+            );
+            let again = data.clone().features().formats().unwrap();
+            assert!(Arc::ptr_eq(
+                tracepoint,
+                again.of_event(&event.attr).unwrap()
+            ));
+        }
+    }
 }

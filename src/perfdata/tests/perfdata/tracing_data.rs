@@ -3,7 +3,7 @@
 use rperf_perfdata::PerfData;
 use rperf_perfdata::feature::FeatureId;
 use rperf_testkit::{Run, Scratch, real_perf, skip};
-use rperf_tracepoint::TracingDataBuilder;
+use rperf_tracepoint::{TracingData, TracingDataBuilder};
 
 #[test]
 fn perf_section_is_written_again_byte_for_byte() {
@@ -23,14 +23,15 @@ fn perf_section_is_written_again_byte_for_byte() {
     }
     let file = std::fs::read(&path).expect("recording");
     let file = PerfData::parse(&file).expect("perf's file");
-    let data = file.features().tracing_data().expect("section");
-    let data = data.expect("a section");
+    let section = file.features().raw(FeatureId::TRACING_DATA);
+    let data = TracingData::parse(section.expect("a section")).expect("perf's section");
     assert_eq!(data.events.len(), 4);
+    let formats = file.features().formats().expect("perf's section");
     for event in file.events() {
-        let by_id = data.by_id(event.attr.config).expect("described");
-        let name = by_id.name().expect("named");
-        assert_eq!(event.name, format!("{}:{name}", by_id.system));
-        assert_eq!(data.by_name(by_id.system, name), Some(by_id));
+        let tracepoint = formats.of_event(&event.attr).expect("described");
+        let name = formats.name(event.attr.config);
+        assert_eq!(name.as_ref(), Some(&event.name));
+        assert_eq!(event.name, tracepoint.name());
     }
     let mut builder = TracingDataBuilder::new(data.endian, data.long_size, data.page_size);
     builder
@@ -40,6 +41,5 @@ fn perf_section_is_written_again_byte_for_byte() {
     for event in &data.events {
         builder.event(event.system, event.text);
     }
-    let raw = file.features().raw(FeatureId::TRACING_DATA);
-    assert!(raw == Some(&builder.encode()), "the sections differ");
+    assert!(section == Some(&builder.encode()), "the sections differ");
 }

@@ -4,9 +4,8 @@
 
 use std::num::NonZeroUsize;
 
-use rperf_perfdata::{Error, FeatureId, Features, PerfData, PipeReader};
+use rperf_perfdata::{Error, Features, PerfData, PipeReader};
 use rperf_replay::{Flow, Fold, Render, Replay, Sample, Stream, World};
-use rperf_tracepoint::TracingData;
 use rperf_wire::{Endian, Record, RecordKind, U64s, UserRecord};
 
 /// What came of bytes: the samples, and why there were not more. `None` for what is no recording.
@@ -81,11 +80,8 @@ fn features(features: &Features<'_>, endian: Endian) {
             }
         }
     }
-    if let Some(Ok(data)) = features
-        .raw(FeatureId::TRACING_DATA)
-        .map(TracingData::parse)
-    {
-        let _format = data.by_id(47);
+    if let Ok(formats) = features.formats() {
+        let _name = formats.name(47);
     }
 }
 

@@ -6,21 +6,21 @@ use super::eval::STACK;
 use super::parse;
 use super::pointer::{Style, style_of};
 use super::program::{
-    Dynamic, Literal, Load, Machine, Names, Number, Output, Piece, Place, PrintFmt, SHORT, Source,
-    Span, TableEntry,
+    Dynamic, Literal, Load, Names, Number, Output, Piece, Place, PrintFmt, SHORT, Source, Span,
+    TableEntry,
 };
 use super::spec::{Base, Conversion, ConversionKind, IntegerSpec, Part, parts};
 use super::tree::{Entry, Node, Operation};
-use crate::{Field, Format, Warning};
+use crate::{Abi, Field, Format, Warning};
 
 impl PrintFmt {
     /// Compiles the `print fmt` of `format` for samples of `machine`. Never fails: a text that is
     /// not understood gives a [`PrintFmt::warning`] and the generic form.
     #[must_use]
-    pub fn compile(format: &Format, machine: Machine) -> Self {
+    pub fn compile(format: &Format, abi: Abi) -> Self {
         let mut compiler = Compiler {
             format,
-            program: Self::empty(machine),
+            program: Self::empty(abi),
             depth: 0,
             max_depth: 0,
         };
@@ -29,14 +29,14 @@ impl PrintFmt {
             Err(warning) => Self {
                 fields: format.fields.clone(),
                 warning: Some(warning),
-                ..Self::empty(machine)
+                ..Self::empty(abi)
             },
         }
     }
 
-    fn empty(machine: Machine) -> Self {
+    fn empty(abi: Abi) -> Self {
         Self {
-            machine,
+            abi,
             pieces: Vec::new(),
             steps: Vec::new(),
             sources: Vec::new(),
@@ -219,7 +219,7 @@ impl Compiler<'_> {
 
     /// A string in the record, or one of the kernel to which a pointer leads.
     fn field(&self, name: &str) -> Source {
-        let long_size = usize::from(self.program.machine.long_size);
+        let long_size = usize::from(self.program.abi.long_size);
         match self.format.field(name) {
             Some(field) if !field.is_array && field.size == long_size => {
                 Source::Address(load_of(field))
@@ -285,7 +285,7 @@ impl Compiler<'_> {
     }
 
     fn address(&mut self, letters: &[u8], node: &Node, star: Option<Number>) -> Output {
-        let Some((style, size, name)) = style_of(letters, self.program.machine) else {
+        let Some((style, size, name)) = style_of(letters, self.program.abi) else {
             return Output::Nothing;
         };
         let takes_dynamic = matches!(style, Style::Socket { .. } | Style::Bytes { .. });

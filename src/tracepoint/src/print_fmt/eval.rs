@@ -16,7 +16,7 @@ impl PrintFmt {
     pub fn write(&self, raw: &[u8], context: &Context<'_>, out: &mut Vec<u8>) {
         if self.warning.is_some() {
             out.extend_from_slice(b"[FAILED TO PARSE]");
-            generic::write_fields(&self.fields, raw, self.machine, out);
+            generic::write_fields(&self.fields, raw, self.abi, out);
             return;
         }
         for piece in &self.pieces {
@@ -70,14 +70,14 @@ impl PrintFmt {
             Number::Load(load) => self.load(load, raw),
             Number::Steps { start, end } => {
                 let steps = self.steps.get(start as usize..end as usize);
-                run(steps.unwrap_or_default(), raw, self.machine.endian)
+                run(steps.unwrap_or_default(), raw, self.abi.endian)
             }
         }
     }
 
     #[inline]
     pub(super) fn load(&self, load: Load, raw: &[u8]) -> u64 {
-        load_at(load, raw, self.machine.endian)
+        load_at(load, raw, self.abi.endian)
     }
 }
 

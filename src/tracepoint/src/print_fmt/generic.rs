@@ -1,48 +1,41 @@
 //! The generic form of an event whose `print fmt` is not understood: ` name=value …`.
 
 use super::digits::{put_decimal, put_hex_byte, put_prefixed, put_signed};
-use super::program::Machine;
 use crate::field::{dynamic_place, read_number};
-use crate::{Field, Format};
+use crate::{Abi, Field, Format};
 
 /// Appends all `fields` of the record `raw`.
-pub(super) fn write_fields(fields: &[Field], raw: &[u8], machine: Machine, out: &mut Vec<u8>) {
+pub(super) fn write_fields(fields: &[Field], raw: &[u8], abi: Abi, out: &mut Vec<u8>) {
     for field in fields {
         out.push(b' ');
         out.extend_from_slice(field.name.as_bytes());
         out.push(b'=');
-        field.write(raw, machine, out);
+        field.write(raw, abi, out);
     }
 }
 
 impl Format {
     /// Appends all fields of the event in the record `raw` as ` name=value …`, without the help of the `print fmt`.
-    pub fn write_fields(&self, raw: &[u8], machine: Machine, out: &mut Vec<u8>) {
-        write_fields(&self.fields, raw, machine, out);
+    pub fn write_fields(&self, raw: &[u8], abi: Abi, out: &mut Vec<u8>) {
+        write_fields(&self.fields, raw, abi, out);
     }
 }
 
 impl Field {
     /// Appends its value in the record `raw` as Linux perf shows it without the help of a `print fmt`. What lies past
     /// the end of `raw` counts as 0 or empty.
-    pub fn write(&self, raw: &[u8], machine: Machine, out: &mut Vec<u8>) {
+    pub fn write(&self, raw: &[u8], abi: Abi, out: &mut Vec<u8>) {
         if self.is_array {
-            write_bytes(self, raw, machine, out);
+            write_bytes(self, raw, abi, out);
         } else {
-            write_number(self, raw, machine, out);
+            write_number(self, raw, abi, out);
         }
     }
 }
 
-fn write_bytes(field: &Field, raw: &[u8], machine: Machine, out: &mut Vec<u8>) {
+fn write_bytes(field: &Field, raw: &[u8], abi: Abi, out: &mut Vec<u8>) {
     let (start, size) = if field.is_dynamic {
-        dynamic_place(
-            raw,
-            field.offset,
-            field.size,
-            field.is_relative,
-            machine.endian,
-        )
+        dynamic_place(raw, field.offset, field.size, field.is_relative, abi.endian)
     } else {
         (field.offset, field.size)
     };
@@ -69,8 +62,8 @@ fn is_printable(bytes: &[u8]) -> bool {
         .all(|byte| matches!(byte, b' '..=b'~' | b'\t'..=b'\r'))
 }
 
-fn write_number(field: &Field, raw: &[u8], machine: Machine, out: &mut Vec<u8>) {
-    let value = read_number(raw, field.offset, field.size, machine.endian).unwrap_or(0);
+fn write_number(field: &Field, raw: &[u8], abi: Abi, out: &mut Vec<u8>) {
+    let value = read_number(raw, field.offset, field.size, abi.endian).unwrap_or(0);
     if field.is_pointer {
         return put_prefixed(out, value);
     }

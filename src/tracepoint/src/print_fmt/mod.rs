@@ -23,4 +23,4 @@ mod strings;
 mod tree;
 
 pub use printk::PrintkFormats;
-pub use program::{Context, KernelSymbols, Machine, NoSymbols, PrintFmt};
+pub use program::{Context, KernelSymbols, NoSymbols, PrintFmt};

@@ -5,7 +5,8 @@ use std::net::Ipv6Addr;
 use rperf_wire::Endian;
 
 use super::digits::{put_decimal, put_hex, put_hex_byte};
-use super::program::{Machine, Place, PrintFmt};
+use super::program::{Place, PrintFmt};
+use crate::Abi;
 
 const AF_INET: u16 = 2;
 const AF_INET6: u16 = 10;
@@ -44,7 +45,7 @@ pub(super) enum Style {
 
 /// The style that the letters behind `%p` ask for, the size that the field must have (0 for any),
 /// and the name that perf gives a field of another size.
-pub(super) fn style_of(letters: &[u8], machine: Machine) -> Option<(Style, u32, &'static str)> {
+pub(super) fn style_of(letters: &[u8], abi: Abi) -> Option<(Style, u32, &'static str)> {
     let at = |index: usize| letters.get(index).copied().unwrap_or_default();
     let is_padded = at(0) == b'i';
     Some(match (at(0), at(1)) {
@@ -64,7 +65,7 @@ pub(super) fn style_of(letters: &[u8], machine: Machine) -> Option<(Style, u32, 
         (b'I' | b'i', b'4') => {
             let style = Style::Ip4 {
                 is_padded,
-                is_reversed: is_reversed(at(2), machine),
+                is_reversed: is_reversed(at(2), abi),
             };
             (style, 4, "IPv4")
         }
@@ -77,7 +78,7 @@ pub(super) fn style_of(letters: &[u8], machine: Machine) -> Option<(Style, u32, 
         }
         (b'I' | b'i', b'S') => {
             let rest = letters.get(2..).unwrap_or_default();
-            (socket(is_padded, rest, machine), 0, "")
+            (socket(is_padded, rest, abi), 0, "")
         }
         (b'U', second) => {
             let style = Style::Uuid {
@@ -100,16 +101,16 @@ pub(super) fn style_of(letters: &[u8], machine: Machine) -> Option<(Style, u32, 
 }
 
 /// Whether this letter says that the first byte is the last to be shown.
-fn is_reversed(letter: u8, machine: Machine) -> bool {
+fn is_reversed(letter: u8, abi: Abi) -> bool {
     match letter {
         b'l' => true,
-        b'h' => machine.endian == rperf_wire::Endian::Little,
+        b'h' => abi.endian == rperf_wire::Endian::Little,
         _ => false,
     }
 }
 
 /// The letters behind `%pIS` or `%piS`.
-fn socket(is_padded: bool, mut letters: &[u8], machine: Machine) -> Style {
+fn socket(is_padded: bool, mut letters: &[u8], abi: Abi) -> Style {
     let mut take = |letter: u8| {
         let found = !is_padded && letters.first() == Some(&letter);
         letters = letters.get(usize::from(found)..).unwrap_or_default();
@@ -121,7 +122,7 @@ fn socket(is_padded: bool, mut letters: &[u8], machine: Machine) -> Style {
         is_padded,
         has_port,
         is_compressed,
-        is_reversed: is_reversed(letters.first().copied().unwrap_or_default(), machine),
+        is_reversed: is_reversed(letters.first().copied().unwrap_or_default(), abi),
     }
 }
 
@@ -135,7 +136,7 @@ impl PrintFmt {
         raw: &[u8],
         out: &mut Vec<u8>,
     ) {
-        let endian = self.machine.endian;
+        let endian = self.abi.endian;
         let (start, size) = place.resolve(raw, endian);
         let bytes = raw.get(start..).unwrap_or_default();
         let bytes = bytes.get(..size).unwrap_or_default();

@@ -6,7 +6,7 @@ use super::PrintkFormats;
 use super::pointer::Style;
 use super::spec::{IntegerSpec, TextSpec};
 use crate::field::dynamic_place;
-use crate::{Field, Warning};
+use crate::{Abi, Field, Warning};
 
 /// What the text of a sample depends on besides its bytes and its format.
 #[derive(Clone, Copy)]
@@ -33,19 +33,10 @@ impl KernelSymbols for NoSymbols {
     }
 }
 
-/// The machine that recorded the samples.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Machine {
-    /// Its byte order.
-    pub endian: Endian,
-    /// Bytes of a `long`: 4 or 8.
-    pub long_size: u8,
-}
-
 /// A `print fmt`, ready to run over raw records.
 #[derive(Debug, Clone)]
 pub struct PrintFmt {
-    pub(super) machine: Machine,
+    pub(super) abi: Abi,
     pub(super) pieces: Vec<Piece>,
     pub(super) steps: Vec<Step>,
     pub(super) sources: Vec<Source>,

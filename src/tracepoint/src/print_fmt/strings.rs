@@ -23,7 +23,7 @@ impl PrintFmt {
         let Some(source) = self.sources.get(source) else {
             return;
         };
-        let endian = self.machine.endian;
+        let endian = self.abi.endian;
         match source {
             Source::Nothing => {}
             Source::Literal(span) => put_text(out, self.literal(*span), shape.0, shape.1),
@@ -127,7 +127,7 @@ impl PrintFmt {
         raw: &[u8],
         out: &mut Vec<u8>,
     ) {
-        let (start, _) = place.resolve(raw, self.machine.endian);
+        let (start, _) = place.resolve(raw, self.abi.endian);
         let count = usize::try_from(self.number(count, raw) as i32).unwrap_or(0);
         let bytes = raw.get(start..).unwrap_or_default();
         for (index, byte) in bytes.iter().take(count).enumerate() {
@@ -145,7 +145,7 @@ impl PrintFmt {
         raw: &[u8],
         out: &mut Vec<u8>,
     ) {
-        let (mut at, _) = place.resolve(raw, self.machine.endian);
+        let (mut at, _) = place.resolve(raw, self.abi.endian);
         let count = usize::try_from(self.number(count, raw) as i32).unwrap_or(0);
         let mut size = self.number(element_size, raw) as i32;
         for index in 0..count {
@@ -155,7 +155,7 @@ impl PrintFmt {
                 out.push(b' ');
             }
             if matches!(size, 1 | 2 | 4 | 8) {
-                let number = read_number(raw, at, size as usize, self.machine.endian);
+                let number = read_number(raw, at, size as usize, self.abi.endian);
                 put_decimal(out, number.unwrap_or(0));
             } else {
                 out.extend_from_slice(b"BAD SIZE:");
@@ -171,7 +171,7 @@ impl PrintFmt {
     /// Appends the bits in hexadecimal, most significant first, with a comma after 32 of them.
     fn write_bitmask(&self, bytes: &[u8], shape: Shape, out: &mut Vec<u8>) {
         let start = out.len();
-        let is_little = self.machine.endian == rperf_wire::Endian::Little;
+        let is_little = self.abi.endian == rperf_wire::Endian::Little;
         for index in 0..bytes.len() {
             let from_low = bytes.len() - 1 - index;
             let at = if is_little { from_low } else { index };

@@ -40,7 +40,7 @@ fn raw() -> Vec<u8> {
 
 #[test]
 fn fields_are_told_apart() {
-    let format = Format::parse(SWITCH).expect("format");
+    let format = Format::parse(SWITCH, 8).expect("format");
     assert_eq!((format.name.as_str(), format.id), ("sched_switch", 372));
     assert_eq!((format.common_fields.len(), format.fields.len()), (2, 8));
     let raw = raw();
@@ -66,7 +66,7 @@ fn fields_are_told_apart() {
 
 #[test]
 fn a_record_too_short_for_a_field_has_no_value() {
-    let format = Format::parse(SWITCH).expect("format");
+    let format = Format::parse(SWITCH, 8).expect("format");
     let raw = raw();
     for field in &format.fields {
         let short = &raw[..field.offset];
@@ -81,13 +81,13 @@ fn a_record_too_short_for_a_field_has_no_value() {
 
 #[test]
 fn an_event_without_fields_or_print_fmt_is_normal() {
-    let format = Format::parse("name: empty\nID: 1\nformat:\n").expect("format");
+    let format = Format::parse("name: empty\nID: 1\nformat:\n", 8).expect("format");
     assert_eq!((format.fields.len(), format.print_fmt.as_str()), (0, ""));
 }
 
 #[test]
 fn what_is_wrong_is_named() {
-    let error = |text: &str| Format::parse(text).expect_err("bad format");
+    let error = |text: &str| Format::parse(text, 8).expect_err("bad format");
     assert_eq!(error(""), Error::Missing("name"));
     assert_eq!(error("name: x\n"), Error::Missing("ID"));
     let id = error("name: x\nID: many\n");

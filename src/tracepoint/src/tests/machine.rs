@@ -7,15 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rperf_testkit::{Scratch, real_perf, skip};
-use rperf_wire::Endian;
 
 use super::perf_file::{Sample, build, pad};
-use crate::{Context, Format, Machine, NoSymbols, PrintFmt, PrintkFormats};
+use crate::{Abi, Context, Format, NoSymbols, PrintFmt, PrintkFormats};
 
-const HERE: Machine = Machine {
-    endian: Endian::NATIVE,
-    long_size: size_of::<usize>() as u8,
-};
 /// Events in one file: perf slows down with many.
 const BATCH: usize = 100;
 
@@ -93,7 +88,7 @@ fn tracepoints(tracefs: &Path) -> Vec<Tracepoint> {
                 continue;
             }
             let text = read(event.path().join("format")).expect("format");
-            let format = Format::parse(&text).unwrap_or_else(|error| panic!("{error}:\n{text}"));
+            let format = Format::parse(&text, 8).unwrap_or_else(|error| panic!("{error}:\n{text}"));
             let system = system.file_name().to_string_lossy().into_owned();
             found.push(Tracepoint {
                 system,
@@ -253,7 +248,11 @@ impl Bench {
         let mut differences = Vec::new();
         for ((tracepoint, sample), text) in self.tracepoints.iter().zip(&samples).zip(texts) {
             let mut ours = Vec::new();
-            PrintFmt::compile(&tracepoint.format, HERE).write(&sample.raw, &context, &mut ours);
+            PrintFmt::compile(&tracepoint.format, Abi::NATIVE).write(
+                &sample.raw,
+                &context,
+                &mut ours,
+            );
             let ours = ours.trim_ascii_end();
             let perf = text.unwrap_or_else(|| b"(perf died)".to_vec());
             if ours != perf {

@@ -1,6 +1,7 @@
 //! Tests of tracepoint formats: small ones here, against the whole machine in [`machine`].
 
 mod fields;
+mod formats;
 mod machine;
 mod perf_file;
 mod print;

@@ -2,9 +2,9 @@
 
 use rperf_wire::Endian;
 
-use crate::{Context, Format, KernelSymbols, Machine, NoSymbols, PrintFmt, PrintkFormats, Warning};
+use crate::{Abi, Context, Format, KernelSymbols, NoSymbols, PrintFmt, PrintkFormats, Warning};
 
-const LITTLE: Machine = Machine {
+const LITTLE: Abi = Abi {
     endian: Endian::Little,
     long_size: 8,
 };
@@ -22,7 +22,7 @@ pub(super) fn format(fields: &[(&str, usize)], print_fmt: &str) -> Format {
     }
     text.push_str("\nprint fmt: ");
     text.push_str(print_fmt);
-    Format::parse(&text).expect("format")
+    Format::parse(&text, 8).expect("format")
 }
 
 /// What `print_fmt` gives of the bytes `body` behind the common fields.
@@ -298,7 +298,7 @@ fn a_short_record_reads_as_zeros() {
 #[test]
 fn the_other_byte_order_reads_the_same() {
     let format = format(&[("int a", 4), ("long b", 8)], "\"%d %lx\", REC->a, REC->b");
-    let machine = Machine {
+    let abi = Abi {
         endian: Endian::Big,
         long_size: 8,
     };
@@ -310,6 +310,6 @@ fn the_other_byte_order_reads_the_same() {
         printk: &PrintkFormats::default(),
     };
     let mut out = Vec::new();
-    PrintFmt::compile(&format, machine).write(&raw, &context, &mut out);
+    PrintFmt::compile(&format, abi).write(&raw, &context, &mut out);
     assert_eq!(String::from_utf8_lossy(&out), "-3 1234");
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use rperf_wire::Endian;
 
-use crate::{Context, Format, Machine, NoSymbols, PrintFmt, PrintkFormats};
+use crate::{Abi, Context, Format, NoSymbols, PrintFmt, PrintkFormats};
 
 /// Pieces of real formats, to be strung together.
 const PIECES: [&str; 34] = [
@@ -49,7 +49,7 @@ const FIELDS: &str = "name: x\nID: 1\nformat:\n\
     \tfield:__data_loc u64[] c;\toffset:20;\tsize:4;\tsigned:0;\n";
 
 fn print(text: &str, raw: &[u8]) {
-    let Ok(format) = Format::parse(text) else {
+    let Ok(format) = Format::parse(text, 8) else {
         return;
     };
     let context = Context {
@@ -57,9 +57,9 @@ fn print(text: &str, raw: &[u8]) {
         printk: &PrintkFormats::default(),
     };
     for (endian, long_size) in [(Endian::Little, 8), (Endian::Big, 4)] {
-        let machine = Machine { endian, long_size };
+        let abi = Abi { endian, long_size };
         let mut out = Vec::new();
-        PrintFmt::compile(&format, machine).write(raw, &context, &mut out);
+        PrintFmt::compile(&format, abi).write(raw, &context, &mut out);
         for field in &format.fields {
             let _ = field.value(raw, endian);
         }

@@ -1,8 +1,6 @@
 //! The fields of tracepoints, by name.
 
-use rperf_perfdata::{Described, Error};
-use rperf_tracepoint::Format;
-use rperf_wire::EventType;
+use rperf_perfdata::{Described, Error, EventDesc};
 
 /// The own fields of every tracepoint of a recording; those that all tracepoints have are not among them.
 #[derive(Debug)]
@@ -22,31 +20,19 @@ impl TraceFields {
     /// Reads the descriptions of the tracepoints in a recording.
     ///
     /// # Errors
-    /// As [`rperf_perfdata::Features::tracing_data`], where there are tracepoints to describe.
+    /// As [`Described::formats`].
     pub fn new(recording: Described<'_>) -> Result<Self, Error> {
-        let events = recording.events;
-        let is_tracepoint = |kind| kind == EventType::TRACEPOINT;
-        let tracing_data = match events.iter().any(|event| is_tracepoint(event.attr.kind)) {
-            true => recording.features.tracing_data()?,
-            false => None,
-        };
-        let fields = |event: &rperf_perfdata::EventDesc| {
-            if !is_tracepoint(event.attr.kind) {
-                return Fields::NoTracepoint;
+        let formats = recording.formats()?;
+        let fields = |event: &EventDesc| match formats.of_event(&event.attr) {
+            Ok(tracepoint) => {
+                let fields = tracepoint.format.fields.iter();
+                Fields::Known(fields.map(|field| field.name.clone()).collect())
             }
-            let described = tracing_data.as_ref().and_then(|data| {
-                let text = data.by_id(event.attr.config)?.to_str();
-                Format::parse_for(&text, data.long_size.into()).ok()
-            });
-            match described {
-                Some(format) => {
-                    Fields::Known(format.fields.into_iter().map(|field| field.name).collect())
-                }
-                None => Fields::Unknown(event.name.clone()),
-            }
+            Err(rperf_tracepoint::Error::NotATracepoint) => Fields::NoTracepoint,
+            Err(_) => Fields::Unknown(event.name.clone()),
         };
         Ok(Self {
-            events: events.iter().map(fields).collect(),
+            events: recording.events.iter().map(fields).collect(),
         })
     }
 

@@ -124,7 +124,7 @@ impl Compiler<'_> {
             Node::DynamicArray(name) => match (self.format.field(name), self.dynamic(name)) {
                 (Some(field), Ok(array)) => {
                     let size = match field.element_size {
-                        0 => self.program.machine.long_size,
+                        0 => self.program.abi.long_size,
                         size => size as u8,
                     };
                     (

@@ -1,0 +1,46 @@
+//! One tracepoint of a kernel.
+
+use std::sync::OnceLock;
+
+use crate::{Abi, Error, Format, PrintFmt};
+
+/// A tracepoint as the kernel that recorded its samples describes it. Parsed once and shared by all that read these.
+#[derive(Debug)]
+pub struct Tracepoint {
+    /// Its system, such as `sched`.
+    pub system: String,
+    /// Its fields and its `print fmt`.
+    pub format: Format,
+    /// How the kernel lays out numbers.
+    pub abi: Abi,
+    print_fmt: OnceLock<PrintFmt>,
+}
+
+impl Tracepoint {
+    /// Parses `text`, the content of the `format` file of a tracepoint of `system`. What is not UTF-8 is replaced.
+    ///
+    /// # Errors
+    /// As [`Format::parse`].
+    pub fn parse(system: &str, text: &[u8], abi: Abi) -> Result<Self, Error> {
+        let text = String::from_utf8_lossy(text);
+        Ok(Self {
+            system: system.to_owned(),
+            format: Format::parse(&text, abi.long_size.into())?,
+            abi,
+            print_fmt: OnceLock::new(),
+        })
+    }
+
+    /// Its whole name, `system:name`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{}:{}", self.system, self.format.name)
+    }
+
+    /// Its text for samples, compiled when it is first asked for.
+    #[inline]
+    pub fn print_fmt(&self) -> &PrintFmt {
+        self.print_fmt
+            .get_or_init(|| PrintFmt::compile(&self.format, self.abi))
+    }
+}
