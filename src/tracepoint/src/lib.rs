@@ -4,6 +4,7 @@
 //! TRACING_DATA of a file or stream --+
 //!                                    +--> Formats --of_event(attr)--> Arc<Tracepoint>
 //! format files of tracefs -----------+                                  |- Format, Field    names, types, places
+//!                                                                       |- FieldReader      single values of a sample
 //!                                                                       `- PrintFmt         the text of a sample
 //! ```
 //!
@@ -15,17 +16,21 @@ mod field;
 mod format;
 mod formats;
 mod print_fmt;
+mod reader;
 mod tracepoint;
 mod tracing_data;
+mod value;
 
 #[cfg(test)]
 mod tests;
 
 pub use abi::Abi;
 pub use error::{Error, Warning};
-pub use field::{Elements, Field, Value};
+pub use field::Field;
 pub use format::Format;
 pub use formats::Formats;
 pub use print_fmt::{Context, KernelSymbols, NoSymbols, PrintFmt, PrintkFormats};
+pub use reader::FieldReader;
 pub use tracepoint::Tracepoint;
 pub use tracing_data::{EventFormat, TracingData, TracingDataBuilder};
+pub use value::{Elements, Value};

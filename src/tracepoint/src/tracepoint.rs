@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use crate::{Abi, Error, Format, PrintFmt};
+use crate::{Abi, Error, Field, FieldReader, Format, PrintFmt};
 
 /// A tracepoint as the kernel that recorded its samples describes it. Parsed once and shared by all that read these.
 #[derive(Debug)]
@@ -13,6 +13,8 @@ pub struct Tracepoint {
     pub format: Format,
     /// How the kernel lays out numbers.
     pub abi: Abi,
+    /// Those of the event's own fields, in their order.
+    readers: Vec<FieldReader>,
     print_fmt: OnceLock<PrintFmt>,
 }
 
@@ -23,9 +25,12 @@ impl Tracepoint {
     /// As [`Format::parse`].
     pub fn parse(system: &str, text: &[u8], abi: Abi) -> Result<Self, Error> {
         let text = String::from_utf8_lossy(text);
+        let format = Format::parse(&text, abi.long_size.into())?;
+        let fields = format.fields.iter();
         Ok(Self {
             system: system.to_owned(),
-            format: Format::parse(&text, abi.long_size.into())?,
+            readers: fields.map(|field| field.reader(abi.endian)).collect(),
+            format,
             abi,
             print_fmt: OnceLock::new(),
         })
@@ -35,6 +40,17 @@ impl Tracepoint {
     #[must_use]
     pub fn name(&self) -> String {
         format!("{}:{}", self.system, self.format.name)
+    }
+
+    /// The event's own fields with what reads them.
+    pub fn fields(&self) -> impl Iterator<Item = (&Field, &FieldReader)> {
+        self.format.fields.iter().zip(&self.readers)
+    }
+
+    /// What reads the field of that name, common ones included.
+    #[must_use]
+    pub fn reader(&self, name: &str) -> Option<FieldReader> {
+        Some(self.format.field(name)?.reader(self.abi.endian))
     }
 
     /// Its text for samples, compiled when it is first asked for.

@@ -24,7 +24,7 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     };
     for field in format.common_fields.iter().chain(&format.fields) {
-        let _value = field.value(raw, endian);
+        let _value = field.reader(endian).value(raw);
     }
     let abi = Abi { endian, long_size };
     let program = PrintFmt::compile(&format, abi);

@@ -8,8 +8,7 @@ use rperf_lines::Filter;
 use rperf_perfdata::Described;
 use rperf_replay::{EventIndex, Flow, Render, Sample, World};
 use rperf_resolve::Resolver;
-use rperf_tracepoint::{Error, Field, Value};
-use rperf_wire::Endian;
+use rperf_tracepoint::{Error, FieldReader};
 
 use super::{Question, text};
 use crate::cli::context::Context;
@@ -65,7 +64,6 @@ impl Question<'_> {
         let ends = Ends {
             from: end(&pair.from)?,
             to: end(&pair.to)?,
-            endian: recording.endian,
             filter: &self.filter,
             resolver: self.resolver,
         };
@@ -109,7 +107,7 @@ impl Question<'_> {
 /// One of the two events.
 struct End {
     event: EventIndex,
-    key: Vec<Field>,
+    key: Vec<FieldReader>,
 }
 
 impl End {
@@ -124,19 +122,13 @@ impl End {
     }
 
     /// What tells this one from others; `None` for a record that ends before it.
-    fn key(&self, sample: &Sample<'_>, endian: Endian) -> Option<Vec<u64>> {
+    fn key(&self, sample: &Sample<'_>) -> Option<Vec<u64>> {
         if self.key.is_empty() {
             return Some(vec![u64::from(sample.tid)]);
         }
         let raw = sample.wire.raw?;
-        let numbers = self
-            .key
-            .iter()
-            .map(|field| match field.value(raw, endian)? {
-                Value::Unsigned(number) => Some(number),
-                Value::Signed(number) => Some(number.cast_unsigned()),
-                _ => None,
-            });
+        let fields = self.key.iter();
+        let numbers = fields.map(|field| field.i64(raw).map(i64::cast_unsigned));
         numbers.collect()
     }
 }
@@ -146,7 +138,7 @@ fn fields(
     event: usize,
     names: &[String],
     recording: Described<'_>,
-) -> Result<Vec<Field>, CliError> {
+) -> Result<Vec<FieldReader>, CliError> {
     let event = recording.events.get(event);
     let name = event.map_or("", |event| &event.name);
     let formats = recording.formats()?;
@@ -165,7 +157,7 @@ fn fields(
         Err(error) => return Err(error.clone().into()),
     };
     let fields = names.iter().map(|field| {
-        tracepoint.format.field(field).cloned().ok_or_else(|| {
+        tracepoint.reader(field).ok_or_else(|| {
             CliError::message(255, format!("{name} has no field '{field}'"))
                 .hint("evlist --trace-fields shows those that there are")
         })
@@ -177,7 +169,6 @@ fn fields(
 struct Ends<'e> {
     from: End,
     to: End,
-    endian: Endian,
     filter: &'e Filter,
     resolver: &'e Resolver<'e>,
 }
@@ -201,7 +192,7 @@ impl Render for Ends<'_> {
         for (end, begins) in [(&self.to, false), (&self.from, true)] {
             if sample.event == end.event
                 && self.filter.accepts(sample, self.resolver)
-                && let Some(key) = end.key(sample, self.endian)
+                && let Some(key) = end.key(sample)
             {
                 out.push(Seen { begins, time, key });
             }

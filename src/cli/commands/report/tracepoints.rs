@@ -8,7 +8,7 @@ use rperf_lines::Payloads;
 use rperf_perfdata::Described;
 use rperf_replay::EventIndex;
 use rperf_resolve::Resolver;
-use rperf_tracepoint::{Field as Member, Tracepoint};
+use rperf_tracepoint::{Abi, Field as Member, FieldReader, Tracepoint};
 use rperf_wire::EventType;
 
 use crate::cli::context::Context;
@@ -33,6 +33,7 @@ pub(super) struct Tracepoints<'a> {
 struct FieldKey {
     event: EventIndex,
     member: Member,
+    reader: FieldReader,
     raw: bool,
 }
 
@@ -93,12 +94,12 @@ impl<'a> Tracepoints<'a> {
                 name => format.field(name).map_or(&[][..], std::slice::from_ref),
             };
             let raw = asked.raw || self.raw;
-            found.extend(
-                members
-                    .iter()
-                    .cloned()
-                    .map(|member| FieldKey { event, member, raw }),
-            );
+            found.extend(members.iter().map(|member| FieldKey {
+                event,
+                member: member.clone(),
+                reader: member.reader(tracepoint.abi.endian),
+                raw,
+            }));
         }
         if found.is_empty() && asked.field != ALL {
             return Err(self.unknown(option, word));
@@ -259,20 +260,20 @@ impl PayloadText for TracepointText<'_, '_> {
         }
         let value = |key: &FieldKey| {
             let text = if key.raw { &[][..] } else { &text };
-            (key.event == event).then(|| value(tracepoint, &key.member, raw, text))
+            (key.event == event).then(|| value(tracepoint.abi, key, raw, text))
         };
         keys.iter().map(value).collect()
     }
 }
 
 /// A field as the event's text shows it, else as it is.
-fn value(tracepoint: &Tracepoint, member: &Member, raw: &[u8], text: &[u8]) -> Value {
-    let abi = tracepoint.abi;
-    let bytes = member.bytes(raw, abi.endian).unwrap_or_default();
+fn value(abi: Abi, key: &FieldKey, raw: &[u8], text: &[u8]) -> Value {
+    let FieldKey { member, reader, .. } = key;
     let bytes = match member.is_string {
-        true => rperf_wire::until_nul(bytes),
-        false => bytes,
+        true => reader.text(raw),
+        false => reader.bytes(raw),
     };
+    let bytes = bytes.unwrap_or_default();
     let mut plain = Vec::new();
     let shown = shown(text, member.name.as_bytes()).unwrap_or_else(|| {
         member.write(raw, abi, &mut plain);

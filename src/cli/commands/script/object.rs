@@ -146,8 +146,8 @@ impl SampleText<'_, '_> {
         payloads.write(sample.event, raw, self.resolver, &mut text);
         object.text("trace", String::from_utf8_lossy(&text).trim());
         let mut inner = Object::new(object.member("fields"));
-        for field in &tracepoint.format.fields {
-            if let Some(value) = field.value(raw, self.plan.endian) {
+        for (field, reader) in tracepoint.fields() {
+            if let Some(value) = reader.value(raw) {
                 match value {
                     Value::Unsigned(number) if field.is_pointer => inner.hex(&field.name, number),
                     value => member(&field.name, value, &mut inner),

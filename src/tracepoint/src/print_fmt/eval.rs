@@ -5,7 +5,7 @@ use rperf_wire::Endian;
 use super::digits::{put_integer, put_prefixed, put_start};
 use super::generic;
 use super::program::{Binary, Context, Load, Number, Output, Piece, PrintFmt, SHORT, Step};
-use crate::field::read_number;
+use crate::value::read_number;
 
 /// Deepest stack of the number machine; `compile` refuses programs that need more.
 pub(super) const STACK: usize = 24;

@@ -1,7 +1,8 @@
 //! The generic form of an event whose `print fmt` is not understood: ` name=value …`.
 
 use super::digits::{put_decimal, put_hex_byte, put_prefixed, put_signed};
-use crate::field::{dynamic_place, read_number};
+use super::dynamic::dynamic_place;
+use crate::value::read_number;
 use crate::{Abi, Field, Format};
 
 /// Appends all `fields` of the record `raw`.

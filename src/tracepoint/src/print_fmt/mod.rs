@@ -10,6 +10,7 @@
 
 mod compile;
 mod digits;
+mod dynamic;
 mod eval;
 mod generic;
 mod helper;

@@ -3,9 +3,9 @@
 use rperf_wire::Endian;
 
 use super::PrintkFormats;
+use super::dynamic::dynamic_place;
 use super::pointer::Style;
 use super::spec::{IntegerSpec, TextSpec};
-use crate::field::dynamic_place;
 use crate::{Abi, Field, Warning};
 
 /// What the text of a sample depends on besides its bytes and its format.

@@ -5,7 +5,7 @@ use super::digits::{
 };
 use super::program::{Context, Names, Number, Place, PrintFmt, Source, Span};
 use super::spec::TextSpec;
-use crate::field::read_number;
+use crate::value::read_number;
 
 /// How each part of the text is padded and cut, with the value of a `*`.
 type Shape = (TextSpec, Option<u64>);

@@ -6,3 +6,4 @@ mod machine;
 mod perf_file;
 mod print;
 mod random;
+mod readers;

@@ -61,7 +61,7 @@ fn print(text: &str, raw: &[u8]) {
         let mut out = Vec::new();
         PrintFmt::compile(&format, abi).write(raw, &context, &mut out);
         for field in &format.fields {
-            let _ = field.value(raw, endian);
+            let _ = field.reader(endian).value(raw);
         }
     }
 }

@@ -1,0 +1,149 @@
+//! Fields read by their places: any description over any bytes.
+
+use proptest::prelude::*;
+use rperf_wire::Endian;
+
+use crate::{Field, Format, Value};
+
+const ENDIANS: [Endian; 2] = [Endian::Little, Endian::Big];
+
+fn field(declaration: &str, offset: usize, size: usize, signed: bool) -> Field {
+    let signed = u8::from(signed);
+    let text = format!(
+        "name: x\nID: 1\nformat:\n\tfield:{declaration};\toffset:{offset};\tsize:{size};\tsigned:{signed};\n"
+    );
+    let format = Format::parse(&text, 8).expect("a description");
+    format.common_fields.into_iter().next().expect("a field")
+}
+
+/// The number by the book: its bytes put into a row, most significant first, and counted up.
+fn oracle(bytes: &[u8], signed: bool, endian: Endian) -> i64 {
+    let mut row = bytes.to_vec();
+    if endian == Endian::Little {
+        row.reverse();
+    }
+    let number = row
+        .iter()
+        .fold(0_i128, |sum, byte| sum << 8 | i128::from(*byte));
+    let is_negative = signed && row[0] >= 0x80;
+    let whole = 1_i128 << (8 * row.len());
+    (if is_negative { number - whole } else { number }) as i64
+}
+
+#[test]
+fn a_word_leads_to_bytes_from_the_start_or_from_its_own_end() {
+    for endian in ENDIANS {
+        let word = 3_u32 << 16 | 12;
+        let word = match endian {
+            Endian::Little => word.to_le_bytes(),
+            Endian::Big => word.to_be_bytes(),
+        };
+        let raw = [&word[..], b"....", b"four", b"ab\0def"].concat();
+        let absolute = field("__data_loc char[] name", 0, 4, false).reader(endian);
+        assert_eq!(absolute.text(&raw), Some(&b"ab"[..]));
+        assert_eq!(absolute.bytes(&raw), Some(&b"ab\0"[..]));
+        let relative = field("__rel_loc char[] name", 0, 4, false).reader(endian);
+        assert_eq!(relative.bytes(&raw), None);
+        let longer = [&raw[..], b"g"].concat();
+        assert_eq!(relative.bytes(&longer), Some(&b"efg"[..]));
+        assert_eq!(absolute.bytes(&raw[..14]), None);
+        assert_eq!(absolute.bytes(&raw[..3]), None);
+    }
+}
+
+#[test]
+fn old_strings_run_on_to_their_end() {
+    let reader = field("__data_loc name", 0, 2, false).reader(Endian::Little);
+    assert_eq!(reader.text(b"\x03\0.ab\0c"), Some(&b"ab"[..]));
+    assert_eq!(reader.text(b"\x03\0.ab"), Some(&b"ab"[..]));
+    assert_eq!(reader.text(b"\x03\0"), None);
+}
+
+#[test]
+fn a_field_is_read_as_what_it_is() {
+    let raw = [0xff; 16];
+    let number = field("int a", 4, 4, true).reader(Endian::Little);
+    assert_eq!(
+        (number.u64(&raw), number.i64(&raw)),
+        (Some(0xffff_ffff), Some(-1))
+    );
+    assert!(number.is_number() && !number.is_text() && !number.is_array());
+    assert_eq!((number.text(&raw), number.elements(&raw)), (None, None));
+    let array = field("unsigned long a[2]", 0, 16, false).reader(Endian::Little);
+    assert_eq!((array.u64(&raw), array.i64(&raw)), (None, None));
+    let elements = array.elements(&raw).expect("an array");
+    assert_eq!(
+        (elements.len(), elements.get(1), elements.get(2)),
+        (2, Some(u64::MAX), None)
+    );
+    let rest = field("char a[]", 10, 0, false).reader(Endian::Little);
+    assert_eq!(rest.bytes(&raw).map(<[u8]>::len), Some(6));
+    assert_eq!((rest.end(), number.end(), array.end()), (10, 8, 16));
+}
+
+/// Declarations of every form, with the sizes they may have.
+const FORMS: [(&str, &[usize]); 9] = [
+    ("int a", &[1, 2, 4, 8]),
+    ("unsigned long a", &[4, 8]),
+    ("void * a", &[4, 8]),
+    ("char a[16]", &[16]),
+    ("u32 a[3]", &[12]),
+    ("struct x a", &[3, 5, 16]),
+    ("__data_loc char[] a", &[4, 2]),
+    ("__rel_loc u16[] a", &[4]),
+    ("__data_loc cpumask_t a", &[4]),
+];
+
+proptest! {
+    #[test]
+    fn numbers_are_those_of_their_bytes(
+        raw in prop::collection::vec(any::<u8>(), 0..40),
+        offset in 0_usize..40,
+        size in prop::sample::select(vec![1_usize, 2, 4, 8]),
+        signed: bool,
+    ) {
+        for endian in ENDIANS {
+            let reader = field("int a", offset, size, signed).reader(endian);
+            let bytes = raw.get(offset..offset + size);
+            prop_assert_eq!(reader.i64(&raw), bytes.map(|bytes| oracle(bytes, signed, endian)));
+            let unsigned = bytes.map(|bytes| oracle(bytes, false, endian).cast_unsigned());
+            prop_assert_eq!(reader.u64(&raw), unsigned);
+        }
+    }
+
+    #[test]
+    fn data_cut_short_have_no_other_value(
+        raw in prop::collection::vec(0_u8..40, 0..60),
+        offset in 0_usize..60,
+        form in prop::sample::select(FORMS.to_vec()),
+        which in 0_usize..4,
+        signed: bool,
+    ) {
+        let (declaration, sizes) = form;
+        let size = sizes[which % sizes.len()];
+        for endian in ENDIANS {
+            let reader = field(declaration, offset, size, signed).reader(endian);
+            let whole = reader.value(&raw);
+            prop_assert!(whole.is_none() || raw.len() >= reader.end());
+            for length in 0..raw.len() {
+                let cut = reader.value(&raw[..length]);
+                // The old form of a string has no length of its own.
+                let is_text = size == 2 && matches!(cut, Some(Value::Str(_)));
+                prop_assert!(cut.is_none() || cut == whole || is_text);
+            }
+        }
+    }
+
+    #[test]
+    fn any_offset_and_size_do_no_harm(
+        raw in prop::collection::vec(any::<u8>(), 0..60),
+        offset: usize,
+        size: usize,
+        form in prop::sample::select(FORMS.to_vec()),
+    ) {
+        for endian in ENDIANS {
+            let reader = field(form.0, offset, size, true).reader(endian);
+            prop_assert!(reader.value(&raw).is_none() || reader.end() <= raw.len());
+        }
+    }
+}
