@@ -31,7 +31,9 @@ mkdir -p "$recordings" "$descriptions" "$tables" "$listings" "$objects" "$parts"
 for file in $(find tests/fixtures -name '*.data' -type f -size -40k); do
     cp "$file" "$recordings/$(echo "$file" | tr / _)"
 done
-for file in /sys/kernel/tracing/events/sched/*/format /sys/kernel/tracing/events/irq/*/format; do
+for file in /sys/kernel/tracing/events/sched/*/format /sys/kernel/tracing/events/irq/*/format \
+    /sys/kernel/tracing/events/lock/*/format /sys/kernel/tracing/events/workqueue/*/format \
+    /sys/kernel/tracing/events/raw_syscalls/*/format /sys/kernel/tracing/events/block/*/format; do
     [ ! -r "$file" ] || cp "$file" "$descriptions/$(echo "$file" | tr / _)"
 done
 for file in src/events/tables/*/*/*.json; do

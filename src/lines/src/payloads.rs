@@ -1,4 +1,4 @@
-//! What tracepoints tell, as text: the `print fmt` of every tracepoint of a recording, compiled once.
+//! Text of tracepoint samples, with the names of the kernel's functions in it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -121,7 +121,7 @@ impl Payloads {
     }
 }
 
-/// The kernel's functions, for the addresses that tracepoints tell.
+/// The kernel's functions, for addresses in raw data.
 struct KernelNames<'a, 'w>(&'a Resolver<'w>);
 
 impl KernelSymbols for KernelNames<'_, '_> {

@@ -21,6 +21,26 @@ pub enum Error {
     /// No description of the tracepoint is there.
     #[error("the recording has no description of it")]
     Undescribed,
+    /// A field without which nothing can be made of the event.
+    #[error("{event} has no field {field}")]
+    NoField {
+        /// Whole name of the event.
+        event: String,
+        /// What the field is called in current kernels.
+        field: &'static str,
+    },
+    /// The same, of another type than in any kernel that is known.
+    #[error("the field {field} of {event} is `{found}`, not {expected}")]
+    FieldType {
+        /// Whole name of the event.
+        event: String,
+        /// Name of the field.
+        field: String,
+        /// Its C type.
+        found: String,
+        /// What it should be.
+        expected: &'static str,
+    },
     /// A line that every format file has is not there.
     #[error("format file without a `{0}` line")]
     Missing(&'static str),

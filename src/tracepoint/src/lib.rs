@@ -5,6 +5,7 @@
 //!                                    +--> Formats --of_event(attr)--> Arc<Tracepoint>
 //! format files of tracefs -----------+                                  |- Format, Field    names, types, places
 //!                                                                       |- FieldReader      single values of a sample
+//!                                                                       |- typed            events with fields of Rust types
 //!                                                                       `- PrintFmt         the text of a sample
 //! ```
 //!
@@ -19,6 +20,7 @@ mod print_fmt;
 mod reader;
 mod tracepoint;
 mod tracing_data;
+pub mod typed;
 mod value;
 
 #[cfg(test)]
@@ -29,7 +31,7 @@ pub use error::{Error, Warning};
 pub use field::Field;
 pub use format::Format;
 pub use formats::Formats;
-pub use print_fmt::{Context, KernelSymbols, NoSymbols, PrintFmt, PrintkFormats};
+pub use print_fmt::{Context, KernelSymbols, NoSymbols, PrintFmt, PrintkFormats, ValueNames};
 pub use reader::FieldReader;
 pub use tracepoint::Tracepoint;
 pub use tracing_data::{EventFormat, TracingData, TracingDataBuilder};

@@ -1,10 +1,11 @@
 //! Tracepoints that fire on this machine, recorded by perf, printed by it and by us.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 use rperf_testkit::{Run, Scratch, real_perf, skip};
-use rperf_tracepoint::{Abi, Context, Format, KernelSymbols, PrintFmt, PrintkFormats};
+use rperf_tracepoint::typed::{EventLayout, TypedEvent};
+use rperf_tracepoint::{Abi, Context, KernelSymbols, PrintkFormats, Tracepoint};
 use rperf_wire::{Attr, Endian, RawRecord, RecordKind, SampleLayout};
 
 /// What to record at once. Opening all of `syscalls:*` would take half a minute.
@@ -122,27 +123,84 @@ fn what_fires_reads_as_in_perf() {
         symbols: &symbols,
         printk: &printk,
     };
-    let formats = formats(tracefs);
+    let described = described(tracefs);
     let mut recorded = 0;
+    let mut typed = BTreeSet::new();
     for events in EVENTS {
         let path = scratch.path().join("perf.data");
         if !record(&perf, events, &path) {
             continue;
         }
         let (configs, samples) = read(&std::fs::read(&path).expect("recording"));
-        let programs: Vec<_> = configs
-            .iter()
-            .map(|config| PrintFmt::compile(&formats[config], Abi::NATIVE))
-            .collect();
+        let events = configs.iter().map(|config| {
+            let tracepoint = &described[config];
+            let layout = EventLayout::resolve(tracepoint).expect("fields of a current kernel");
+            (tracepoint, layout)
+        });
+        let events: Vec<_> = events.collect();
         let mut ours = Vec::new();
         for sample in &samples {
-            programs[sample.event].write(&sample.raw, &context, &mut ours);
+            let (tracepoint, layout) = &events[sample.event];
+            let start = ours.len();
+            tracepoint
+                .print_fmt()
+                .write(&sample.raw, &context, &mut ours);
+            if let Some(layout) = layout {
+                let event = layout.read(&sample.raw).expect("a whole sample");
+                if let Some(text) = typed_text(event) {
+                    assert_eq!(text, String::from_utf8_lossy(&ours[start..]));
+                    typed.insert(tracepoint.name());
+                }
+            }
             ours.push(b'\n');
         }
         recorded += samples.len();
         compare(&perf_text(&perf, &path), &String::from_utf8_lossy(&ours));
     }
     assert!(recorded > 0, "nothing was recorded");
+    for name in ["sched:sched_switch", "raw_syscalls:sys_enter"] {
+        assert!(typed.contains(name), "{name} is not among {typed:?}");
+    }
+}
+
+/// The text of an event out of its typed fields, for some events.
+fn typed_text(event: TypedEvent<'_>) -> Option<String> {
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    Some(match event {
+        TypedEvent::SchedSwitch(event) => format!(
+            "prev_comm={} prev_pid={} prev_prio={} prev_state={} ==> next_comm={} next_pid={} next_prio={}",
+            text(event.prev_comm()),
+            event.prev_pid(),
+            event.prev_prio(),
+            event.prev_state(),
+            text(event.next_comm()),
+            event.next_pid(),
+            event.next_prio(),
+        ),
+        TypedEvent::SchedMigrateTask(event) => format!(
+            "comm={} pid={} prio={} orig_cpu={} dest_cpu={}",
+            text(event.comm()),
+            event.pid(),
+            event.prio(),
+            event.orig_cpu(),
+            event.dest_cpu(),
+        ),
+        TypedEvent::SchedProcessExec(event) => format!(
+            "filename={} pid={} old_pid={}",
+            text(event.filename()),
+            event.pid(),
+            event.old_pid(),
+        ),
+        TypedEvent::SysEnter(event) => {
+            let args: Vec<String> = event.args().iter().map(|arg| format!("{arg:x}")).collect();
+            format!("NR {} ({})", event.id(), args.join(", "))
+        }
+        TypedEvent::SysExit(event) => format!("NR {} = {}", event.id(), event.ret()),
+        TypedEvent::SoftirqEntry(event) => {
+            format!("vec={} [action={}]", event.vec().value, event.vec())
+        }
+        _ => return None,
+    })
 }
 
 fn perf_text(perf: &Path, file: &Path) -> String {
@@ -168,20 +226,22 @@ fn compare(perf: &str, ours: &str) {
     assert!(different.is_empty(), "{}", different.join("\n"));
 }
 
-/// All formats of the machine by id.
-fn formats(tracefs: &Path) -> HashMap<u64, Format> {
-    let mut formats = HashMap::new();
+/// All tracepoints of the machine by id.
+fn described(tracefs: &Path) -> HashMap<u64, Tracepoint> {
+    let mut described = HashMap::new();
     let systems = std::fs::read_dir(tracefs.join("events")).expect("events");
     for system in systems.flatten() {
         let Ok(events) = std::fs::read_dir(system.path()) else {
             continue;
         };
         for event in events.flatten() {
-            if let Ok(text) = std::fs::read_to_string(event.path().join("format")) {
-                let format = Format::parse(&text, 8).expect("format");
-                formats.insert(format.id, format);
+            if let Ok(text) = std::fs::read(event.path().join("format")) {
+                let system = system.file_name();
+                let tracepoint = Tracepoint::parse(&system.to_string_lossy(), &text, Abi::NATIVE);
+                let tracepoint = tracepoint.expect("the kernel's description");
+                described.insert(tracepoint.format.id, tracepoint);
             }
         }
     }
-    formats
+    described
 }

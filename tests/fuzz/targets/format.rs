@@ -1,15 +1,16 @@
-//! Descriptions of tracepoints: any text is read or refused, and what is compiled prints any bytes.
+//! Descriptions of tracepoints: any text is read or refused, and what is compiled reads and prints any bytes.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rperf_tracepoint::{Context, Format, Abi, NoSymbols, PrintFmt, PrintkFormats};
+use rperf_tracepoint::typed::EventLayout;
+use rperf_tracepoint::{Abi, Context, NoSymbols, PrintkFormats, Tracepoint, ValueNames};
 use rperf_wire::Endian;
 
 // A description as the kernel shows it; behind a NUL the byte order, the size of a long, and a record's bytes.
 fuzz_target!(|bytes: &[u8]| {
     let mut parts = bytes.splitn(2, |byte| *byte == 0);
-    let text = String::from_utf8_lossy(parts.next().unwrap_or_default());
+    let text = parts.next().unwrap_or_default();
     let (how, raw) = parts
         .next()
         .and_then(<[u8]>::split_first)
@@ -20,18 +21,36 @@ fuzz_target!(|bytes: &[u8]| {
         Endian::Little
     };
     let long_size = if how & 2 == 2 { 4 } else { 8 };
-    let Ok(format) = Format::parse(&text, usize::from(long_size)) else {
+    let abi = Abi { endian, long_size };
+    let Ok(mut tracepoint) = Tracepoint::parse("", text, abi) else {
         return;
     };
-    for field in format.common_fields.iter().chain(&format.fields) {
+    for field in &tracepoint.format.common_fields {
         let _value = field.reader(endian).value(raw);
     }
-    let abi = Abi { endian, long_size };
-    let program = PrintFmt::compile(&format, abi);
+    for (field, reader) in tracepoint.fields() {
+        let _value = reader.value(raw);
+        if let Some(names) = ValueNames::of(&tracepoint.format, &field.name) {
+            let mut text = String::new();
+            let value = reader.u64(raw).unwrap_or_default();
+            names.write(value, &mut text).expect("memory");
+        }
+    }
     let context = Context {
         symbols: &NoSymbols,
         printk: &PrintkFormats::default(),
     };
     let mut out = Vec::new();
-    program.write(raw, &context, &mut out);
+    tracepoint.print_fmt().write(raw, &context, &mut out);
+    // Events are declared by whole names; the text says nothing of the system.
+    let mut declared = EventLayout::tracepoints().filter_map(|name| name.split_once(':'));
+    if let Some((system, _)) = declared.find(|(_, name)| *name == tracepoint.format.name) {
+        tracepoint.system = system.to_owned();
+    }
+    if let Ok(Some(layout)) = EventLayout::resolve(&tracepoint)
+        && let Some(event) = layout.read(raw)
+    {
+        // Asks for every field.
+        let _text = format!("{event:?}");
+    }
 });

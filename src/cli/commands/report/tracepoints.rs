@@ -1,4 +1,4 @@
-//! What the tracepoints of a recording tell: their text, and their fields as sort keys.
+//! Tracepoints of a recording: their text, and their fields as sort keys.
 
 use std::path::Path;
 
@@ -199,7 +199,7 @@ impl<'a> Tracepoints<'a> {
         ))
     }
 
-    /// The same with the names of the kernel's functions, to be counted with.
+    /// The text and the key fields of samples, for a histogram.
     pub(super) fn text<'t, 'w>(&'t self, resolver: &'t Resolver<'w>) -> TracepointText<'t, 'w> {
         TracepointText {
             tracepoints: self,
@@ -224,7 +224,7 @@ impl<'w> Asked<'w> {
     }
 }
 
-/// The joint between what tracepoints tell and the rows of a report.
+/// Text and key fields of samples, with the names of the kernel's functions.
 pub(super) struct TracepointText<'t, 'w> {
     tracepoints: &'t Tracepoints<'t>,
     resolver: &'t Resolver<'w>,

@@ -15,6 +15,7 @@ mod eval;
 mod generic;
 mod helper;
 mod lex;
+mod names;
 mod parse;
 mod pointer;
 mod printk;
@@ -23,5 +24,6 @@ mod spec;
 mod strings;
 mod tree;
 
+pub use names::ValueNames;
 pub use printk::PrintkFormats;
 pub use program::{Context, KernelSymbols, NoSymbols, PrintFmt};

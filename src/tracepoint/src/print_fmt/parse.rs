@@ -65,6 +65,37 @@ pub(super) fn parse(text: &str) -> Result<(String, Vec<Node>), Warning> {
     Ok((format.text, arguments))
 }
 
+/// The arguments of a `print fmt`, each parsed by itself; those that cannot be are left out.
+pub(super) fn arguments_one_by_one(text: &str) -> Vec<Node> {
+    let arguments = split_at_commas(text).skip(1);
+    let parsed = arguments.filter_map(|argument| {
+        let mut parser = Parser {
+            lexer: Lexer::new(argument),
+            depth: 0,
+        };
+        let (node, next) = parser.expression().ok()?;
+        (next.kind == Kind::End).then_some(node)
+    });
+    parsed.collect()
+}
+
+/// Cuts a text at its commas, except those in quotes and in brackets of any kind.
+fn split_at_commas(text: &str) -> impl Iterator<Item = &str> {
+    let (mut depth, mut is_quoted, mut is_escaped) = (0_i32, false, false);
+    text.split(move |c: char| {
+        let was_escaped = std::mem::take(&mut is_escaped);
+        match c {
+            '\\' if is_quoted => is_escaped = !was_escaped,
+            '"' if !was_escaped => is_quoted = !is_quoted,
+            _ if is_quoted => {}
+            '(' | '[' | '{' => depth = depth.saturating_add(1),
+            ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && !is_quoted && depth == 0
+    })
+}
+
 impl Parser<'_> {
     fn arguments(&mut self) -> Result<Vec<Node>, Warning> {
         let mut arguments = Vec::new();

@@ -161,7 +161,7 @@ pub(super) fn constant_text(node: &Node) -> Option<String> {
 }
 
 /// The signed value of a constant expression.
-fn constant(node: &Node) -> Option<i64> {
+pub(super) fn constant(node: &Node) -> Option<i64> {
     match node {
         // `strtoll`: stops at the largest signed number.
         Node::Atom(text) if text.starts_with('-') => Some(number_prefix(text).cast_signed()),

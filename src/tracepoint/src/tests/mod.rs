@@ -7,3 +7,4 @@ mod perf_file;
 mod print;
 mod random;
 mod readers;
+mod typed;

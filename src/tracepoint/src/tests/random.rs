@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use rperf_wire::Endian;
 
-use crate::{Abi, Context, Format, NoSymbols, PrintFmt, PrintkFormats};
+use crate::{Abi, Context, Format, NoSymbols, PrintFmt, PrintkFormats, ValueNames};
 
 /// Pieces of real formats, to be strung together.
 const PIECES: [&str; 34] = [
@@ -62,6 +62,10 @@ fn print(text: &str, raw: &[u8]) {
         PrintFmt::compile(&format, abi).write(raw, &context, &mut out);
         for field in &format.fields {
             let _ = field.reader(endian).value(raw);
+            if let Some(names) = ValueNames::of(&format, &field.name) {
+                let mut text = String::new();
+                names.write(raw.len() as u64, &mut text).expect("memory");
+            }
         }
     }
 }

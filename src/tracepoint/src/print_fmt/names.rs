@@ -1,0 +1,183 @@
+//! What a `print fmt` calls the values of a field.
+
+use std::fmt;
+
+use super::parse::arguments_one_by_one;
+use super::tree::{Entry, Node, Operation, constant};
+use crate::Format;
+
+/// The names that a kernel gives the values of one field: the table of a `__print_flags` or `__print_symbolic` in its
+/// `print fmt`, with what is shown around it.
+///
+/// ```text
+/// REC->prev_state & 0xff ? __print_flags(REC->prev_state & 0xff, "|", { 1, "S" }, …) : "R",  REC->prev_state & 0x100 ? "+" : ""
+///                   mask                                          delimiter, entries   zero                      suffix
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ValueNames {
+    /// What stands between names of bits; `None` if names are those of whole values.
+    delimiter: Option<String>,
+    mask: u64,
+    entries: Vec<Entry>,
+    /// What stands for values without any of the bits.
+    zero: Option<BitsText>,
+    /// What stands behind the names of values with one of the bits.
+    suffix: Option<BitsText>,
+}
+
+/// Text that depends on some bits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct BitsText {
+    bits: u64,
+    text: String,
+}
+
+impl ValueNames {
+    /// Those of the field of that name. `None` if the `print fmt` has no table for it.
+    ///
+    /// Arguments are looked at one by one: one that Linux perf would not understand does no harm to the others.
+    #[must_use]
+    pub fn of(format: &Format, field: &str) -> Option<Self> {
+        let arguments = arguments_one_by_one(&format.print_fmt);
+        let mut names = arguments.iter().find_map(|node| table(node, field))?;
+        names.suffix = arguments.iter().find_map(|node| suffix(node, field));
+        Some(names)
+    }
+
+    /// The bits that have names.
+    #[must_use]
+    pub fn mask(&self) -> u64 {
+        self.mask
+    }
+
+    /// Whether the value has the bits that the text behind the names stands for.
+    #[must_use]
+    pub fn has_suffix(&self, value: u64) -> bool {
+        let suffix = self.suffix.as_ref();
+        suffix.is_some_and(|suffix| value & suffix.bits != 0)
+    }
+
+    /// Writes the names of `value` as the kernel would: bits without a name as a number.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(&self, value: u64, out: &mut dyn fmt::Write) -> fmt::Result {
+        let masked = value & self.mask;
+        match (&self.zero, &self.delimiter) {
+            (Some(zero), _) if value & zero.bits == 0 => out.write_str(&zero.text)?,
+            (_, Some(delimiter)) => self.write_bits(masked, delimiter, out)?,
+            (_, None) => self.write_value(masked, out)?,
+        }
+        match &self.suffix {
+            Some(suffix) if value & suffix.bits != 0 => out.write_str(&suffix.text),
+            _ => Ok(()),
+        }
+    }
+
+    fn write_bits(&self, value: u64, delimiter: &str, out: &mut dyn fmt::Write) -> fmt::Result {
+        let mut left = value;
+        for entry in &self.entries {
+            let bits = entry.value.cast_unsigned();
+            if left == 0 && entry.value < 0 {
+                return out.write_str(&entry.name);
+            }
+            if entry.value > 0 && left & bits == bits {
+                if left != value {
+                    out.write_str(delimiter)?;
+                }
+                out.write_str(&entry.name)?;
+                left &= !bits;
+            }
+        }
+        match left {
+            0 => Ok(()),
+            _ if left == value => write!(out, "{left:#x}"),
+            _ => write!(out, "{delimiter}{left:#x}"),
+        }
+    }
+
+    fn write_value(&self, value: u64, out: &mut dyn fmt::Write) -> fmt::Result {
+        let mut entries = self.entries.iter();
+        match entries.find(|entry| entry.value.cast_unsigned() == value) {
+            Some(entry) => out.write_str(&entry.name),
+            None => write!(out, "{value:#x}"),
+        }
+    }
+}
+
+/// The table for `field` that `node` shows.
+fn table(node: &Node, field: &str) -> Option<ValueNames> {
+    let (value, delimiter, entries) = match node {
+        Node::Flags {
+            value,
+            delimiter,
+            table,
+        } => (value, Some(delimiter.clone()), table),
+        Node::Symbolic { value, table } => (value, None, table),
+        Node::Cast { item, .. } => return table(item, field),
+        Node::Operation(operation) => return conditional(operation, field),
+        _ => return None,
+    };
+    Some(ValueNames {
+        delimiter,
+        mask: mask(value, field)?,
+        entries: entries.clone(),
+        zero: None,
+        suffix: None,
+    })
+}
+
+/// `field ? table : "zero"`.
+fn conditional(operation: &Operation, field: &str) -> Option<ValueNames> {
+    let (condition, yes, no) = branches(operation)?;
+    let mut names = table(yes, field)?;
+    if let (Some(bits), Node::Atom(text)) = (mask(condition, field), no) {
+        let text = text.clone();
+        names.zero = Some(BitsText { bits, text });
+    }
+    Some(names)
+}
+
+/// `field & bits ? "text" : ""`.
+fn suffix(node: &Node, field: &str) -> Option<BitsText> {
+    let Node::Operation(operation) = node else {
+        return None;
+    };
+    match branches(operation)? {
+        (condition, Node::Atom(text), Node::Atom(nothing)) if nothing.is_empty() => {
+            Some(BitsText {
+                bits: mask(condition, field)?,
+                text: text.clone(),
+            })
+        }
+        _ => None,
+    }
+}
+
+/// Condition, value if true and value if false.
+fn branches(operation: &Operation) -> Option<(&Node, &Node, &Node)> {
+    match &operation.right {
+        Node::Operation(branches) if operation.operator == "?" => {
+            Some((&operation.left, &branches.left, &branches.right))
+        }
+        _ => None,
+    }
+}
+
+/// The bits of `field` that `node` is: `field` itself, or `field & constant`.
+fn mask(node: &Node, field: &str) -> Option<u64> {
+    match node {
+        Node::Field(name) => (name == field).then_some(u64::MAX),
+        Node::Cast { item, .. } => mask(item, field),
+        Node::Operation(operation) if operation.operator == "&" => {
+            let sides = [
+                (&operation.left, &operation.right),
+                (&operation.right, &operation.left),
+            ];
+            sides
+                .into_iter()
+                .find_map(|(own, other)| Some(mask(own, field)? & constant(other)?.cast_unsigned()))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,246 @@
+//! The fields of tracepoints in current kernels: declaration and size, in the order of the description.
+
+/// A tracepoint, with all names that it has or had.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Made {
+    pub(super) names: &'static [&'static str],
+    pub(super) fields: &'static [(&'static str, usize)],
+    pub(super) print_fmt: &'static str,
+}
+
+/// The size of a `long`, of a pointer and of arrays of them.
+pub(super) const LONG: usize = 0;
+/// The size of a word that leads to dynamic data.
+const WORD: usize = 4;
+
+/// States of tasks as current kernels show them.
+pub(super) const SWITCH: &str = "\"prev_state=%s%s ==>\", (REC->prev_state & ((((0x00 | 0x03 | 0x7c) + 1) << 1) - 1)) \
+    ? __print_flags(REC->prev_state & ((((0x00 | 0x7f) + 1) << 1) - 1), \"|\", { 0x01, \"S\" }, { 0x02, \"D\" }, { 0x10, \"X\" }, \
+    { 0x20, \"Z\" }, { 0x80, \"I\" }) : \"R\", REC->prev_state & (((0x00 | 0x7f) + 1) << 1) ? \"+\" : \"\"";
+const SOFTIRQ: &str =
+    "\"vec=%u [action=%s]\", REC->vec, __print_symbolic(REC->vec, { 0, \"HI\" }, { 1, \"TIMER\" })";
+const GFP: &str = "\"call_site=%pS gfp_flags=%s\", (void *)REC->call_site, (REC->gfp_flags) ? __print_flags(REC->gfp_flags, \"|\", \
+    {( unsigned long)(((( gfp_t)(0x400u|0x800u)) | (( gfp_t)0x40u))), \"GFP_NOFS\"}, {( unsigned long)(( gfp_t)0x40u), \"__GFP_IO\"}, \
+    { 0, ((void *)0) }) : \"none\"";
+/// As above, behind an argument that perf does not understand.
+const PAGES: &str = "\"page=%p gfp_flags=%s\", (((struct page *)vmemmap_base) + (REC->pfn)), (REC->gfp_flags) ? \
+    __print_flags(REC->gfp_flags, \"|\", {( unsigned long)(( gfp_t)0x40u), \"__GFP_IO\"}) : \"none\"";
+const FLAGS: &str = "\"%p (flags=%s)\", REC->lock_addr, __print_flags(REC->flags, \"|\", { (1U << 0), \"SPIN\" }, { (1U << 1), \"READ\" })";
+
+pub(super) const ALL: &[Made] = &[
+    Made {
+        names: &["sched:sched_switch"],
+        fields: &[
+            ("char prev_comm[16]", 16),
+            ("pid_t prev_pid", 4),
+            ("int prev_prio", 4),
+            ("long prev_state", LONG),
+            ("char next_comm[16]", 16),
+            ("pid_t next_pid", 4),
+            ("int next_prio", 4),
+        ],
+        print_fmt: SWITCH,
+    },
+    Made {
+        names: &[
+            "sched:sched_waking",
+            "sched:sched_wakeup",
+            "sched:sched_wakeup_new",
+        ],
+        fields: &[
+            ("char comm[16]", 16),
+            ("pid_t pid", 4),
+            ("int prio", 4),
+            ("int success", 4),
+            ("int target_cpu", 4),
+        ],
+        print_fmt: "",
+    },
+    Made {
+        names: &["sched:sched_migrate_task"],
+        fields: &[
+            ("__data_loc char[] comm", WORD),
+            ("pid_t pid", 4),
+            ("int prio", 4),
+            ("int orig_cpu", 4),
+            ("int dest_cpu", 4),
+        ],
+        print_fmt: "",
+    },
+    Made {
+        names: &["sched:sched_process_fork"],
+        fields: &[
+            ("char parent_comm[16]", 16),
+            ("pid_t parent_pid", 4),
+            ("__data_loc char[] child_comm", WORD),
+            ("pid_t child_pid", 4),
+        ],
+        print_fmt: "",
+    },
+    Made {
+        names: &["sched:sched_process_exit"],
+        fields: &[
+            ("char comm[16]", 16),
+            ("pid_t pid", 4),
+            ("int prio", 4),
+            ("bool group_dead", 1),
+        ],
+        print_fmt: "",
+    },
+    Made {
+        names: &["sched:sched_process_exec"],
+        fields: &[
+            ("__data_loc char[] filename", WORD),
+            ("pid_t pid", 4),
+            ("pid_t old_pid", 4),
+        ],
+        print_fmt: "",
+    },
+    Made {
+        names: &["sched:sched_stat_runtime"],
+        fields: &[
+            ("char comm[16]", 16),
+            ("pid_t pid", 4),
+            ("u64 runtime", 8),
+            ("u64 vruntime", 8),
+        ],
+        print_fmt: "",
+    },
+    Made {
+        names: &["raw_syscalls:sys_enter"],
+        fields: &[("long id", LONG), ("unsigned long args[6]", LONG)],
+        print_fmt: "",
+    },
+    Made {
+        names: &["raw_syscalls:sys_exit"],
+        fields: &[("long id", LONG), ("long ret", LONG)],
+        print_fmt: "",
+    },
+    Made {
+        names: &["irq:irq_handler_entry"],
+        fields: &[("int irq", 4), ("__data_loc char[] name", WORD)],
+        print_fmt: "",
+    },
+    Made {
+        names: &["irq:irq_handler_exit"],
+        fields: &[("int irq", 4), ("int ret", 4)],
+        print_fmt: "",
+    },
+    Made {
+        names: &["irq:softirq_entry", "irq:softirq_exit", "irq:softirq_raise"],
+        fields: &[("unsigned int vec", 4)],
+        print_fmt: SOFTIRQ,
+    },
+    Made {
+        names: &["workqueue:workqueue_queue_work"],
+        fields: &[
+            ("void * work", LONG),
+            ("void * function", LONG),
+            ("__data_loc char[] workqueue", WORD),
+            ("int req_cpu", 4),
+            ("int cpu", 4),
+        ],
+        print_fmt: "",
+    },
+    Made {
+        names: &[
+            "workqueue:workqueue_activate_work",
+            "workqueue:workqueue_execute_start",
+            "workqueue:workqueue_execute_end",
+        ],
+        fields: &[("void * work", LONG), ("void * function", LONG)],
+        print_fmt: "",
+    },
+    Made {
+        names: &["kmem:kmalloc", "kmem:kmalloc_node"],
+        fields: &[
+            ("unsigned long call_site", LONG),
+            ("const void * ptr", LONG),
+            ("size_t bytes_req", LONG),
+            ("size_t bytes_alloc", LONG),
+            ("unsigned long gfp_flags", LONG),
+            ("int node", 4),
+        ],
+        print_fmt: GFP,
+    },
+    Made {
+        names: &["kmem:kfree"],
+        fields: &[
+            ("unsigned long call_site", LONG),
+            ("const void * ptr", LONG),
+        ],
+        print_fmt: "",
+    },
+    Made {
+        names: &["kmem:kmem_cache_alloc", "kmem:kmem_cache_alloc_node"],
+        fields: &[
+            ("unsigned long call_site", LONG),
+            ("const void * ptr", LONG),
+            ("__data_loc char[] name", WORD),
+            ("size_t bytes_req", LONG),
+            ("size_t bytes_alloc", LONG),
+            ("unsigned long gfp_flags", LONG),
+            ("int node", 4),
+        ],
+        print_fmt: GFP,
+    },
+    Made {
+        names: &["kmem:kmem_cache_free"],
+        fields: &[
+            ("unsigned long call_site", LONG),
+            ("const void * ptr", LONG),
+            ("__data_loc char[] name", WORD),
+        ],
+        print_fmt: "",
+    },
+    Made {
+        names: &["kmem:mm_page_alloc"],
+        fields: &[
+            ("unsigned long pfn", LONG),
+            ("unsigned int order", 4),
+            ("unsigned long gfp_flags", LONG),
+            ("int migratetype", 4),
+        ],
+        print_fmt: PAGES,
+    },
+    Made {
+        names: &["kmem:mm_page_free", "kmem:mm_page_free_direct"],
+        fields: &[("unsigned long pfn", LONG), ("unsigned int order", 4)],
+        print_fmt: "",
+    },
+    Made {
+        names: &["lock:contention_begin"],
+        fields: &[("void * lock_addr", LONG), ("unsigned int flags", 4)],
+        print_fmt: FLAGS,
+    },
+    Made {
+        names: &["lock:contention_end"],
+        fields: &[("void * lock_addr", LONG), ("int ret", 4)],
+        print_fmt: "",
+    },
+    Made {
+        names: &["block:block_rq_issue"],
+        fields: &[
+            ("dev_t dev", 4),
+            ("sector_t sector", 8),
+            ("unsigned int nr_sector", 4),
+            ("unsigned int bytes", 4),
+            ("char rwbs[10]", 10),
+            ("char comm[16]", 16),
+            ("__data_loc char[] cmd", WORD),
+        ],
+        print_fmt: "",
+    },
+    Made {
+        names: &["block:block_rq_complete"],
+        fields: &[
+            ("dev_t dev", 4),
+            ("sector_t sector", 8),
+            ("unsigned int nr_sector", 4),
+            ("int error", 4),
+            ("char rwbs[10]", 10),
+            ("__data_loc char[] cmd", WORD),
+        ],
+        print_fmt: "",
+    },
+];

@@ -1,0 +1,238 @@
+//! Kernels that describe tracepoints, and raw data as they would write them.
+
+use std::fs;
+use std::path::Path;
+
+use rperf_testkit::skip;
+use rperf_wire::Endian;
+
+use super::descriptions::{ALL, LONG, Made};
+use crate::{Abi, Tracepoint};
+
+/// A kernel that never was.
+#[derive(Debug, Clone, Copy)]
+struct Kernel {
+    endian: Endian,
+    long_size: u8,
+    /// Old ones say nothing of signs, and have one more field in all events.
+    is_old: bool,
+}
+
+const KERNELS: [Kernel; 4] = [
+    Kernel {
+        endian: Endian::Little,
+        long_size: 8,
+        is_old: true,
+    },
+    Kernel {
+        endian: Endian::Big,
+        long_size: 8,
+        is_old: false,
+    },
+    Kernel {
+        endian: Endian::Little,
+        long_size: 4,
+        is_old: false,
+    },
+    Kernel {
+        endian: Endian::Big,
+        long_size: 4,
+        is_old: true,
+    },
+];
+
+impl Kernel {
+    /// What it says of a tracepoint with these fields.
+    fn describe(self, name: &str, made: &Made, fields: &[(&str, usize)]) -> Tracepoint {
+        let mut common = vec![
+            ("unsigned short common_type", 2),
+            ("unsigned char common_flags", 1),
+            ("unsigned char common_preempt_count", 1),
+            ("int common_pid", 4),
+        ];
+        if self.is_old {
+            common.push(("int common_lock_depth", 4));
+        }
+        let (system, event) = name.split_once(':').expect("a whole name");
+        let mut text = format!("name: {event}\nID: 77\nformat:\n");
+        let mut offset = 0;
+        self.list(&common, &mut offset, &mut text);
+        text.push('\n');
+        self.list(fields, &mut offset, &mut text);
+        text.push_str(&format!("\nprint fmt: {}\n", made.print_fmt));
+        let abi = Abi {
+            endian: self.endian,
+            long_size: self.long_size,
+        };
+        Tracepoint::parse(system, text.as_bytes(), abi).expect("a description")
+    }
+
+    fn list(self, fields: &[(&str, usize)], offset: &mut usize, text: &mut String) {
+        let long = usize::from(self.long_size);
+        for (declaration, size) in fields {
+            let count = declaration.split_once("long args[").map_or(1, |_| 6);
+            let size = if *size == LONG { long * count } else { *size };
+            let is_number = matches!(size, 2 | 4 | 8) && !declaration.ends_with(']');
+            *offset = offset.next_multiple_of(if is_number { size } else { 4.min(size) });
+            let is_signed = ["int ", "long ", "pid_t ", "s64 "]
+                .iter()
+                .any(|start| declaration.starts_with(start));
+            let sign = match self.is_old {
+                true => String::new(),
+                false => format!("\tsigned:{};", u8::from(is_signed)),
+            };
+            text.push_str(&format!(
+                "\tfield:{declaration};\toffset:{offset};\tsize:{size};{sign}\n"
+            ));
+            *offset += size;
+        }
+    }
+}
+
+/// The fields of current kernels.
+fn current(name: &str) -> &'static Made {
+    let made = ALL.iter().find(|made| made.names.contains(&name));
+    made.unwrap_or_else(|| panic!("{name} is made"))
+}
+
+/// What this machine's kernel says of a tracepoint.
+pub(super) fn of_machine(name: &str) -> Option<Tracepoint> {
+    let events = Path::new("/sys/kernel/tracing/events");
+    let (system, event) = name.split_once(':')?;
+    let text = fs::read(events.join(system).join(event).join("format")).ok()?;
+    Some(Tracepoint::parse(system, &text, Abi::NATIVE).expect("the kernel's description"))
+}
+
+/// Descriptions of a tracepoint: this machine's and those of made kernels, the fields being those of current ones.
+pub(super) fn described(name: &str) -> Vec<Tracepoint> {
+    let made = current(name);
+    let kernels = KERNELS.iter();
+    let mut all: Vec<Tracepoint> = kernels
+        .map(|kernel| kernel.describe(name, made, made.fields))
+        .collect();
+    match of_machine(name) {
+        Some(tracepoint) => all.push(tracepoint),
+        None if Path::new("/sys/kernel/tracing/events").exists() => {}
+        None => skip(name, "tracefs is not mounted at /sys/kernel/tracing"),
+    }
+    all
+}
+
+/// The same without what only some kernels have, under all names that the tracepoint ever had.
+pub(super) fn described_without(name: &str, lacking: &[&str]) -> Vec<Tracepoint> {
+    let made = current(name);
+    let own = |declaration: &str| declaration.rsplit(' ').next().map(str::to_owned);
+    let fields = made.fields.iter().filter(|(declaration, _)| {
+        let own = own(declaration).unwrap_or_default();
+        let own = own.split('[').next().unwrap_or_default();
+        !lacking.contains(&own)
+    });
+    let fields: Vec<(&str, usize)> = fields.copied().collect();
+    assert_eq!(
+        fields.len() + lacking.len(),
+        made.fields.len(),
+        "{lacking:?}"
+    );
+    let kernels = KERNELS.iter();
+    kernels
+        .map(|kernel| kernel.describe(name, made, &fields))
+        .collect()
+}
+
+/// The same with fields called otherwise.
+pub(super) fn described_with(
+    name: &str,
+    renamed: &[(&str, &str)],
+    print_fmt: &'static str,
+) -> Vec<Tracepoint> {
+    let made = Made {
+        print_fmt,
+        ..*current(name)
+    };
+    let fields = made.fields.iter().map(|(declaration, size)| {
+        let other = renamed.iter().find(|(old, _)| old == declaration);
+        (other.map_or(*declaration, |(_, new)| *new), *size)
+    });
+    let fields: Vec<(&str, usize)> = fields.collect();
+    let kernels = KERNELS.iter();
+    kernels
+        .map(|kernel| kernel.describe(name, &made, &fields))
+        .collect()
+}
+
+/// What a field is filled with.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Put<'p> {
+    Number(i64),
+    Text(&'p str),
+    Words(&'p [u64]),
+}
+
+/// The raw data of a sample. Fields that the kernel lacks are passed over.
+pub(super) fn raw(tracepoint: &Tracepoint, values: &[(&str, Put<'_>)]) -> Vec<u8> {
+    let format = &tracepoint.format;
+    let all = format.common_fields.iter().chain(&format.fields);
+    let mut raw = vec![
+        0;
+        all.map(|field| field.offset + field.size)
+            .max()
+            .unwrap_or(0)
+    ];
+    for (name, value) in values {
+        let Some(field) = format.field(name) else {
+            continue;
+        };
+        let at = field.offset..field.offset + field.size;
+        match value {
+            Put::Number(number) => {
+                raw[at].copy_from_slice(&bytes(tracepoint.abi, number.cast_unsigned(), field.size));
+            }
+            Put::Text(text) if field.is_dynamic => {
+                let (start, length) = (raw.len() as u64, text.len() as u64 + 1);
+                raw[at].copy_from_slice(&bytes(tracepoint.abi, length << 16 | start, 4));
+                raw.extend(text.bytes().chain([0]));
+            }
+            Put::Text(text) => {
+                raw[at.start..at.start + text.len()].copy_from_slice(text.as_bytes())
+            }
+            Put::Words(words) => {
+                let size = field.size / words.len();
+                let words = words
+                    .iter()
+                    .flat_map(|word| bytes(tracepoint.abi, *word, size));
+                raw[at].copy_from_slice(&words.collect::<Vec<u8>>());
+            }
+        }
+    }
+    raw
+}
+
+fn bytes(abi: Abi, number: u64, size: usize) -> Vec<u8> {
+    match abi.endian {
+        Endian::Little => number.to_le_bytes()[..size].to_vec(),
+        Endian::Big => number.to_be_bytes()[8 - size..].to_vec(),
+    }
+}
+
+/// Asserts that an event is read from `raw` as long as its fields are there, `end` being behind the last of those that
+/// every kernel has.
+pub(super) fn needs_its_fields(
+    raw: &[u8],
+    last: &str,
+    tracepoint: &Tracepoint,
+    reads: impl Fn(&[u8]) -> bool,
+) {
+    let field = tracepoint
+        .format
+        .field(last)
+        .expect("a field of all kernels");
+    let end = field.offset + field.size;
+    for length in 0..raw.len() {
+        assert_eq!(
+            reads(&raw[..length]),
+            length >= end,
+            "{} at {length}",
+            tracepoint.name()
+        );
+    }
+}

@@ -1,0 +1,197 @@
+//! Memory, locks, block devices.
+
+use super::kernels::{Put, described, described_with, described_without, needs_its_fields, raw};
+use crate::typed::{
+    BlockRqCompleteLayout, BlockRqIssueLayout, ContentionBeginLayout, ContentionEndLayout,
+    KfreeLayout, KmallocLayout, KmemCacheAllocLayout, KmemCacheFreeLayout, MmPageAllocLayout,
+    MmPageFreeLayout,
+};
+
+use Put::{Number, Text};
+
+const ALLOCATED: [(&str, Put<'static>); 7] = [
+    ("call_site", Number(0x8123_4567)),
+    ("ptr", Number(0x7000_0000)),
+    ("name", Text("dentry")),
+    ("bytes_req", Number(100)),
+    ("bytes_alloc", Number(128)),
+    ("gfp_flags", Number(0x40)),
+    ("node", Number(-1)),
+];
+
+#[test]
+fn memory_is_allocated_under_names_of_old_and_new_kernels() {
+    for name in KmallocLayout::TRACEPOINTS {
+        let current = described(name).into_iter();
+        for tracepoint in current.chain(described_without(name, &["node"])) {
+            let raw = raw(&tracepoint, &ALLOCATED);
+            let layout = KmallocLayout::resolve(&tracepoint);
+            let layout = layout.expect("its fields").expect("its name");
+            let got = layout.read(&raw).expect("whole");
+            assert_eq!((got.call_site(), got.ptr()), (0x8123_4567, 0x7000_0000));
+            assert_eq!((got.bytes_req(), got.bytes_alloc()), (100, 128));
+            assert_eq!(got.gfp_flags().to_string(), "__GFP_IO");
+            let is_known = tracepoint.format.field("node").is_some();
+            assert_eq!(got.node(), is_known.then_some(-1));
+            needs_its_fields(&raw, "gfp_flags", &tracepoint, |raw| {
+                layout.read(raw).is_some()
+            });
+        }
+    }
+    for name in KmemCacheAllocLayout::TRACEPOINTS {
+        let current = described(name).into_iter();
+        for tracepoint in current.chain(described_without(name, &["name", "node"])) {
+            let raw = raw(&tracepoint, &ALLOCATED);
+            let layout = KmemCacheAllocLayout::resolve(&tracepoint);
+            let layout = layout.expect("its fields").expect("its name");
+            let got = layout.read(&raw).expect("whole");
+            assert_eq!((got.call_site(), got.ptr()), (0x8123_4567, 0x7000_0000));
+            assert_eq!((got.bytes_req(), got.bytes_alloc()), (100, 128));
+            assert_eq!(got.gfp_flags().value, 0x40);
+            let is_known = tracepoint.format.field("name").is_some();
+            assert_eq!(got.name(), is_known.then_some(&b"dentry"[..]));
+            let is_known = tracepoint.format.field("node").is_some();
+            assert_eq!(got.node(), is_known.then_some(-1));
+        }
+    }
+}
+
+#[test]
+fn memory_is_freed() {
+    for tracepoint in described("kmem:kfree") {
+        let raw = raw(&tracepoint, &ALLOCATED);
+        let layout = KfreeLayout::resolve(&tracepoint);
+        let layout = layout.expect("its fields").expect("its name");
+        let freed = layout.read(&raw).expect("whole");
+        assert_eq!((freed.call_site(), freed.ptr()), (0x8123_4567, 0x7000_0000));
+    }
+    let name = "kmem:kmem_cache_free";
+    for tracepoint in described(name)
+        .into_iter()
+        .chain(described_without(name, &["name"]))
+    {
+        let raw = raw(&tracepoint, &ALLOCATED);
+        let layout = KmemCacheFreeLayout::resolve(&tracepoint);
+        let layout = layout.expect("its fields").expect("its name");
+        let freed = layout.read(&raw).expect("whole");
+        assert_eq!((freed.call_site(), freed.ptr()), (0x8123_4567, 0x7000_0000));
+        let is_known = tracepoint.format.field("name").is_some();
+        assert_eq!(freed.name(), is_known.then_some(&b"dentry"[..]));
+    }
+}
+
+#[test]
+fn pages_have_numbers_or_addresses() {
+    let values = [
+        ("pfn", Number(0x1_0000)),
+        ("page", Number(0x7777_0000)),
+        ("order", Number(3)),
+        ("gfp_flags", Number(0x40)),
+        ("migratetype", Number(1)),
+    ];
+    let pages = [("unsigned long pfn", "struct page * page")];
+    let of = |name: &str| {
+        let old = described_with(name, &pages, "");
+        described(name).into_iter().chain(old)
+    };
+    for tracepoint in of("kmem:mm_page_alloc") {
+        let raw = raw(&tracepoint, &values);
+        let layout = MmPageAllocLayout::resolve(&tracepoint);
+        let layout = layout.expect("its fields").expect("its name");
+        let got = layout.read(&raw).expect("whole");
+        let is_old = tracepoint.format.field("page").is_some();
+        assert_eq!(got.pfn(), (!is_old).then_some(0x1_0000));
+        assert_eq!(got.page(), is_old.then_some(0x7777_0000));
+        assert_eq!((got.order(), got.migratetype()), (3, 1));
+        // The names are there even if another argument of the text is not understood.
+        let flags = if is_old { "0x40" } else { "__GFP_IO" };
+        assert_eq!(got.gfp_flags().to_string(), flags);
+    }
+    for name in MmPageFreeLayout::TRACEPOINTS {
+        for tracepoint in of(name) {
+            let raw = raw(&tracepoint, &values);
+            let layout = MmPageFreeLayout::resolve(&tracepoint);
+            let layout = layout.expect("its fields").expect("its name");
+            let freed = layout.read(&raw).expect("whole");
+            let is_old = tracepoint.format.field("page").is_some();
+            assert_eq!(freed.pfn(), (!is_old).then_some(0x1_0000));
+            assert_eq!(freed.page(), is_old.then_some(0x7777_0000));
+            assert_eq!(freed.order(), 3);
+        }
+    }
+}
+
+#[test]
+fn locks_are_waited_for() {
+    for tracepoint in described("lock:contention_begin") {
+        let values = [("lock_addr", Number(0x7654_3210)), ("flags", Number(3))];
+        let raw = raw(&tracepoint, &values);
+        let layout = ContentionBeginLayout::resolve(&tracepoint);
+        let layout = layout.expect("its fields").expect("its name");
+        let begin = layout.read(&raw).expect("whole");
+        assert_eq!(begin.lock_addr(), 0x7654_3210);
+        assert_eq!(
+            (begin.flags().value, begin.flags().to_string().as_str()),
+            (3, "SPIN|READ")
+        );
+    }
+    for tracepoint in described("lock:contention_end") {
+        let values = [("lock_addr", Number(0x7654_3210)), ("ret", Number(-4))];
+        let raw = raw(&tracepoint, &values);
+        let layout = ContentionEndLayout::resolve(&tracepoint);
+        let layout = layout.expect("its fields").expect("its name");
+        let end = layout.read(&raw).expect("whole");
+        assert_eq!((end.lock_addr(), end.ret()), (0x7654_3210, -4));
+        needs_its_fields(&raw, "ret", &tracepoint, |raw| layout.read(raw).is_some());
+    }
+}
+
+const REQUEST: [(&str, Put<'static>); 8] = [
+    ("dev", Number(8 << 20 | 1)),
+    ("sector", Number(0x1_2345_6789)),
+    ("nr_sector", Number(8)),
+    ("bytes", Number(4096)),
+    ("rwbs", Text("WSM")),
+    ("comm", Text("kworker/0:1H")),
+    ("error", Number(-5)),
+    ("errors", Number(-5)),
+];
+
+#[test]
+fn requests_go_to_devices_and_come_back() {
+    let name = "block:block_rq_issue";
+    let lacking = described_without(name, &["bytes", "comm", "cmd"]);
+    for tracepoint in described(name).into_iter().chain(lacking) {
+        let mut values = REQUEST.to_vec();
+        values.push(("cmd", Text("")));
+        let raw = raw(&tracepoint, &values);
+        let layout = BlockRqIssueLayout::resolve(&tracepoint);
+        let layout = layout.expect("its fields").expect("its name");
+        let issued = layout.read(&raw).expect("whole");
+        assert_eq!(
+            (issued.dev(), issued.sector()),
+            (8 << 20 | 1, 0x1_2345_6789)
+        );
+        assert_eq!((issued.nr_sector(), issued.rwbs()), (8, &b"WSM"[..]));
+        let is_known = tracepoint.format.field("bytes").is_some();
+        assert_eq!(issued.bytes(), is_known.then_some(4096));
+        assert_eq!(issued.comm(), is_known.then_some(&b"kworker/0:1H"[..]));
+        assert_eq!(issued.cmd(), is_known.then_some(&b""[..]));
+    }
+    let name = "block:block_rq_complete";
+    let old = described_with(name, &[("int error", "int errors")], "");
+    for tracepoint in described(name).into_iter().chain(old) {
+        let mut values = REQUEST.to_vec();
+        values.push(("cmd", Text("2a 00")));
+        let raw = raw(&tracepoint, &values);
+        let layout = BlockRqCompleteLayout::resolve(&tracepoint);
+        let layout = layout.expect("its fields").expect("its name");
+        let done = layout.read(&raw).expect("whole");
+        assert_eq!((done.dev(), done.sector()), (8 << 20 | 1, 0x1_2345_6789));
+        assert_eq!((done.nr_sector(), done.error()), (8, Some(-5)));
+        assert_eq!(
+            (done.rwbs(), done.cmd()),
+            (&b"WSM"[..], Some(&b"2a 00"[..]))
+        );
+    }
+}

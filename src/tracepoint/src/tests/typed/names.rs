@@ -1,0 +1,100 @@
+//! Names of values against the text of the whole `print fmt`.
+
+use proptest::prelude::*;
+
+use super::kernels::{Put, described, described_with, of_machine, raw};
+use crate::typed::{EventLayout, TypedEvent};
+use crate::{Context, NoSymbols, PrintkFormats, Tracepoint, ValueNames};
+
+/// What the `print fmt` shows between `before` and `after`.
+fn shown(tracepoint: &Tracepoint, raw: &[u8], before: &str, after: &str) -> String {
+    let context = Context {
+        symbols: &NoSymbols,
+        printk: &PrintkFormats::default(),
+    };
+    let mut out = Vec::new();
+    tracepoint.print_fmt().write(raw, &context, &mut out);
+    let text = String::from_utf8(out).expect("text");
+    let (_, rest) = text.split_once(before).expect("its text");
+    let (shown, _) = rest.split_once(after).unwrap_or((rest, ""));
+    shown.to_owned()
+}
+
+/// The name that the typed event has for the value of its field.
+fn named(tracepoint: &Tracepoint, raw: &[u8]) -> String {
+    let layout = EventLayout::resolve(tracepoint).expect("its fields");
+    match layout.expect("a typed event").read(raw).expect("whole") {
+        TypedEvent::SchedSwitch(event) => event.prev_state().to_string(),
+        TypedEvent::SoftirqRaise(event) => event.vec().to_string(),
+        TypedEvent::Kmalloc(event) => event.gfp_flags().to_string(),
+        TypedEvent::MmPageAlloc(event) => event.gfp_flags().to_string(),
+        TypedEvent::ContentionBegin(event) => event.flags().to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Events with names of values: tracepoint, field, and what stands around the name in the text.
+const NAMED: [(&str, &str, &str, &str); 4] = [
+    ("sched:sched_switch", "prev_state", "prev_state=", " ==>"),
+    ("irq:softirq_raise", "vec", "action=", "]"),
+    ("kmem:kmalloc", "gfp_flags", "gfp_flags=", " "),
+    ("lock:contention_begin", "flags", "flags=", ")"),
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn a_value_is_named_as_in_the_whole_text(bits: u32, few in 0_u32..12) {
+        for (name, field, before, after) in NAMED {
+            for tracepoint in described(name) {
+                for value in [bits, few, 1 << (bits % 31), 0] {
+                    let raw = raw(&tracepoint, &[(field, Put::Number((value >> 1).into()))]);
+                    let expected = shown(&tracepoint, &raw, before, after);
+                    prop_assert_eq!(named(&tracepoint, &raw), expected);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn pages_have_the_names_of_other_memory() {
+    let (Some(pages), Some(other)) = (of_machine("kmem:mm_page_alloc"), of_machine("kmem:kmalloc"))
+    else {
+        return rperf_testkit::skip(
+            "pages_have_the_names_of_other_memory",
+            "no such tracepoints",
+        );
+    };
+    let names = |tracepoint: &Tracepoint| ValueNames::of(&tracepoint.format, "gfp_flags");
+    assert!(names(&pages).is_some());
+    assert_eq!(names(&pages), names(&other));
+}
+
+#[test]
+fn a_field_without_a_table_has_no_names() {
+    for tracepoint in described("sched:sched_switch") {
+        assert_eq!(ValueNames::of(&tracepoint.format, "prev_pid"), None);
+        assert_eq!(ValueNames::of(&tracepoint.format, "nosuch"), None);
+    }
+}
+
+#[test]
+fn a_table_says_what_stands_for_nothing() {
+    let table = "__print_flags(REC->prev_prio, \"|\", {1, \"A\"}, {2 + 1, \"B\"}, {-1, \"none\"})";
+    let print_fmt = format!("\"prio=%s;\", {table}").leak();
+    for tracepoint in described_with("sched:sched_switch", &[], print_fmt) {
+        let names = ValueNames::of(&tracepoint.format, "prev_prio").expect("a table");
+        for value in 0..8 {
+            let raw = raw(&tracepoint, &[("prev_prio", Put::Number(value))]);
+            let mut text = String::new();
+            let written = names.write(value.cast_unsigned(), &mut text);
+            written.expect("memory");
+            assert_eq!(text, shown(&tracepoint, &raw, "prio=", ";"), "{value}");
+        }
+        let mut text = String::new();
+        names.write(0, &mut text).expect("memory");
+        assert_eq!(text, "none");
+    }
+}

@@ -1,0 +1,262 @@
+//! The scheduler's events.
+
+use super::descriptions::SWITCH;
+use super::kernels::{Put, described, described_with, described_without, needs_its_fields, raw};
+use crate::Error;
+use crate::typed::{
+    EventLayout, SchedMigrateTaskLayout, SchedProcessExecLayout, SchedProcessExitLayout,
+    SchedProcessForkLayout, SchedStatRuntimeLayout, SchedSwitchLayout, SchedWakeupLayout,
+    TypedEvent,
+};
+
+use Put::{Number, Text};
+
+#[test]
+fn a_switch_goes_from_one_task_to_another() {
+    for tracepoint in described("sched:sched_switch") {
+        let raw = raw(
+            &tracepoint,
+            &[
+                ("prev_comm", Text("make")),
+                ("prev_pid", Number(70_000)),
+                ("prev_prio", Number(120)),
+                ("prev_state", Number(2)),
+                ("next_comm", Text("migration/1")),
+                ("next_pid", Number(18)),
+                ("next_prio", Number(0)),
+            ],
+        );
+        let layout = SchedSwitchLayout::resolve(&tracepoint);
+        let layout = layout.expect("its fields").expect("its name");
+        let switch = layout.read(&raw).expect("whole");
+        assert_eq!(switch.tracepoint(), "sched:sched_switch");
+        assert_eq!(switch.prev_comm(), b"make");
+        assert_eq!((switch.prev_pid(), switch.prev_prio()), (70_000, 120));
+        let state = switch.prev_state();
+        assert_eq!((state.bits(), state.to_string().as_str()), (2, "D"));
+        assert!(!state.is_runnable() && !state.is_preempted());
+        assert_eq!(switch.next_comm(), b"migration/1");
+        assert_eq!((switch.next_pid(), switch.next_prio()), (18, 0));
+        needs_its_fields(&raw, "next_prio", &tracepoint, |raw| {
+            layout.read(raw).is_some()
+        });
+    }
+}
+
+/// Letters of tables: state, letters, whether it is runnable, whether it was preempted.
+type Letters = (i64, &'static str, bool, bool);
+
+fn assert_letters(print_fmt: &'static str, letters: &[Letters]) {
+    for tracepoint in described_with("sched:sched_switch", &[], print_fmt) {
+        let layout = SchedSwitchLayout::resolve(&tracepoint);
+        let layout = layout.expect("its fields").expect("its name");
+        for (bits, text, is_runnable, is_preempted) in letters {
+            let raw = raw(&tracepoint, &[("prev_state", Number(*bits))]);
+            let state = layout.read(&raw).expect("whole").prev_state();
+            assert_eq!(state.to_string(), *text, "{bits:#x}");
+            assert_eq!(state.is_runnable(), *is_runnable, "{bits:#x}");
+            assert_eq!(state.is_preempted(), *is_preempted, "{bits:#x}");
+        }
+    }
+}
+
+#[test]
+fn letters_of_states_are_those_of_the_kernel() {
+    let current = [
+        (0, "R", true, false),
+        (0x100, "R+", true, true),
+        (1, "S", false, false),
+        (0x20, "Z", false, false),
+        (0x82, "D|I", false, false),
+        (0x102, "D+", false, true),
+    ];
+    assert_letters(SWITCH, &current);
+    let table = "\"|\", { 1, \"S\"} , { 2, \"D\" }, { 16, \"Z\" }, { 32, \"X\" }, { 64, \"x\" }";
+    // Linux 3.x and 4.x have other bits, and the oldest no mask.
+    let before = format!(
+        "\"%s%s\", REC->prev_state & (1024-1) ? __print_flags(REC->prev_state & (1024-1), {table}) : \"R\", \
+         REC->prev_state & 1024 ? \"+\" : \"\""
+    );
+    let letters = [
+        (0, "R", true, false),
+        (1024, "R+", true, true),
+        (32, "X", false, false),
+        (16 | 64, "Z|x", false, false),
+        (256 | 1, "S|0x100", false, false),
+    ];
+    assert_letters(before.leak(), &letters);
+    let oldest =
+        format!("\"%s\", REC->prev_state ? __print_flags(REC->prev_state, {table}) : \"R\"");
+    let letters = [
+        (0, "R", true, false),
+        (2, "D", false, false),
+        (1024, "0x400", false, false),
+    ];
+    assert_letters(oldest.leak(), &letters);
+    let none = [(0, "0x0", true, false), (2, "0x2", false, false)];
+    assert_letters("\"%d\", REC->prev_state", &none);
+}
+
+#[test]
+fn waking_and_waking_up_are_one_shape() {
+    for name in SchedWakeupLayout::TRACEPOINTS {
+        let current = described(name);
+        let old = described_with(name, &[("int target_cpu", "int cpu")], "");
+        let lacking = described_without(name, &["success", "target_cpu"]);
+        for tracepoint in current.into_iter().chain(old).chain(lacking) {
+            let values = [
+                ("comm", Text("sh")),
+                ("pid", Number(7)),
+                ("prio", Number(49)),
+                ("success", Number(1)),
+                ("target_cpu", Number(3)),
+                ("cpu", Number(3)),
+            ];
+            let raw = raw(&tracepoint, &values);
+            let layout = SchedWakeupLayout::resolve(&tracepoint);
+            let layout = layout.expect("its fields").expect("its name");
+            let wakeup = layout.read(&raw).expect("whole");
+            assert_eq!(wakeup.tracepoint(), *name);
+            assert_eq!((wakeup.comm(), wakeup.pid()), (&b"sh"[..], 7));
+            assert_eq!(wakeup.prio(), 49);
+            let has = |field: &str| tracepoint.format.field(field).is_some();
+            assert_eq!(wakeup.success(), has("success").then_some(true));
+            let cpu = (has("target_cpu") || has("cpu")).then_some(3);
+            assert_eq!(wakeup.target_cpu(), cpu);
+            needs_its_fields(&raw, "prio", &tracepoint, |raw| layout.read(raw).is_some());
+            if cpu.is_some() {
+                let short = layout.read(&raw[..raw.len() - 1]);
+                assert_eq!(short.expect("what all have").target_cpu(), None);
+            }
+        }
+    }
+}
+
+#[test]
+fn tasks_move_begin_and_end() {
+    for tracepoint in described("sched:sched_migrate_task") {
+        let values = [
+            ("comm", Text("cc1")),
+            ("pid", Number(5)),
+            ("prio", Number(120)),
+            ("orig_cpu", Number(1)),
+            ("dest_cpu", Number(-1)),
+        ];
+        let raw = raw(&tracepoint, &values);
+        let layout = SchedMigrateTaskLayout::resolve(&tracepoint);
+        let layout = layout.expect("its fields").expect("its name");
+        let moved = layout.read(&raw).expect("whole");
+        assert_eq!(
+            (moved.comm(), moved.pid(), moved.prio()),
+            (&b"cc1"[..], 5, 120)
+        );
+        assert_eq!((moved.orig_cpu(), moved.dest_cpu()), (1, -1));
+    }
+    for tracepoint in described("sched:sched_process_fork") {
+        let values = [
+            ("parent_comm", Text("make")),
+            ("parent_pid", Number(8)),
+            ("child_comm", Text("sh")),
+            ("child_pid", Number(9)),
+        ];
+        let raw = raw(&tracepoint, &values);
+        let layout = SchedProcessForkLayout::resolve(&tracepoint);
+        let layout = layout.expect("its fields").expect("its name");
+        let fork = layout.read(&raw).expect("whole");
+        assert_eq!((fork.parent_comm(), fork.parent_pid()), (&b"make"[..], 8));
+        assert_eq!((fork.child_comm(), fork.child_pid()), (&b"sh"[..], 9));
+        // A string that would lie outside of the sample is none.
+        let short = layout.read(&raw[..raw.len() - 1]).expect("its fields");
+        assert_eq!((short.child_comm(), short.child_pid()), (&b""[..], 9));
+    }
+    let exits = described("sched:sched_process_exit").into_iter();
+    for tracepoint in exits.chain(described_without(
+        "sched:sched_process_exit",
+        &["group_dead"],
+    )) {
+        let values = [
+            ("comm", Text("sh")),
+            ("pid", Number(9)),
+            ("prio", Number(120)),
+            ("group_dead", Number(1)),
+        ];
+        let raw = raw(&tracepoint, &values);
+        let layout = SchedProcessExitLayout::resolve(&tracepoint);
+        let layout = layout.expect("its fields").expect("its name");
+        let exit = layout.read(&raw).expect("whole");
+        assert_eq!((exit.comm(), exit.pid(), exit.prio()), (&b"sh"[..], 9, 120));
+        let is_known = tracepoint.format.field("group_dead").is_some();
+        assert_eq!(exit.group_dead(), is_known.then_some(true));
+    }
+    for tracepoint in described("sched:sched_process_exec") {
+        let values = [
+            ("filename", Text("/bin/true")),
+            ("pid", Number(10)),
+            ("old_pid", Number(11)),
+        ];
+        let raw = raw(&tracepoint, &values);
+        let layout = SchedProcessExecLayout::resolve(&tracepoint);
+        let layout = layout.expect("its fields").expect("its name");
+        let exec = layout.read(&raw).expect("whole");
+        assert_eq!(exec.filename(), b"/bin/true");
+        assert_eq!((exec.pid(), exec.old_pid()), (10, 11));
+    }
+}
+
+#[test]
+fn time_on_a_cpu_is_of_64_bits() {
+    let current = described("sched:sched_stat_runtime").into_iter();
+    for tracepoint in current.chain(described_without("sched:sched_stat_runtime", &["vruntime"])) {
+        let values = [
+            ("comm", Text("sh")),
+            ("pid", Number(9)),
+            ("runtime", Number(0x12_3456_789a)),
+            ("vruntime", Number(-1)),
+        ];
+        let raw = raw(&tracepoint, &values);
+        let layout = SchedStatRuntimeLayout::resolve(&tracepoint);
+        let layout = layout.expect("its fields").expect("its name");
+        let run = layout.read(&raw).expect("whole");
+        assert_eq!((run.comm(), run.pid()), (&b"sh"[..], 9));
+        assert_eq!(run.runtime(), 0x12_3456_789a);
+        let is_known = tracepoint.format.field("vruntime").is_some();
+        assert_eq!(run.vruntime(), is_known.then_some(u64::MAX));
+    }
+}
+
+#[test]
+fn what_no_event_can_do_without_is_an_error_with_its_name() {
+    for tracepoint in described_without("sched:sched_switch", &["next_pid"]) {
+        let error = EventLayout::resolve(&tracepoint).expect_err("no next_pid");
+        assert_eq!(
+            error.to_string(),
+            "sched:sched_switch has no field next_pid"
+        );
+        assert!(matches!(error, Error::NoField { .. }));
+    }
+    let renamed = [("pid_t prev_pid", "struct pid[4] prev_pid")];
+    for tracepoint in described_with("sched:sched_switch", &renamed, "") {
+        let error = EventLayout::resolve(&tracepoint).expect_err("no number");
+        let text = "the field prev_pid of sched:sched_switch is `struct pid[4]`, not a number";
+        assert_eq!(error.to_string(), text);
+    }
+}
+
+#[test]
+fn an_event_is_whichever_its_description_says() {
+    for tracepoint in described("sched:sched_wakeup") {
+        let layout = EventLayout::resolve(&tracepoint).expect("its fields");
+        let layout = layout.expect("a typed event");
+        let raw = raw(&tracepoint, &[("pid", Number(3))]);
+        match layout.read(&raw) {
+            Some(TypedEvent::SchedWakeup(wakeup)) => assert_eq!(wakeup.pid(), 3),
+            other => panic!("{other:?}"),
+        }
+        assert!(layout.read(&raw[..8]).is_none());
+        assert!(
+            SchedSwitchLayout::resolve(&tracepoint)
+                .expect("no error")
+                .is_none()
+        );
+    }
+}

@@ -1,0 +1,161 @@
+//! System calls, interrupts, work queues.
+
+use super::kernels::{Put, described, described_with, described_without, needs_its_fields, raw};
+use crate::typed::{
+    IrqHandlerEntryLayout, IrqHandlerExitLayout, SoftirqEntryLayout, SoftirqExitLayout,
+    SoftirqRaiseLayout, SysEnterLayout, SysExitLayout, WorkqueueActivateWorkLayout,
+    WorkqueueExecuteEndLayout, WorkqueueExecuteStartLayout, WorkqueueQueueWorkLayout,
+};
+
+use Put::{Number, Text, Words};
+
+#[test]
+fn system_calls_have_longs_of_their_kernel() {
+    for tracepoint in described("raw_syscalls:sys_enter") {
+        let args = [1, 2, 3, 4, 5, 0xffff_fffe];
+        let raw = raw(&tracepoint, &[("id", Number(257)), ("args", Words(&args))]);
+        let layout = SysEnterLayout::resolve(&tracepoint);
+        let layout = layout.expect("its fields").expect("its name");
+        let enter = layout.read(&raw).expect("whole");
+        assert_eq!(enter.id(), 257);
+        assert_eq!(enter.args().iter().collect::<Vec<_>>(), args);
+        assert_eq!(
+            (enter.args().get(5), enter.args().get(6)),
+            (Some(0xffff_fffe), None)
+        );
+        needs_its_fields(&raw, "args", &tracepoint, |raw| layout.read(raw).is_some());
+    }
+    for tracepoint in described("raw_syscalls:sys_exit") {
+        let raw = raw(&tracepoint, &[("id", Number(0)), ("ret", Number(-11))]);
+        let layout = SysExitLayout::resolve(&tracepoint);
+        let layout = layout.expect("its fields").expect("its name");
+        let exit = layout.read(&raw).expect("whole");
+        let ret = tracepoint.format.field("ret").expect("a field");
+        // A kernel that says nothing of signs leaves a number without one.
+        let expected = match (ret.is_signed, ret.size) {
+            (false, 4) => 0xffff_fff5,
+            _ => -11,
+        };
+        assert_eq!((exit.id(), exit.ret()), (0, expected));
+    }
+}
+
+#[test]
+fn interrupts_begin_and_end() {
+    for tracepoint in described("irq:irq_handler_entry") {
+        let raw = raw(&tracepoint, &[("irq", Number(24)), ("name", Text("eth0"))]);
+        let layout = IrqHandlerEntryLayout::resolve(&tracepoint);
+        let layout = layout.expect("its fields").expect("its name");
+        let entry = layout.read(&raw).expect("whole");
+        assert_eq!((entry.irq(), entry.name()), (24, &b"eth0"[..]));
+    }
+    for tracepoint in described("irq:irq_handler_exit") {
+        let raw = raw(&tracepoint, &[("irq", Number(24)), ("ret", Number(1))]);
+        let layout = IrqHandlerExitLayout::resolve(&tracepoint);
+        let layout = layout.expect("its fields").expect("its name");
+        let exit = layout.read(&raw).expect("whole");
+        assert_eq!((exit.irq(), exit.ret()), (24, 1));
+    }
+}
+
+#[test]
+fn software_interrupts_have_names() {
+    for tracepoint in described("irq:softirq_entry") {
+        let layout = SoftirqEntryLayout::resolve(&tracepoint);
+        let layout = layout.expect("its fields").expect("its name");
+        for (number, name) in [(0, "HI"), (1, "TIMER"), (77, "0x4d")] {
+            let raw = raw(&tracepoint, &[("vec", Number(number))]);
+            let vec = layout.read(&raw).expect("whole").vec();
+            assert_eq!(vec.value, number.cast_unsigned());
+            assert_eq!(vec.to_string(), name);
+        }
+    }
+    for tracepoint in described("irq:softirq_exit") {
+        let raw = raw(&tracepoint, &[("vec", Number(1))]);
+        let layout = SoftirqExitLayout::resolve(&tracepoint);
+        let layout = layout.expect("its fields").expect("its name");
+        assert_eq!(layout.read(&raw).expect("whole").vec().value, 1);
+    }
+    for tracepoint in described("irq:softirq_raise") {
+        let raw = raw(&tracepoint, &[("vec", Number(1))]);
+        let layout = SoftirqRaiseLayout::resolve(&tracepoint);
+        let layout = layout.expect("its fields").expect("its name");
+        assert_eq!(layout.read(&raw).expect("whole").vec().value, 1);
+    }
+}
+
+const WORK: [(&str, Put<'static>); 2] =
+    [("work", Number(0x7654_3210)), ("function", Number(0xfedc))];
+
+#[test]
+fn work_is_queued_under_a_name_that_old_kernels_lack() {
+    let name = "workqueue:workqueue_queue_work";
+    let address = [("__data_loc char[] workqueue", "unsigned int workqueue")];
+    let old = described_with(name, &address, "");
+    for tracepoint in described(name).into_iter().chain(old) {
+        let is_text = tracepoint
+            .format
+            .field("workqueue")
+            .is_some_and(|field| field.is_string);
+        let queue = if is_text {
+            Text("events")
+        } else {
+            Number(0x1234)
+        };
+        let mut values = WORK.to_vec();
+        values.extend([
+            ("workqueue", queue),
+            ("req_cpu", Number(64)),
+            ("cpu", Number(2)),
+        ]);
+        let raw = raw(&tracepoint, &values);
+        let layout = WorkqueueQueueWorkLayout::resolve(&tracepoint);
+        let layout = layout.expect("its fields").expect("its name");
+        let queued = layout.read(&raw).expect("whole");
+        assert_eq!((queued.work(), queued.function()), (0x7654_3210, 0xfedc));
+        assert_eq!(queued.workqueue(), is_text.then_some(&b"events"[..]));
+        assert_eq!((queued.req_cpu(), queued.cpu()), (Some(64), Some(2)));
+    }
+}
+
+#[test]
+fn work_begins_and_ends() {
+    let name = "workqueue:workqueue_activate_work";
+    for tracepoint in described(name)
+        .into_iter()
+        .chain(described_without(name, &["function"]))
+    {
+        let raw = raw(&tracepoint, &WORK);
+        let layout = WorkqueueActivateWorkLayout::resolve(&tracepoint);
+        let layout = layout.expect("its fields").expect("its name");
+        let activated = layout.read(&raw).expect("whole");
+        assert_eq!(activated.work(), 0x7654_3210);
+        let is_known = tracepoint.format.field("function").is_some();
+        assert_eq!(activated.function(), is_known.then_some(0xfedc));
+    }
+    for tracepoint in described("workqueue:workqueue_execute_start") {
+        let raw = raw(&tracepoint, &WORK);
+        let layout = WorkqueueExecuteStartLayout::resolve(&tracepoint);
+        let layout = layout.expect("its fields").expect("its name");
+        let begun = layout.read(&raw).expect("whole");
+        assert_eq!((begun.work(), begun.function()), (0x7654_3210, 0xfedc));
+        needs_its_fields(&raw, "function", &tracepoint, |raw| {
+            layout.read(raw).is_some()
+        });
+    }
+    let name = "workqueue:workqueue_execute_end";
+    for tracepoint in described(name)
+        .into_iter()
+        .chain(described_without(name, &["function"]))
+    {
+        let raw = raw(&tracepoint, &WORK);
+        let layout = WorkqueueExecuteEndLayout::resolve(&tracepoint);
+        let layout = layout.expect("its fields").expect("its name");
+        let ended = layout.read(&raw).expect("whole");
+        let is_known = tracepoint.format.field("function").is_some();
+        assert_eq!(
+            (ended.work(), ended.function()),
+            (0x7654_3210, is_known.then_some(0xfedc))
+        );
+    }
+}

@@ -1,0 +1,78 @@
+//! Tracepoints as types: a table of events with their fields, resolved once for each description into places in raw data.
+//!
+//! ```text
+//! Arc<Tracepoint> --EventLayout::resolve--> EventLayout --read(raw)--> TypedEvent::SchedSwitch(event) --> event.prev_pid()
+//!       once for an event                                   for each sample: one comparison of lengths, then loads
+//! ```
+//!
+//! An entry of the table is a `typed_event!` in one of the files here, and its name in the list below. Fields of an event
+//! without which nothing can be made of it are checked when it is resolved; those that only some kernels have are an
+//! `Option`. Byte order and sizes of numbers are those of the description, also the names of values ([`Named`]).
+
+mod block;
+mod event;
+mod field_type;
+mod irq;
+mod kmem;
+mod lock;
+mod named;
+mod sched;
+mod syscalls;
+mod workqueue;
+
+pub use block::{BlockRqComplete, BlockRqCompleteLayout, BlockRqIssue, BlockRqIssueLayout};
+pub use field_type::{FieldType, Present, Text, Words};
+pub use irq::{
+    IrqHandlerEntry, IrqHandlerEntryLayout, IrqHandlerExit, IrqHandlerExitLayout, SoftirqEntry,
+    SoftirqEntryLayout, SoftirqExit, SoftirqExitLayout, SoftirqRaise, SoftirqRaiseLayout,
+};
+pub use kmem::{
+    Kfree, KfreeLayout, Kmalloc, KmallocLayout, KmemCacheAlloc, KmemCacheAllocLayout,
+    KmemCacheFree, KmemCacheFreeLayout, MmPageAlloc, MmPageAllocLayout, MmPageFree,
+    MmPageFreeLayout,
+};
+pub use lock::{ContentionBegin, ContentionBeginLayout, ContentionEnd, ContentionEndLayout};
+pub use named::{Named, NamedNumber, NamedReader, State, TaskState};
+pub use sched::{
+    SchedMigrateTask, SchedMigrateTaskLayout, SchedProcessExec, SchedProcessExecLayout,
+    SchedProcessExit, SchedProcessExitLayout, SchedProcessFork, SchedProcessForkLayout,
+    SchedStatRuntime, SchedStatRuntimeLayout, SchedSwitch, SchedSwitchLayout, SchedWakeup,
+    SchedWakeupLayout,
+};
+pub use syscalls::{SysEnter, SysEnterLayout, SysExit, SysExitLayout};
+pub use workqueue::{
+    WorkqueueActivateWork, WorkqueueActivateWorkLayout, WorkqueueExecuteEnd,
+    WorkqueueExecuteEndLayout, WorkqueueExecuteStart, WorkqueueExecuteStartLayout,
+    WorkqueueQueueWork, WorkqueueQueueWorkLayout,
+};
+
+event::typed_events! {
+    SchedSwitch(SchedSwitchLayout),
+    SchedWakeup(SchedWakeupLayout),
+    SchedMigrateTask(SchedMigrateTaskLayout),
+    SchedProcessFork(SchedProcessForkLayout),
+    SchedProcessExit(SchedProcessExitLayout),
+    SchedProcessExec(SchedProcessExecLayout),
+    SchedStatRuntime(SchedStatRuntimeLayout),
+    SysEnter(SysEnterLayout),
+    SysExit(SysExitLayout),
+    IrqHandlerEntry(IrqHandlerEntryLayout),
+    IrqHandlerExit(IrqHandlerExitLayout),
+    SoftirqEntry(SoftirqEntryLayout),
+    SoftirqExit(SoftirqExitLayout),
+    SoftirqRaise(SoftirqRaiseLayout),
+    WorkqueueQueueWork(WorkqueueQueueWorkLayout),
+    WorkqueueActivateWork(WorkqueueActivateWorkLayout),
+    WorkqueueExecuteStart(WorkqueueExecuteStartLayout),
+    WorkqueueExecuteEnd(WorkqueueExecuteEndLayout),
+    Kmalloc(KmallocLayout),
+    Kfree(KfreeLayout),
+    KmemCacheAlloc(KmemCacheAllocLayout),
+    KmemCacheFree(KmemCacheFreeLayout),
+    MmPageAlloc(MmPageAllocLayout),
+    MmPageFree(MmPageFreeLayout),
+    ContentionBegin(ContentionBeginLayout),
+    ContentionEnd(ContentionEndLayout),
+    BlockRqIssue(BlockRqIssueLayout),
+    BlockRqComplete(BlockRqCompleteLayout),
+}

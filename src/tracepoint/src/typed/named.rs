@@ -1,0 +1,142 @@
+//! Numbers that the kernel has names for.
+
+use std::fmt;
+
+use super::field_type::Present;
+use crate::{Field, FieldReader, Tracepoint, ValueNames};
+
+/// A number with the names that the kernel which recorded it has for its values. Displayed as these names, or in
+/// hexadecimal if there are none.
+#[derive(Clone, Copy, Default)]
+pub struct Named<'r> {
+    /// The number, zero-extended.
+    pub value: u64,
+    names: Option<&'r ValueNames>,
+}
+
+/// The state in which a task leaves its CPU, displayed as the kernel's letters for it: `R`, `S`, `D`, `R+`, ….
+///
+/// Which bit has which letter differs between kernels, so that letters and masks are those of the tracepoint's `print fmt`.
+#[derive(Clone, Copy, Default)]
+pub struct TaskState<'r>(Named<'r>);
+
+/// A field that is a number with names: [`Named`].
+#[derive(Debug, Clone, Copy)]
+pub struct NamedNumber;
+
+/// A field that is the state of a task: [`TaskState`].
+#[derive(Debug, Clone, Copy)]
+pub struct State;
+
+/// What reads a number and knows its names.
+#[derive(Debug, Clone)]
+pub struct NamedReader {
+    number: FieldReader,
+    names: Option<ValueNames>,
+}
+
+impl NamedReader {
+    fn new(described: &Tracepoint, field: &Field) -> Option<Self> {
+        let number = field.reader(described.abi.endian);
+        number.is_number().then(|| Self {
+            number,
+            names: ValueNames::of(&described.format, &field.name),
+        })
+    }
+
+    #[inline]
+    fn read(&self, raw: &[u8]) -> Option<Named<'_>> {
+        Some(Named {
+            value: self.number.u64(raw)?,
+            names: self.names.as_ref(),
+        })
+    }
+}
+
+impl TaskState<'_> {
+    /// The kernel's bits.
+    #[must_use]
+    pub fn bits(&self) -> u64 {
+        self.0.value
+    }
+
+    /// Whether the task did not begin to wait: it was preempted, or gave way to another.
+    #[must_use]
+    pub fn is_runnable(&self) -> bool {
+        let mask = self.0.names.map_or(u64::MAX, ValueNames::mask);
+        self.bits() & mask == 0
+    }
+
+    /// Whether the kernel says that the task was preempted (`+`). Very old ones don't.
+    #[must_use]
+    pub fn is_preempted(&self) -> bool {
+        self.0
+            .names
+            .is_some_and(|names| names.has_suffix(self.bits()))
+    }
+}
+
+impl fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.names {
+            Some(names) => names.write(self.value, f),
+            None => write!(f, "{:#x}", self.value),
+        }
+    }
+}
+
+impl fmt::Debug for Named<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x} ({self})", self.value)
+    }
+}
+
+impl fmt::Display for TaskState<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Debug for TaskState<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl Present for NamedNumber {
+    const EXPECTED: &'static str = "a number";
+    type Reader = NamedReader;
+    type Value<'r> = Named<'r>;
+
+    fn reader(described: &Tracepoint, field: &Field) -> Option<NamedReader> {
+        NamedReader::new(described, field)
+    }
+
+    fn place(reader: &NamedReader) -> &FieldReader {
+        &reader.number
+    }
+
+    #[inline]
+    fn read<'r>(reader: &'r NamedReader, raw: &'r [u8]) -> Option<Named<'r>> {
+        reader.read(raw)
+    }
+}
+
+impl Present for State {
+    const EXPECTED: &'static str = "a number";
+    type Reader = NamedReader;
+    type Value<'r> = TaskState<'r>;
+
+    fn reader(described: &Tracepoint, field: &Field) -> Option<NamedReader> {
+        NamedReader::new(described, field)
+    }
+
+    fn place(reader: &NamedReader) -> &FieldReader {
+        &reader.number
+    }
+
+    #[inline]
+    fn read<'r>(reader: &'r NamedReader, raw: &'r [u8]) -> Option<TaskState<'r>> {
+        reader.read(raw).map(TaskState)
+    }
+}
