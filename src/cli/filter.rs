@@ -3,8 +3,8 @@
 pub(crate) mod args;
 
 use clap::ArgMatches;
-use rperf_lines::{Filter, IntervalError, Intervals, SymbolNames};
 use rperf_perfdata::Described;
+use rperf_resolve::{Filter, IntervalError, Intervals, SymbolNames};
 use rperf_sys::CpuList;
 use rperf_wire::SampleType;
 

@@ -4,7 +4,6 @@
 //! the command ([`globals`]), [`argv`] rewrites what follows it, clap parses that, and the command's `run` does the work.
 
 mod argv;
-mod choice;
 mod color;
 mod commands;
 mod config;

@@ -22,7 +22,6 @@ use rperf_replay::Replay;
 use rperf_resolve::Resolver;
 
 use super::report::Others;
-use crate::cli::choice;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit};
 use crate::cli::filter::Wanted;
@@ -54,7 +53,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Exit, CliEr
     let progress = Progress::start(context, data.data().len());
     let replay = replay(&data, jobs, &progress)?;
     let resolver = symbols.resolver(context, replay.world(), data.features());
-    let chosen = choice::Chosen::new(wanted.filter(data.described(), false)?);
+    let chosen = wanted.filter(data.described(), false)?.non_empty();
     let counting = Counting {
         replay: &replay,
         input: &input,

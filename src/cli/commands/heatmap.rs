@@ -7,8 +7,8 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Command};
-use rperf_lines::Filter;
 use rperf_replay::Replay;
+use rperf_resolve::Filter;
 use rperf_resolve::Resolver;
 
 use self::latency::Pair;

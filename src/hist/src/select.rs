@@ -1,7 +1,7 @@
 //! Which samples count: the joint to whoever knows what was asked for.
 
 use rperf_replay::{Sample, World};
-use rperf_resolve::{Frame, Resolver};
+use rperf_resolve::{Filter, Frame, Resolver};
 
 /// What becomes of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,3 +22,26 @@ pub trait Select: Sync {
     /// By the code that the sample fell on.
     fn place(&self, resolver: &Resolver<'_>, frame: &Frame) -> Choice;
 }
+
+/// What isn't of the chosen time or CPU is ignored; other tasks and places are what shares are of.
+impl Select for Filter {
+    fn sample(&self, world: &World, sample: &Sample<'_>) -> Choice {
+        if !self.accepts_moment(sample) {
+            return Choice::Ignored;
+        }
+        match self.accepts_task(sample, world) {
+            true => Choice::Counted,
+            false => Choice::Filtered,
+        }
+    }
+
+    fn place(&self, resolver: &Resolver<'_>, frame: &Frame) -> Choice {
+        match self.accepts_frame(frame, resolver) {
+            true => Choice::Counted,
+            false => Choice::Filtered,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

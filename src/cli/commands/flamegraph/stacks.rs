@@ -13,10 +13,9 @@ use rperf_hist::{
 };
 use rperf_perfdata::{Error, FileHeader};
 use rperf_replay::{EventIndex, Replay, Sample, World};
-use rperf_resolve::{Frame, Resolver};
+use rperf_resolve::{Filter, Frame, Resolver};
 use rperf_safefs::open_regular;
 
-use crate::cli::choice::Chosen;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::filter::Wanted;
@@ -151,7 +150,7 @@ impl Question {
         let data = replay.data();
         let chosen = OneEvent {
             event: EventIndex(u32::try_from(event).unwrap_or(u32::MAX)),
-            chosen: Chosen::new(self.wanted.filter(data.described(), false)?),
+            chosen: self.wanted.filter(data.described(), false)?.non_empty(),
         };
         let mut options = self.options();
         let resolver = self
@@ -240,7 +239,7 @@ impl Question {
 /// The samples of one event, as far as they are chosen.
 struct OneEvent {
     event: EventIndex,
-    chosen: Option<Chosen>,
+    chosen: Option<Filter>,
 }
 
 impl Select for OneEvent {

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use clap::ArgMatches;
 use rperf_flame::Heat;
-use rperf_lines::Filter;
 use rperf_perfdata::Described;
 use rperf_replay::{EventIndex, Flow, Render, Sample, World};
+use rperf_resolve::Filter;
 use rperf_resolve::Resolver;
 use rperf_tracepoint::{Error, FieldReader};
 

@@ -1,8 +1,8 @@
 //! When samples were taken.
 
 use rperf_flame::Heat;
-use rperf_lines::Filter;
 use rperf_replay::{EventIndex, Fold, Sample, World};
+use rperf_resolve::Filter;
 use rperf_resolve::Resolver;
 
 use super::Question;

@@ -7,12 +7,11 @@ use clap::ArgMatches;
 use rperf_hist::{Choice, Parallelism, Select};
 use rperf_perfdata::Described;
 use rperf_replay::{Replay, Sample, World};
-use rperf_resolve::{Frame, Resolver};
+use rperf_resolve::{Filter, Frame, Resolver};
 use rperf_sys::CpuList;
 use rperf_wire::SampleType;
 
 use super::settings::no_latency;
-use crate::cli::choice::Chosen;
 use crate::cli::error::CliError;
 use crate::cli::filter::{CPU_HINT, Wanted};
 use crate::cli::options::flag;
@@ -70,7 +69,7 @@ impl Selection {
             return Err(no_latency());
         }
         let selected = Selected {
-            chosen: Chosen::new(self.wanted.filter(recording, false)?),
+            chosen: self.wanted.filter(recording, false)?.non_empty(),
             switched: Switched::find(replay, switch, threads)?,
             idle: self.idle,
             socket: self.socket.map(|socket| OnSocket {
@@ -107,7 +106,7 @@ fn has_cpus(recording: Described<'_>) -> Result<(), CliError> {
 
 /// The samples that are chosen.
 pub(super) struct Selected {
-    chosen: Option<Chosen>,
+    chosen: Option<Filter>,
     switched: Option<Switched>,
     idle: bool,
     socket: Option<OnSocket>,

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use rperf_lines::{Error, EventSwitch, Field, Fields, Filter, Metrics, Payloads, Selection};
+use rperf_lines::{Error, EventSwitch, Field, Fields, Metrics, Payloads, Selection};
 use rperf_perfdata::{Described, EventDesc};
-use rperf_resolve::StackOptions;
+use rperf_resolve::{Filter, StackOptions};
 use rperf_view::script::{self, Architecture, Layout, Style, TimeOfDay};
 use rperf_wire::{Attr, AttrFlags, Endian, EventType, RecordKind, SampleType};
 

@@ -3,8 +3,9 @@
 use std::num::NonZeroUsize;
 
 use clap::ArgMatches;
-use rperf_lines::{EventSwitch, Filter, Selection};
+use rperf_lines::{EventSwitch, Selection};
 use rperf_perfdata::Described;
+use rperf_resolve::Filter;
 use rperf_resolve::Resolver;
 use rperf_view::header::HeaderOptions;
 use rperf_view::script::Clock;

@@ -4,13 +4,12 @@ use clap::ArgMatches;
 use rperf_hist::{
     Direction, Field, GraphForm, GraphOptions, LiveSetup, Number, Options, Select, Source,
 };
-use rperf_lines::{Filter, SymbolNames};
 use rperf_perfdata::{Described, EventDesc, Features};
 use rperf_resolve::StackOptions;
+use rperf_resolve::{Filter, SymbolNames};
 use rperf_view::report::{BranchValue, Layout};
 use rperf_wire::Endian;
 
-use crate::cli::choice::Chosen;
 use crate::cli::color::paints;
 use crate::cli::commands::report::{Columns, is_relative, limit_option, regex, widths};
 use crate::cli::context::Context;
@@ -184,7 +183,7 @@ fn chosen(matches: &ArgMatches) -> Option<Box<dyn Select>> {
         symbols: symbols.map(|names| SymbolNames::new(names.iter().map(String::as_str))),
         ..Filter::default()
     };
-    let chosen = Chosen::new(filter)?;
+    let chosen = filter.non_empty()?;
     Some(Box::new(chosen))
 }
 

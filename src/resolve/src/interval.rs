@@ -55,7 +55,8 @@ impl Intervals {
         intervals.map(Self).ok_or(IntervalError::Invalid)
     }
 
-    /// Whether a sample of this time is wanted. One without a time always is.
+    /// Whether a sample of this time is wanted. As in perf, a time of 0 is none and passes; a sample whose event records no
+    /// time has the time `u64::MAX`.
     #[must_use]
     pub fn contain(&self, time: u64) -> bool {
         let within = |interval: &Interval| {

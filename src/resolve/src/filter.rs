@@ -1,14 +1,13 @@
-//! Which samples are shown.
+//! Which samples an analysis takes: the one filter of all commands.
 
-use rperf_replay::Sample;
-use rperf_resolve::{Frame, Place, Resolver};
+use rperf_replay::{Sample, World};
 
-use crate::Intervals;
+use crate::{Frame, Intervals, Place, Resolver};
 
 /// What is asked of samples; `None` asks nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    /// When they were taken.
+    /// When they were taken. A sample without a time counts as taken after all others, as in perf.
     pub intervals: Option<Intervals>,
     /// The CPUs, ascending. A sample without a CPU passes.
     pub cpus: Option<Vec<u32>>,
@@ -71,39 +70,51 @@ impl SymbolNames {
 }
 
 impl Filter {
-    /// Whether `sample` is shown.
+    /// `None` if nothing is asked, so that nothing need be checked.
+    #[must_use]
+    pub fn non_empty(self) -> Option<Self> {
+        let asks = self.intervals.is_some()
+            || self.cpus.is_some()
+            || self.comms.is_some()
+            || self.pids.is_some()
+            || self.tids.is_some()
+            || self.dsos.is_some()
+            || self.symbols.is_some();
+        asks.then_some(self)
+    }
+
+    /// Whether `sample` is taken.
     #[must_use]
     pub fn accepts(&self, sample: &Sample<'_>, resolver: &Resolver<'_>) -> bool {
-        self.accepts_place(sample)
-            && self.accepts_comm(sample, resolver)
+        self.accepts_moment(sample)
+            && self.accepts_task(sample, resolver.world())
             && self.accepts_address(sample, resolver)
     }
 
-    /// Time, CPU and ids: what the record itself tells.
-    fn accepts_place(&self, sample: &Sample<'_>) -> bool {
+    /// Whether time and CPU are those that are asked for.
+    #[must_use]
+    pub fn accepts_moment(&self, sample: &Sample<'_>) -> bool {
         let time = sample.wire.time.unwrap_or(u64::MAX);
-        let listed =
-            |list: &Option<Vec<u32>>, id| list.as_ref().is_none_or(|list| list.contains(&id));
-        self.intervals.as_ref().is_none_or(|all| all.contain(time))
-            && self.accepts_cpu(sample.cpu)
-            && listed(&self.pids, sample.pid)
-            && listed(&self.tids, sample.tid)
+        let in_time = self.intervals.as_ref().is_none_or(|all| all.contain(time));
+        in_time && self.accepts_cpu(sample.cpu)
     }
 
-    /// Whether what happened on this CPU is shown; `u32::MAX` where that is not known.
+    /// Whether what happened on this CPU is taken; `u32::MAX` if that is not known.
     #[must_use]
     pub fn accepts_cpu(&self, cpu: u32) -> bool {
-        let listed = |cpus: &Vec<u32>| cpu == u32::MAX || cpus.contains(&cpu);
-        self.cpus.as_ref().is_none_or(listed)
+        cpu == u32::MAX || is_listed(self.cpus.as_deref(), cpu)
     }
 
-    fn accepts_comm(&self, sample: &Sample<'_>, resolver: &Resolver<'_>) -> bool {
-        let Some(comms) = &self.comms else {
-            return true;
+    /// Whether process, thread and the thread's name at the time are those that are asked for.
+    #[must_use]
+    pub fn accepts_task(&self, sample: &Sample<'_>, world: &World) -> bool {
+        let named = |comms: &Vec<String>| {
+            let comm = world.comm(world.comm_at(sample.pid, sample.tid, sample.order));
+            comms.iter().any(|wanted| wanted == comm)
         };
-        let world = resolver.world();
-        let comm = world.comm(world.comm_at(sample.pid, sample.tid, sample.order));
-        comms.iter().any(|wanted| wanted == comm)
+        is_listed(self.pids.as_deref(), sample.pid)
+            && is_listed(self.tids.as_deref(), sample.tid)
+            && self.comms.as_ref().is_none_or(named)
     }
 
     fn accepts_address(&self, sample: &Sample<'_>, resolver: &Resolver<'_>) -> bool {
@@ -128,6 +139,10 @@ impl Filter {
                 .as_ref()
                 .is_none_or(|symbols| symbols.contain(resolver, frame))
     }
+}
+
+fn is_listed(list: Option<&[u32]>, id: u32) -> bool {
+    list.is_none_or(|list| list.contains(&id))
 }
 
 #[cfg(test)]
