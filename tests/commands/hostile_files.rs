@@ -265,13 +265,20 @@ fn what_a_recording_names_is_not_opened_unless_it_is_a_file() {
 
 #[test]
 fn a_fifo_or_a_hole_called_like_a_perf_map_is_no_map() {
-    const TEST: &str = "hostile_files::a_fifo_or_a_hole_called_like_a_perf_map_is_no_map";
-    let scratch = Scratch::new();
-    // The name is that of process 4190001, which is beyond the largest number a kernel gives.
-    let map = Path::new("/tmp/perf-4190001.map");
-    if map.exists() {
-        return skip(TEST, "there is such a file");
+    /// A file that is removed whatever happens.
+    struct Removed<'p>(&'p Path);
+
+    impl Drop for Removed<'_> {
+        fn drop(&mut self) {
+            let _ = fs::remove_file(self.0);
+        }
     }
+
+    let scratch = Scratch::new();
+    // The process of the recording: no other test has that number.
+    let map = Path::new("/tmp/perf-4190001.map");
+    let _ = fs::remove_file(map);
+    let _map = Removed(map);
     fs::write(scratch.path().join("x.data"), naming(b"//anon")).expect("a file");
     fifo(map);
     let outcome = rperf(&scratch, &["report", "--stdio", "-i", "x.data"]);
@@ -280,7 +287,6 @@ fn a_fifo_or_a_hole_called_like_a_perf_map_is_no_map() {
     let hole = fs::File::create_new(map).expect("a file");
     hole.set_len(20 << 30).expect("a sparse file");
     let outcome = rperf(&scratch, &["report", "--stdio", "-i", "x.data"]);
-    fs::remove_file(map).expect("removed");
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
     assert!(
         outcome.stdout.contains("0x0000000000400010"),
