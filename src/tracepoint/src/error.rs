@@ -59,25 +59,25 @@ pub enum Error {
     Id {
         /// Name of the event.
         event: String,
-        /// What stands there.
+        /// The text in its place.
         text: String,
     },
 }
 
-/// Why a `print fmt` could not be compiled. Such an event is still printed, field by field; tell
-/// the user once per event.
+/// Why a `print fmt` could not be compiled. Such an event is still printed, field by field; the
+/// user is to be warned once per event.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Warning {
     /// A helper that Linux perf 6.1 does not know either.
     #[error("print fmt calls the unknown helper {0}()")]
     UnknownHelper(String),
-    /// Something else stands where a token was expected.
+    /// Another token than the one expected.
     #[error("print fmt has `{found}` where {expected} was expected")]
     Unexpected {
-        /// What belongs there.
+        /// The token expected.
         expected: &'static str,
-        /// What stands there; empty at the end of the text.
+        /// The token found; empty at the end of the text.
         found: String,
     },
     /// An operator that has no meaning at its place.

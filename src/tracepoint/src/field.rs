@@ -17,7 +17,7 @@ pub struct Field {
     pub size: usize,
     /// Bytes of one element; equal to `size` where the field is no array, 0 where unknown.
     pub element_size: usize,
-    /// Whether the kernel says that it is signed.
+    /// Whether it is signed.
     pub is_signed: bool,
     /// Whether the type has brackets.
     pub is_array: bool,

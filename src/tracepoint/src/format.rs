@@ -2,7 +2,7 @@
 
 use crate::{Error, Field};
 
-/// What the kernel says about one tracepoint.
+/// The description of one tracepoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Format {
     /// Name without the system (`sched_switch`).

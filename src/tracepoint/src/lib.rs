@@ -1,4 +1,4 @@
-//! Tracepoints: what the kernel that recorded a sample says about the sample's raw data.
+//! Tracepoints: descriptions by the kernel that recorded them, and raw data of samples read by these.
 //!
 //! ```text
 //! TRACING_DATA of a file or stream --+

@@ -7,8 +7,7 @@ use crate::{Elements, Field, Value};
 
 /// Reads one field out of raw data.
 ///
-/// All that the description says of the field is worked out beforehand, so that a sample costs a comparison with the length
-/// of its data and a load. Data that end before the field, or whose dynamic part would lie outside of them, have no value.
+/// The description is evaluated once, so that a sample costs a comparison with the length of its data and a load. Data that end before the field, or whose dynamic part would lie outside of them, have no value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FieldReader {
     offset: u32,
@@ -25,9 +24,9 @@ enum Place {
     Fixed,
     /// From the offset to the end of the data.
     Rest,
-    /// Where a word of `size` bytes at the offset says (`__data_loc`).
+    /// Where a word of `size` bytes at the offset points to (`__data_loc`).
     Dynamic,
-    /// Where it says, counted from the end of the word (`__rel_loc`).
+    /// The same, counted from the end of the word (`__rel_loc`).
     Relative,
 }
 
@@ -46,7 +45,7 @@ impl Field {
     /// What reads the field out of the raw data of a kernel of this byte order.
     #[must_use]
     pub fn reader(&self, endian: Endian) -> FieldReader {
-        // Raw data are shorter than 64 KB: what begins beyond has no value, whatever it says.
+        // Raw data are shorter than 64 KB: a field that begins beyond has no value.
         let clamped = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         FieldReader {
             offset: clamped(self.offset),
@@ -117,7 +116,7 @@ impl FieldReader {
         }
     }
 
-    /// A number, sign-extended if the kernel says that it has a sign. `None` if the field is no number.
+    /// A number, sign-extended if the kernel declares it signed. `None` if the field is no number.
     #[inline]
     #[must_use]
     pub fn i64(&self, raw: &[u8]) -> Option<i64> {
@@ -185,8 +184,8 @@ impl FieldReader {
         read_number(raw, self.offset as usize, self.size as usize, self.endian)
     }
 
-    /// The bytes that the word of the field leads to, counted from `start`: its lower half says how far they are, its
-    /// upper half how many they are. Kernels of old had the lower half alone; their text runs on to its NUL.
+    /// The bytes that the word of the field points to: the lower half is their offset from `start`, the upper half their
+    /// number. Very old kernels have the lower half alone; their text runs on to its NUL.
     fn dynamic<'r>(&self, raw: &'r [u8], start: usize) -> Option<&'r [u8]> {
         let word = self.bits(raw)?;
         let rest = raw.get(start + usize::from(word as u16)..)?;

@@ -70,13 +70,13 @@ impl<'a> EventFormat<'a> {
         String::from_utf8_lossy(self.text)
     }
 
-    /// The name that the text says, without the system.
+    /// The name in the text, without the system.
     #[must_use]
     pub fn name(&self) -> Option<&'a str> {
         self.line("name:")
     }
 
-    /// The number that the text says: `attr.config` of the event.
+    /// The number in the text: `attr.config` of the event.
     #[must_use]
     pub fn id(&self) -> Option<u64> {
         self.line("ID:")?.parse().ok()

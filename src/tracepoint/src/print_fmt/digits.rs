@@ -136,7 +136,7 @@ pub(super) fn put_bytes(out: &mut Vec<u8>, text: &[u8], after: &[u8]) {
     }
 }
 
-/// Appends `value` as `spec` says; `star` is the argument that a `*` took.
+/// Appends `value` in the form of `spec`; `star` is the argument that a `*` took.
 #[inline]
 pub(super) fn put_integer(out: &mut Vec<u8>, value: u64, spec: &IntegerSpec, star: Option<u64>) {
     let unused = 64 - u32::from(spec.bits);
@@ -222,7 +222,7 @@ fn put_padded(out: &mut Vec<u8>, value: u64, spec: &IntegerSpec, star: Option<u6
     }
 }
 
-/// Appends `text`, which has no NUL, as `spec` says; `star` is the argument that a `*` took.
+/// Appends `text`, which has no NUL, in the form of `spec`; `star` is the argument that a `*` took.
 #[inline]
 pub(super) fn put_text(out: &mut Vec<u8>, text: &[u8], spec: TextSpec, star: Option<u64>) {
     if spec == TextSpec::default() {

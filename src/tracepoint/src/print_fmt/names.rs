@@ -15,13 +15,13 @@ use crate::Format;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValueNames {
-    /// What stands between names of bits; `None` if names are those of whole values.
+    /// Text between names of bits; `None` if names are those of whole values.
     delimiter: Option<String>,
     mask: u64,
     entries: Vec<Entry>,
-    /// What stands for values without any of the bits.
+    /// Text for values without any of the bits.
     zero: Option<BitsText>,
-    /// What stands behind the names of values with one of the bits.
+    /// Text behind the names of values with one of the bits.
     suffix: Option<BitsText>,
 }
 
@@ -50,7 +50,7 @@ impl ValueNames {
         self.mask
     }
 
-    /// Whether the value has the bits that the text behind the names stands for.
+    /// Whether the value has a bit that is shown behind the names.
     #[must_use]
     pub fn has_suffix(&self, value: u64) -> bool {
         let suffix = self.suffix.as_ref();

@@ -167,7 +167,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reads `token`, the delimiter that must stand here.
+    /// Reads `text`, the delimiter that must follow.
     pub(super) fn delimiter(&mut self, text: &'static str) -> Result<(), Warning> {
         let token = self.lexer.read();
         if token.is_delimiter(text) {
@@ -192,7 +192,7 @@ impl Parser<'_> {
         Ok((Node::Atom(atom), next))
     }
 
-    /// Reads what stands behind `(`: an expression, or a type that casts what follows.
+    /// Reads what follows `(`: an expression, or a type that casts what follows.
     fn parenthesis(&mut self) -> Result<(Node, Token), Warning> {
         let (mut node, mut next) = self.operand()?;
         if next.kind == Kind::Operator {
@@ -228,7 +228,7 @@ impl Parser<'_> {
         Ok((node, next))
     }
 
-    /// Applies `operator`, which stands behind `node`, and all that follow it. Returns the token
+    /// Applies `operator`, which follows `node`, and all that follow it. Returns the token
     /// behind, a `:` if one ends the operations.
     pub(super) fn operation(&mut self, node: &mut Node, operator: Token) -> Result<Token, Warning> {
         self.depth += 1;

@@ -100,7 +100,7 @@ pub(super) fn style_of(letters: &[u8], abi: Abi) -> Option<(Style, u32, &'static
     })
 }
 
-/// Whether this letter says that the first byte is the last to be shown.
+/// Whether this letter asks for the first byte last.
 fn is_reversed(letter: u8, abi: Abi) -> bool {
     match letter {
         b'l' => true,

@@ -90,7 +90,7 @@ pub(super) enum Output {
         style: Style,
         limit: Option<Number>,
     },
-    /// What perf says of an argument that does not fit.
+    /// Perf's error text for an argument that does not fit.
     Complaint(Span),
 }
 

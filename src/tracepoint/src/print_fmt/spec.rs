@@ -28,7 +28,7 @@ pub(super) enum ConversionKind {
     Pointer(String),
 }
 
-/// What `*` stands for.
+/// What `*` takes an argument for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Star {
     Width,
@@ -232,7 +232,7 @@ fn integer_spec(letter: char, numbers: &str, (longs, is_size): (i8, bool)) -> Op
     let flags = numbers.get(..flags_end).unwrap_or_default();
     Some(IntegerSpec {
         base: match letter {
-            // Perf passes 32 bits where `z` says 64, so that -1 shows as 4294967295.
+            // Perf passes 32 bits for `z`, which has 64, so that -1 shows as 4294967295.
             'd' | 'i' if is_size && longs == 0 => Base::Unsigned,
             'd' | 'i' => Base::Signed,
             'u' => Base::Unsigned,

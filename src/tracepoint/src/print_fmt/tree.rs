@@ -150,7 +150,7 @@ pub(super) fn entry_value(text: &str) -> i64 {
     known.map_or(-1, |(_, value)| *value)
 }
 
-/// The text that stands for a constant expression in a table. `None` where it is none.
+/// The text of a constant expression in a table. `None` where it is none.
 pub(super) fn constant_text(node: &Node) -> Option<String> {
     match node {
         Node::Atom(text) => Some(text.clone()),

@@ -1,42 +1,42 @@
-//! Requests to block devices. Source: the kernel's `include/trace/events/block.h`.
+//! Block devices. Source: the kernel's `include/trace/events/block.h`.
 
 use super::Text;
 use super::event::typed_event;
 
 typed_event! {
-    /// A request goes to the driver of its device.
+    /// A request is sent to the driver of its device.
     BlockRqIssue(BlockRqIssueLayout) = "block:block_rq_issue" {
-        /// The device: major number above 20 bits of minor number.
+        /// Device number: the major number above 20 bits of minor number.
         dev: u32,
-        /// First sector, of 512 bytes; all bits set for requests that have none.
+        /// First sector, in units of 512 bytes; all bits set for a request without sectors.
         sector: u64,
-        /// Sectors.
+        /// Number of sectors.
         nr_sector: u32,
-        /// Bytes.
+        /// Number of bytes.
         bytes: Option<u32>,
-        /// What it does, in letters: `R`, `W`, `D`, `F`, `S`, `M`, ….
+        /// Kind of request in letters: `R`, `W`, `D`, `F`, `S`, `M`, ….
         rwbs: Text,
-        /// Name of the task that issued it.
+        /// Name of the task that sends it.
         comm: Option<Text>,
-        /// Bytes of the command that came from user space, in hexadecimal; usually none.
+        /// Command bytes of a request from user space in hexadecimal; empty for others.
         cmd: Option<Text>,
     }
 }
 
 typed_event! {
-    /// A request, or the first part of one, is done.
+    /// A request is completed, wholly or in part.
     BlockRqComplete(BlockRqCompleteLayout) = "block:block_rq_complete" {
-        /// The device: major number above 20 bits of minor number.
+        /// Device number: the major number above 20 bits of minor number.
         dev: u32,
-        /// First sector, of 512 bytes.
+        /// First sector, in units of 512 bytes.
         sector: u64,
-        /// Sectors.
+        /// Number of sectors completed.
         nr_sector: u32,
-        /// 0, or a negative error number.
+        /// 0, or a negated errno.
         error: Option<i32> as "error" | "errors",
-        /// What it did, in letters.
+        /// Kind of request in letters.
         rwbs: Text,
-        /// Bytes of the command that came from user space, in hexadecimal; usually none.
+        /// Command bytes of a request from user space in hexadecimal; empty for others.
         cmd: Option<Text>,
     }
 }

@@ -4,7 +4,7 @@ use super::event::typed_event;
 use super::{NamedNumber, Text};
 
 typed_event! {
-    /// A handler of a hardware interrupt begins.
+    /// A hardware interrupt handler is called.
     IrqHandlerEntry(IrqHandlerEntryLayout) = "irq:irq_handler_entry" {
         /// Number of the interrupt.
         irq: i32,
@@ -14,7 +14,7 @@ typed_event! {
 }
 
 typed_event! {
-    /// It ends.
+    /// A hardware interrupt handler returns.
     IrqHandlerExit(IrqHandlerExitLayout) = "irq:irq_handler_exit" {
         /// Number of the interrupt.
         irq: i32,
@@ -24,25 +24,25 @@ typed_event! {
 }
 
 typed_event! {
-    /// A software interrupt begins to be handled.
+    /// A softirq handler is called.
     SoftirqEntry(SoftirqEntryLayout) = "irq:softirq_entry" {
-        /// Its number, with names such as `TIMER` and `NET_RX`.
+        /// Number of the softirq, named `TIMER`, `NET_RX`, ….
         vec: NamedNumber,
     }
 }
 
 typed_event! {
-    /// It was handled.
+    /// A softirq handler returns.
     SoftirqExit(SoftirqExitLayout) = "irq:softirq_exit" {
-        /// Its number.
+        /// Number of the softirq.
         vec: NamedNumber,
     }
 }
 
 typed_event! {
-    /// A software interrupt is asked for.
+    /// A softirq is raised.
     SoftirqRaise(SoftirqRaiseLayout) = "irq:softirq_raise" {
-        /// Its number.
+        /// Number of the softirq.
         vec: NamedNumber,
     }
 }

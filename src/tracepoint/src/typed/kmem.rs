@@ -1,30 +1,30 @@
-//! Memory of the kernel. Source: the kernel's `include/trace/events/kmem.h`.
+//! Kernel memory. Source: the kernel's `include/trace/events/kmem.h`.
 
 use super::event::typed_event;
 use super::{NamedNumber, Text};
 
 typed_event! {
-    /// Memory is allocated by size; `kmalloc_node` up to Linux 6.0.
+    /// An allocation by size. `kmalloc_node` is a tracepoint of its own up to Linux 6.0.
     Kmalloc(KmallocLayout) = "kmem:kmalloc" | "kmem:kmalloc_node" {
-        /// Address in the code that asked for it.
+        /// Address of the caller.
         call_site: u64,
-        /// Address of the memory; 0 if there was none.
+        /// Address of the memory; 0 if the allocation failed.
         ptr: u64,
-        /// Bytes that were asked for.
+        /// Bytes requested.
         bytes_req: u64,
-        /// Bytes that it takes.
+        /// Bytes allocated.
         bytes_alloc: u64,
-        /// How it was asked for.
+        /// Allocation flags, named `GFP_KERNEL`, ….
         gfp_flags: NamedNumber,
-        /// The node that was asked for, -1 for any.
+        /// NUMA node requested, -1 for any.
         node: Option<i32>,
     }
 }
 
 typed_event! {
-    /// Such memory is freed.
+    /// Memory of [`Kmalloc`] is freed.
     Kfree(KfreeLayout) = "kmem:kfree" {
-        /// Address in the code that freed it.
+        /// Address of the caller.
         call_site: u64,
         /// Address of the memory.
         ptr: u64,
@@ -32,35 +32,35 @@ typed_event! {
 }
 
 typed_event! {
-    /// An object of a cache is allocated; `kmem_cache_alloc_node` up to Linux 6.0.
+    /// An allocation from a slab cache. `kmem_cache_alloc_node` is a tracepoint of its own up to Linux 6.0.
     KmemCacheAlloc(KmemCacheAllocLayout) =
         "kmem:kmem_cache_alloc" | "kmem:kmem_cache_alloc_node"
     {
-        /// Address in the code that asked for it.
+        /// Address of the caller.
         call_site: u64,
-        /// Address of the object; 0 if there was none.
+        /// Address of the object; 0 if the allocation failed.
         ptr: u64,
-        /// Name of the cache; only some kernels have it.
+        /// Name of the cache. Some kernels only.
         name: Option<Text>,
-        /// Bytes of an object.
+        /// Bytes requested.
         bytes_req: u64,
-        /// Bytes that it takes.
+        /// Bytes allocated.
         bytes_alloc: u64,
-        /// How it was asked for.
+        /// Allocation flags.
         gfp_flags: NamedNumber,
-        /// The node that was asked for, -1 for any.
+        /// NUMA node requested, -1 for any.
         node: Option<i32>,
     }
 }
 
 typed_event! {
-    /// An object of a cache is freed.
+    /// An object of a slab cache is freed.
     KmemCacheFree(KmemCacheFreeLayout) = "kmem:kmem_cache_free" {
-        /// Address in the code that freed it.
+        /// Address of the caller.
         call_site: u64,
         /// Address of the object.
         ptr: u64,
-        /// Name of the cache; only some kernels have it.
+        /// Name of the cache. Some kernels only.
         name: Option<Text>,
     }
 }
@@ -68,27 +68,27 @@ typed_event! {
 typed_event! {
     /// Pages are allocated.
     MmPageAlloc(MmPageAllocLayout) = "kmem:mm_page_alloc" {
-        /// Number of the first page, all bits set if there was none; from Linux 4.1 on.
+        /// Frame number of the first page, all bits set if the allocation failed. Since Linux 4.1.
         pfn: Option<u64>,
-        /// Address of what the kernel knows of the first page, 0 if there was none; before.
+        /// Address of the `struct page` of the first page, 0 if the allocation failed. Before Linux 4.1.
         page: Option<u64>,
-        /// 2 to the power of this is the number of pages.
+        /// Binary logarithm of the number of pages.
         order: u32,
-        /// How they were asked for.
+        /// Allocation flags.
         gfp_flags: NamedNumber,
-        /// Number of the type of memory by mobility.
+        /// Number of the migrate type.
         migratetype: i32,
     }
 }
 
 typed_event! {
-    /// Pages are freed; `mm_page_free_direct` up to Linux 3.2.
+    /// Pages are freed. `mm_page_free_direct` is the name up to Linux 3.2.
     MmPageFree(MmPageFreeLayout) = "kmem:mm_page_free" | "kmem:mm_page_free_direct" {
-        /// Number of the first page; from Linux 4.1 on.
+        /// Frame number of the first page. Since Linux 4.1.
         pfn: Option<u64>,
-        /// Address of what the kernel knows of the first page; before.
+        /// Address of the `struct page` of the first page. Before Linux 4.1.
         page: Option<u64>,
-        /// 2 to the power of this is the number of pages.
+        /// Binary logarithm of the number of pages.
         order: u32,
     }
 }

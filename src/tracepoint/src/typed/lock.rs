@@ -1,24 +1,24 @@
-//! Locks that are waited for. Source: the kernel's `include/trace/events/lock.h`.
+//! Lock contention. Source: the kernel's `include/trace/events/lock.h`.
 
 use super::NamedNumber;
 use super::event::typed_event;
 
 typed_event! {
-    /// A task begins to wait for a lock; from Linux 5.19 on.
+    /// A task begins to wait for a lock. Since Linux 5.19.
     ContentionBegin(ContentionBeginLayout) = "lock:contention_begin" {
         /// Address of the lock.
         lock_addr: u64,
-        /// What kind of lock it is and how it is taken, with names such as `SPIN`, `READ` and `MUTEX`.
+        /// Kind of lock and access, named `SPIN`, `READ`, `MUTEX`, ….
         flags: NamedNumber,
     }
 }
 
 typed_event! {
-    /// It has the lock, or has given up.
+    /// The wait for a lock ends.
     ContentionEnd(ContentionEndLayout) = "lock:contention_end" {
         /// Address of the lock.
         lock_addr: u64,
-        /// 0, or a negative error number.
+        /// 0, or a negated errno if the lock was not taken.
         ret: i32,
     }
 }

@@ -60,14 +60,14 @@ impl TaskState<'_> {
         self.0.value
     }
 
-    /// Whether the task did not begin to wait: it was preempted, or gave way to another.
+    /// Whether the task is still runnable: it was preempted, or yielded.
     #[must_use]
     pub fn is_runnable(&self) -> bool {
         let mask = self.0.names.map_or(u64::MAX, ValueNames::mask);
         self.bits() & mask == 0
     }
 
-    /// Whether the kernel says that the task was preempted (`+`). Very old ones don't.
+    /// Whether the task was preempted (`+`). Very old kernels don't trace that.
     #[must_use]
     pub fn is_preempted(&self) -> bool {
         self.0

@@ -4,19 +4,19 @@ use super::event::typed_event;
 use super::{State, Text};
 
 typed_event! {
-    /// A CPU goes from one task to another.
+    /// A context switch on one CPU.
     SchedSwitch(SchedSwitchLayout) = "sched:sched_switch" {
-        /// Name of the task that leaves.
+        /// Name of the task that is switched out.
         prev_comm: Text,
-        /// Thread id of the task that leaves; 0 for the idle task.
+        /// Its thread id; 0 for the idle task.
         prev_pid: i32,
         /// Its priority: 0 to 99 for real-time tasks, 120 for nice 0.
         prev_prio: i32,
-        /// The state in which it leaves.
+        /// The state in which it is switched out.
         prev_state: State,
-        /// Name of the task that comes.
+        /// Name of the task that is switched in.
         next_comm: Text,
-        /// Thread id of the task that comes; 0 for the idle task.
+        /// Its thread id; 0 for the idle task.
         next_pid: i32,
         /// Its priority.
         next_prio: i32,
@@ -24,8 +24,8 @@ typed_event! {
 }
 
 typed_event! {
-    /// A task is to run: another one begins to wake it (`sched_waking`, which kernels have from Linux 4.3 on), it has become
-    /// runnable (`sched_wakeup`), or it is new (`sched_wakeup_new`).
+    /// A task is woken: `sched_waking` in the context of the waker (since Linux 4.3), `sched_wakeup` when the task is
+    /// runnable, `sched_wakeup_new` for a new task.
     SchedWakeup(SchedWakeupLayout) =
         "sched:sched_waking" | "sched:sched_wakeup" | "sched:sched_wakeup_new"
     {
@@ -35,7 +35,7 @@ typed_event! {
         pid: i32,
         /// Its priority.
         prio: i32,
-        /// Whether it was not runnable before; current kernels trace no other case and lack the field.
+        /// Whether it was not runnable before. Current kernels trace nothing else and lack the field.
         success: Option<bool>,
         /// The CPU that it is to run on.
         target_cpu: Option<i32> as "target_cpu" | "cpu",
@@ -51,29 +51,29 @@ typed_event! {
         pid: i32,
         /// Its priority.
         prio: i32,
-        /// Where it was.
+        /// The CPU that it leaves.
         orig_cpu: i32,
-        /// Where it goes.
+        /// The CPU that it goes to.
         dest_cpu: i32,
     }
 }
 
 typed_event! {
-    /// A task makes another one.
+    /// A task is created.
     SchedProcessFork(SchedProcessForkLayout) = "sched:sched_process_fork" {
-        /// Name of the one that was there.
+        /// Name of the parent.
         parent_comm: Text,
-        /// Its thread id.
+        /// Thread id of the parent.
         parent_pid: i32,
-        /// Name of the new one.
+        /// Name of the new task.
         child_comm: Text,
-        /// Its thread id.
+        /// Thread id of the new task.
         child_pid: i32,
     }
 }
 
 typed_event! {
-    /// A task ends.
+    /// A task exits.
     SchedProcessExit(SchedProcessExitLayout) = "sched:sched_process_exit" {
         /// Its name.
         comm: Text,
@@ -81,25 +81,25 @@ typed_event! {
         pid: i32,
         /// Its priority.
         prio: i32,
-        /// Whether its process ends with it; only new kernels say so.
+        /// Whether it is the last thread of its process. New kernels only.
         group_dead: Option<bool>,
     }
 }
 
 typed_event! {
-    /// A process becomes another program.
+    /// A process executes another program.
     SchedProcessExec(SchedProcessExecLayout) = "sched:sched_process_exec" {
         /// Path of the program.
         filename: Text,
-        /// Its thread id.
+        /// Its thread id after the call: the process id.
         pid: i32,
-        /// The id of the thread that asked for it.
+        /// Thread id of the thread that made the call.
         old_pid: i32,
     }
 }
 
 typed_event! {
-    /// A task's time on its CPU, added up now and then.
+    /// CPU time of a task, at each tick and context switch.
     SchedStatRuntime(SchedStatRuntimeLayout) = "sched:sched_stat_runtime" {
         /// Name of the task.
         comm: Text,
@@ -107,7 +107,7 @@ typed_event! {
         pid: i32,
         /// Nanoseconds since the last such event of the task.
         runtime: u64,
-        /// Its virtual time, nanoseconds; new kernels don't say it.
+        /// Its virtual run time in nanoseconds. Not in new kernels.
         vruntime: Option<u64>,
     }
 }

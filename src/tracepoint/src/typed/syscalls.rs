@@ -4,21 +4,21 @@ use super::Words;
 use super::event::typed_event;
 
 typed_event! {
-    /// A thread enters the kernel by a system call.
+    /// Entry of a system call.
     SysEnter(SysEnterLayout) = "raw_syscalls:sys_enter" {
         /// Number of the call.
         id: i64,
-        /// Its six arguments, also those that it doesn't take.
+        /// The six argument registers, whether or not the call uses them.
         args: Words,
     }
 }
 
 typed_event! {
-    /// A system call returns.
+    /// Return from a system call.
     SysExit(SysExitLayout) = "raw_syscalls:sys_exit" {
         /// Number of the call.
         id: i64,
-        /// What it returns; from -4095 to -1 an error number, negated.
+        /// Return value; -4095 to -1 is a negated errno.
         ret: i64,
     }
 }

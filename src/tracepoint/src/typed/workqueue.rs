@@ -1,50 +1,50 @@
-//! Work queues. Source: the kernel's `include/trace/events/workqueue.h`.
+//! Workqueues. Source: the kernel's `include/trace/events/workqueue.h`.
 
 use super::Text;
 use super::event::typed_event;
 
 typed_event! {
-    /// Work is put into a queue.
+    /// A work item is queued.
     WorkqueueQueueWork(WorkqueueQueueWorkLayout) = "workqueue:workqueue_queue_work" {
-        /// Address of the work, which tells it from other work until it ends.
+        /// Address of the work item: its key until it ends.
         work: u64,
-        /// Address of the function that does it.
+        /// Address of its function.
         function: u64,
-        /// Name of the queue; old kernels have its address instead.
+        /// Name of the workqueue. Old kernels have its address instead.
         workqueue: Option<Text>,
         /// The CPU that was asked for.
         req_cpu: Option<i32>,
-        /// The CPU whose queue it is.
+        /// The CPU of the worker pool.
         cpu: Option<i32>,
     }
 }
 
 typed_event! {
-    /// Work may begin as soon as a worker is free.
+    /// A work item may be executed as soon as a worker is free.
     WorkqueueActivateWork(WorkqueueActivateWorkLayout) = "workqueue:workqueue_activate_work" {
-        /// Address of the work.
+        /// Address of the work item.
         work: u64,
-        /// Address of the function that does it; only new kernels say it.
+        /// Address of its function. New kernels only.
         function: Option<u64>,
     }
 }
 
 typed_event! {
-    /// Work begins.
+    /// A worker begins to execute a work item.
     WorkqueueExecuteStart(WorkqueueExecuteStartLayout) = "workqueue:workqueue_execute_start" {
-        /// Address of the work.
+        /// Address of the work item.
         work: u64,
-        /// Address of the function that does it.
+        /// Address of its function.
         function: u64,
     }
 }
 
 typed_event! {
-    /// Work ends.
+    /// A worker has executed a work item.
     WorkqueueExecuteEnd(WorkqueueExecuteEndLayout) = "workqueue:workqueue_execute_end" {
-        /// Address of the work, which may be freed by now.
+        /// Address of the work item, which may be freed already.
         work: u64,
-        /// Address of the function that did it; old kernels don't say it.
+        /// Address of its function. Not in old kernels.
         function: Option<u64>,
     }
 }
