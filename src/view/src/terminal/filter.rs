@@ -114,12 +114,13 @@ fn head(bytes: &[u8], csi: Csi) -> Head {
 }
 
 fn push_letter(out: &mut Vec<u8>, letter: char) {
-    let mut text = String::new();
-    match is_hidden(letter) {
-        true => push_escape(&mut text, letter),
-        false => text.push(letter),
+    if is_hidden(letter) {
+        let mut escape = String::new();
+        push_escape(&mut escape, letter);
+        out.extend_from_slice(escape.as_bytes());
+    } else {
+        out.extend_from_slice(letter.encode_utf8(&mut [0; LONGEST]).as_bytes());
     }
-    out.extend_from_slice(text.as_bytes());
 }
 
 /// A byte that is no character, or only the beginning of one.
