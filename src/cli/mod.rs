@@ -28,6 +28,7 @@ mod kernel_copy;
 mod live;
 mod man;
 mod marks;
+mod name_bytes;
 mod options;
 mod output;
 mod pager;

@@ -17,6 +17,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rperf_sys::{widen_pipe, window_size};
 use rperf_view::terminal::{Csi, Filter, escaped, one_line};
 
+use super::name_bytes::NameBytes;
+
 /// Bytes gathered before a write to stdout.
 const BUFFER: usize = 64 << 10;
 
@@ -27,6 +29,9 @@ pub(crate) const CLEAR: &str = "\x1b[H\x1b[2J";
 
 /// What was to be said on stderr while a browser has the terminal; None while nothing has.
 static HELD: Mutex<Option<String>> = Mutex::new(None);
+
+/// Whether stdout gets bytes as they are.
+static VERBATIM: AtomicBool = AtomicBool::new(false);
 
 type Sink = BufWriter<Box<dyn Write + Send>>;
 
@@ -105,6 +110,11 @@ impl Output {
             sink: self.lock(),
             closed: &self.closed,
         }
+    }
+
+    /// From now on stdout gets a file of some format, whose bytes are no text of ours.
+    pub(crate) fn make_verbatim(&self) {
+        VERBATIM.store(true, Ordering::Relaxed);
     }
 
     /// Tells, also later, whether stdout was sent elsewhere.
@@ -223,15 +233,18 @@ impl Output {
 /// What writes text to `sink`, which leads to a terminal or does not; control sequences of `csi` pass.
 fn filtered(sink: Box<dyn Write + Send>, terminal: bool, csi: Csi) -> Box<dyn Write + Send> {
     match terminal {
-        true => Box::new(Filter::new(sink, csi)),
-        false => sink,
+        true => Box::new(NameBytes::new(Filter::new(sink, csi))),
+        false => Box::new(NameBytes::new(sink).unless(&VERBATIM)),
     }
 }
 
 /// What writes text to a file that the user names, which can be a terminal, too.
 pub(crate) fn text_file(file: File) -> Box<dyn Write + Send> {
     let terminal = file.is_terminal();
-    filtered(Box::new(file), terminal, Csi::PLAIN)
+    match terminal {
+        true => filtered(Box::new(file), terminal, Csi::PLAIN),
+        false => Box::new(file),
+    }
 }
 
 /// Stdout while it is locked.

@@ -16,6 +16,7 @@ pub(crate) fn write_to(
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), CliError> {
     if path == Path::new("-") {
+        context.output.make_verbatim();
         let mut out = context.stdout();
         write(&mut out)?;
         out.flush()?;

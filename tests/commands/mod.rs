@@ -37,6 +37,7 @@ mod kallsyms;
 mod leaf;
 mod list;
 mod man_pages;
+mod names_of_bytes;
 mod record;
 mod record_events;
 mod record_faults;

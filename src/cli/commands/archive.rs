@@ -14,6 +14,7 @@ use rperf_safefs::{Folder, Opened as Found, write_whole};
 use rperf_symbol::{BuildId, Files as _, build_id_of_elf};
 use rperf_sys::{uname, unix_time, utc_offset};
 use rperf_view::header::stamp;
+use rperf_wire::name_path;
 
 use self::pack::{Archive, Content};
 use self::unpack::{Unpacked, Unpacker};
@@ -141,13 +142,13 @@ fn pack(
         };
         let hexadecimal = id.to_string();
         let cached = cache.as_ref().and_then(|cache| cache.object(&hexadecimal));
-        match (cached, installed(Path::new(name), id)) {
+        match (cached, installed(&name_path(name), id)) {
             (Some(cached), _) => {
                 let contents = Content::of_folder(&cached.folder)?;
                 archive.object(&cached.name, &hexadecimal, &contents)?;
             }
             (None, Some(content)) => {
-                archive.object(Path::new(name), &hexadecimal, &[content])?;
+                archive.object(&name_path(name), &hexadecimal, &[content])?;
             }
             (None, None) => missing.push(format!("{hexadecimal} {name}")),
         }

@@ -1,5 +1,10 @@
 //! Files (and what passes for files) that code is mapped from.
 
+use std::borrow::Cow;
+use std::path::Path;
+
+use rperf_wire::name_path;
+
 use crate::{DsoId, Machine};
 
 /// What a dso is; decides where its symbols come from.
@@ -82,6 +87,12 @@ impl Dso {
             self.other_pids.truncate(KEPT - 1);
             self.other_pids.push(pid);
         }
+    }
+
+    /// Where the file lies, with the bytes that the recording has.
+    #[must_use]
+    pub fn path(&self) -> Cow<'_, Path> {
+        name_path(&self.long_name)
     }
 
     /// Whether somebody may call it `name`: as reports do, or by its path.

@@ -82,5 +82,5 @@ pub(crate) fn dump_of(dsos: &[Dso], map: &Dso) -> Option<(DsoId, PathBuf)> {
     let position = dsos.iter().position(|dso| is_dump(&dso))?;
     let dump = dsos.get(position)?;
     let id = DsoId(u32::try_from(position).ok()?);
-    Some((id, PathBuf::from(&dump.long_name)))
+    Some((id, dump.path().into_owned()))
 }

@@ -1,7 +1,7 @@
 //! The symbols of one object: where they are read, and the names that were shown so far.
 
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use rperf_replay::{Dso, DsoKind, Machine};
@@ -140,17 +140,18 @@ impl Sources<'_> {
         let map;
         let vdso = self.vdso_of(dso);
         let jit_dump = jit::dump_of(self.dsos, dso).map(|(_, path)| path);
+        let named = dso.path();
         let (kind, path) = match dso.kind {
-            DsoKind::Kernel => (ObjectKind::Kernel, Path::new(&dso.long_name)),
-            DsoKind::KernelModule => (ObjectKind::KernelModule, Path::new(&dso.long_name)),
-            DsoKind::User => (ObjectKind::User, Path::new(&dso.long_name)),
-            DsoKind::Vdso | DsoKind::Vdso32 => (ObjectKind::Vdso, Path::new(&dso.long_name)),
+            DsoKind::Kernel => (ObjectKind::Kernel, &*named),
+            DsoKind::KernelModule => (ObjectKind::KernelModule, &*named),
+            DsoKind::User => (ObjectKind::User, &*named),
+            DsoKind::Vdso | DsoKind::Vdso32 => (ObjectKind::Vdso, &*named),
             DsoKind::PerfMap(pid) => {
                 map = map_file(pid);
                 (ObjectKind::PerfMap, map.as_path())
             }
             DsoKind::Bpf => return announced(dso),
-            _ => (ObjectKind::Other, Path::new(&dso.long_name)),
+            _ => (ObjectKind::Other, &*named),
         };
         let build_id = dso.build_id.as_deref().and_then(BuildId::from_bytes);
         let relocation = dso.relocation.as_ref();
@@ -202,12 +203,13 @@ impl Sources<'_> {
         };
         let vdso = self.vdso_of(dso);
         let build_id = dso.build_id.as_deref().and_then(BuildId::from_bytes);
+        let path = dso.path();
         let request = ObjectRequest {
             build_id: build_id.as_ref(),
             image: vdso.as_ref(),
             pid: pid(dso),
             other_pids: other_pids(dso),
-            ..ObjectRequest::new(Path::new(&dso.long_name), kind)
+            ..ObjectRequest::new(&path, kind)
         };
         Some(rperf_symbol::images(self.files, self.paths, &request))
     }
@@ -216,10 +218,11 @@ impl Sources<'_> {
     pub(crate) fn kernel_code(&self, kernel: &Dso, range: Range<u64>) -> Option<KernelCode> {
         let build_id = kernel.build_id.as_deref().and_then(BuildId::from_bytes);
         let relocation = kernel.relocation.as_ref();
+        let path = kernel.path();
         let request = ObjectRequest {
             build_id: build_id.as_ref(),
             relocation: relocation.map(|(symbol, address)| (symbol.as_str(), *address)),
-            ..ObjectRequest::new(Path::new(&kernel.long_name), ObjectKind::Kernel)
+            ..ObjectRequest::new(&path, ObjectKind::Kernel)
         };
         rperf_symbol::kernel_code(self.files, self.paths, &request, range)
     }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rperf_perfdata::feature::BuildIdEntry;
 use rperf_sys::{Module, Proc, module_notes};
-use rperf_wire::Misc;
+use rperf_wire::{Misc, name_text};
 
 use crate::BuildIds;
 use crate::hits::Hits;
@@ -135,7 +135,8 @@ fn of_file(
         path.is_absolute() && !name.filename.starts_with(b"//") && !path.starts_with("/dev");
     let place = same_file(path, name.inode, pid, proc).filter(|_| is_file)?;
     let id = ids.of_file(&place)?;
-    Some((entry(path.to_str()?, USER, &id)?, place))
+    let name = name_text(path.as_os_str().as_bytes());
+    Some((entry(&name, USER, &id)?, place))
 }
 
 /// The path under which the file that was mapped can be read: as it stands, or as its process sees it,

@@ -11,6 +11,7 @@ use rperf_buildid_cache::{Cache, DEBUG_FILES, NewObject, SpecialObject, debug_fi
 use rperf_perfdata::WriteError;
 use rperf_perfdata::feature::BuildIdEntry;
 use rperf_sys::{Proc, kernel_file, kernel_notes, vdso_image};
+use rperf_wire::name_path;
 
 use crate::build_ids::FoundFile;
 use crate::header::features;
@@ -176,7 +177,7 @@ impl Closing<'_> {
         let id = hexadecimal(file.entry.id());
         let debug = debug_file(Path::new(DEBUG_FILES), &id);
         let object = NewObject {
-            path: Path::new(&file.entry.filename),
+            path: &name_path(&file.entry.filename),
             file: &file.place,
             id: &id,
             debug: debug.as_deref(),

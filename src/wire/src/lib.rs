@@ -17,6 +17,7 @@ mod error;
 mod event_name;
 mod header;
 mod kind;
+mod name_text;
 mod read_values;
 mod record;
 mod regs;
@@ -35,6 +36,7 @@ pub use error::DecodeError;
 pub use event_name::{CACHE_NAMES, HARDWARE_NAMES, SOFTWARE_NAMES, event_name};
 pub use header::{CpuMode, Misc, RawRecord, RecordHeader};
 pub use kind::RecordKind;
+pub use name_text::{name_bytes, name_path, name_text, restored_byte};
 pub use read_values::{ReadValue, ReadValues};
 pub use record::{
     Aux, AuxOutputHwId, BpfEvent, CallchainDeferred, Cgroup, Comm, ItraceStart, Ksymbol, Lost,

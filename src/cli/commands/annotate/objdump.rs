@@ -23,7 +23,7 @@ pub(super) fn ask(
     syntax: Syntax,
 ) -> Result<Told, CliError> {
     let dso = function.symbol.dso;
-    let object = Path::new(&resolver.world().dso(dso).long_name);
+    let object = &*resolver.world().dso(dso).path();
     let read = resolver.source(dso).filter(|read| *read != object);
     let mut said = String::new();
     for file in read.into_iter().chain([object]) {

@@ -1,7 +1,8 @@
 //! BUILD_ID: a run of records, each the build-id of one file that samples hit.
 
 use rperf_wire::{
-    Cursor, DecodeError, Encoder, Endian, Misc, RawRecord, RecordHeader, RecordKind, until_nul,
+    Cursor, DecodeError, Encoder, Endian, Misc, RawRecord, RecordHeader, RecordKind, name_bytes,
+    name_text, until_nul,
 };
 
 use super::text;
@@ -52,7 +53,7 @@ impl BuildIdEntry {
     /// Appends the entries as records with their size given. A path that no record can hold is left out.
     pub(crate) fn encode_list(entries: &[Self], to: &mut Encoder<'_>) {
         for entry in entries {
-            let name = entry.filename.as_bytes();
+            let name = &*name_bytes(&entry.filename);
             let room = (name.len() + 1).next_multiple_of(text::ALIGN);
             let fixed = RecordHeader::SIZE + size_of::<i32>() + BUILD_ID_ROOM;
             let Ok(size) = u16::try_from(fixed + room) else {
@@ -104,7 +105,7 @@ impl BuildIdEntry {
             misc,
             build_id,
             size,
-            filename: String::from_utf8_lossy(until_nul(at.rest())).into_owned(),
+            filename: name_text(until_nul(at.rest())).into_owned(),
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use rperf_wire::{
     CpuMode, DecodeError, Endian, Misc, Mmap, Mmap2, MmapId, RawRecord, Record, RecordKind, Task,
+    name_text,
 };
 
 use rustc_hash::FxHashMap;
@@ -98,14 +99,14 @@ impl WorldBuilder {
             Record::Mmap(mmap) => self.mmap(order, raw.misc, mmap),
             Record::Mmap2(mmap2) => self.mmap2(order, raw.misc, &mmap2),
             Record::Comm(comm) => {
-                let name = self.world.comms.intern(&String::from_utf8_lossy(comm.comm));
+                let name = self.world.comms.intern(&name_text(comm.comm));
                 self.world.threads.named(order, comm.pid, comm.tid, name);
             }
             Record::Fork(task) => self.fork(order, raw.misc, &task),
             Record::Ksymbol(ksymbol) => self.ksymbol(order, &ksymbol),
             Record::Namespaces(of) => self.world.namespaces.entered(order, of.tid, of.links),
             Record::Cgroup(cgroup) => {
-                let path = String::from_utf8_lossy(cgroup.path);
+                let path = name_text(cgroup.path);
                 self.world.cgroups.appeared(cgroup.id, &path);
             }
             Record::TextPoke(poke) if raw.misc.cpu_mode() == CpuMode::Kernel => {
@@ -170,7 +171,7 @@ impl WorldBuilder {
         if machine == Machine::Host {
             self.world.threads.seen(pid, mmap.tid);
         }
-        let filename = String::from_utf8_lossy(mmap.filename);
+        let filename = name_text(mmap.filename);
         let end = mmap.start.saturating_add(mmap.len);
         let named = UserMapping {
             filename: &filename,

@@ -2,7 +2,7 @@
 //! and the build-ids that name them beforehand.
 
 use rperf_perfdata::feature::BuildIdEntry;
-use rperf_wire::{CpuMode, Ksymbol, Misc, Mmap};
+use rperf_wire::{CpuMode, Ksymbol, Misc, Mmap, name_text};
 
 use super::naming::{UserMapping, kernel_file_name, kernel_name, module_name};
 use super::space::{Space, SpaceId};
@@ -72,7 +72,7 @@ impl WorldBuilder {
         build_id: Option<&[u8]>,
     ) {
         let machine = Machine::of(misc.cpu_mode(), mmap.pid.cast_unsigned());
-        let filename = String::from_utf8_lossy(mmap.filename);
+        let filename = name_text(mmap.filename);
         let space = self.kernel(machine);
         let (start, mut end) = (mmap.start, mmap.start.saturating_add(mmap.len));
         let dso = if let Some(kernel) = kernel_name(&filename) {
@@ -175,7 +175,7 @@ impl WorldBuilder {
         if unregisters {
             return;
         }
-        let name = String::from_utf8_lossy(ksymbol.name);
+        let name = name_text(ksymbol.name);
         let known = self.world.dsos.named(Machine::Host, true, &name);
         let dso = known.unwrap_or_else(|| {
             let mut dso = Dso::new(Machine::Host, DsoKind::Bpf, &name);

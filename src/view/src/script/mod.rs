@@ -11,7 +11,7 @@ pub(crate) mod record;
 mod registers;
 
 use rperf_lines::{Field, Fields, Line, Source, Spot};
-use rperf_wire::{Misc, RecordKind};
+use rperf_wire::{Misc, RecordKind, name_bytes};
 
 use self::late::{Late, What};
 
@@ -158,7 +158,7 @@ impl Layout {
                 true => (0, usize::MAX),
                 false => (COMM_COLUMNS, usize::MAX),
             };
-            let comm = line.comm.as_bytes();
+            let comm = &*name_bytes(line.comm);
             number::right(out, comm.get(..longest).unwrap_or(comm), columns);
             out.push(b' ');
         }

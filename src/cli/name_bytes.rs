@@ -1,0 +1,100 @@
+//! Names on their way out: text keeps bytes that are not UTF-8 as characters ([`rperf_wire::name_text`]), streams get the bytes.
+
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rperf_wire::restored_byte;
+
+/// The first byte of a character that stands for a byte, and how many the character has.
+const LEAD: u8 = 0xf4;
+const LENGTH: usize = 4;
+
+/// Writes the bytes of names in place of the characters that stand for them.
+pub(crate) struct NameBytes<W> {
+    inner: W,
+    /// The beginning of a character that is to be continued.
+    started: Vec<u8>,
+    verbatim: Option<&'static AtomicBool>,
+}
+
+impl<W: Write> NameBytes<W> {
+    pub(crate) fn new(inner: W) -> Self {
+        Self {
+            inner,
+            started: Vec::new(),
+            verbatim: None,
+        }
+    }
+
+    /// Changes nothing once `verbatim` is set: what is no text may have the same bytes.
+    pub(crate) fn unless(mut self, verbatim: &'static AtomicBool) -> Self {
+        self.verbatim = Some(verbatim);
+        self
+    }
+
+    /// Writes `bytes`, but for a character at its end that isn't complete.
+    fn restore(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while let Some(at) = memchr::memchr(LEAD, bytes) {
+            let (before, rest) = bytes.split_at(at);
+            self.inner.write_all(before)?;
+            let Some(letter) = rest.first_chunk::<LENGTH>() else {
+                self.started.extend_from_slice(rest);
+                return Ok(());
+            };
+            match restored_byte(*letter) {
+                Some(byte) => self.inner.write_all(&[byte])?,
+                None => self.inner.write_all(letter)?,
+            }
+            bytes = rest.get(LENGTH..).unwrap_or_default();
+        }
+        self.inner.write_all(bytes)
+    }
+}
+
+impl<W: Write> Write for NameBytes<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let verbatim = self.verbatim;
+        if verbatim.is_some_and(|verbatim| verbatim.load(Ordering::Relaxed)) {
+            return self.inner.write(bytes);
+        }
+        if self.started.is_empty() {
+            self.restore(bytes)?;
+        } else {
+            let mut joined = std::mem::take(&mut self.started);
+            joined.extend_from_slice(bytes);
+            self.restore(&joined)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        // What isn't continued is what it is.
+        let started = std::mem::take(&mut self.started);
+        self.inner.write_all(&started)?;
+        self.inner.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rperf_wire::name_text;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn streams_get_the_bytes_however_they_are_cut(
+            bytes in prop::collection::vec(prop_oneof![Just(b'a'), Just(0xf4), Just(0xe9), any::<u8>()], 0..40),
+            cut in 1..9_usize,
+        ) {
+            let text = name_text(&bytes).into_owned();
+            let mut out = NameBytes::new(Vec::new());
+            for part in text.as_bytes().chunks(cut) {
+                out.write_all(part).expect("a vector takes all");
+            }
+            out.flush().expect("a vector takes all");
+            prop_assert_eq!(out.inner, bytes);
+        }
+    }
+}
