@@ -8,6 +8,7 @@ pub mod header;
 pub mod list;
 #[cfg(test)]
 mod made;
+pub mod padding;
 mod percent;
 pub mod report;
 pub mod script;

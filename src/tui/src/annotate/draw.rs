@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use rperf_disasm::{Arrow, CodeSite, Goes, Hit, Instruction};
 use rperf_view::annotate::{file_name, function_heading, hex, spaced};
+use rperf_view::padding::LeftAligned;
 
 use super::rows::{Kind, row_of};
 use super::screen::{AnnotateScreen, Offsets};
@@ -94,7 +95,7 @@ impl AnnotateScreen {
         let mut places = area.rows();
         if let Some(place) = places.next() {
             let title = self.values.column.title();
-            let text = format!("{title:<width$}{BORDER}", width = self.width());
+            let text = format!("{}{BORDER}", LeftAligned(title, self.width()));
             put(frame, Line::from(text).style(theme.heading), place);
         }
         let rest = Rect {

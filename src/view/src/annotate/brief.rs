@@ -7,6 +7,7 @@ use rperf_disasm::{Labels, Line, Site};
 
 use super::shares::{largest, shares};
 use super::{AnnotateOptions, Annotation, BYTES, Change, Counted, file_name, hex, kept};
+use crate::padding::{Blanks, LeftAligned};
 use crate::percent::Rough;
 
 /// Prints it.
@@ -69,24 +70,23 @@ struct Page<'p, 'a> {
 impl<'a> Page<'_, 'a> {
     /// The lines that objdump begins with; the first names the column.
     fn heading(&mut self) -> io::Result<()> {
-        let width = self.columns;
-        let title = self.options.column.title();
-        writeln!(self.out, "{title:<width$} {:width$}", "")?;
+        let title = LeftAligned(self.options.column.title(), self.columns);
+        writeln!(self.out, "{title} {}", Blanks(self.columns))?;
         self.empty()?;
         let (start, name) = (self.shown.listing.start, self.shown.name);
         self.note(&format!("{start:016x} <{name}>:"))
     }
 
     fn empty(&mut self) -> io::Result<()> {
-        let width = self.columns;
-        writeln!(self.out, "{:width$} {:width$}", "", "")
+        let blanks = Blanks(self.columns);
+        writeln!(self.out, "{blanks} {blanks}")
     }
 
     /// A line that is no instruction.
     fn note(&mut self, text: &str) -> io::Result<()> {
         let (width, label) = (self.columns, self.labels.width() + 2);
-        let padded = width + label - 1;
-        writeln!(self.out, "{:width$} {:label$}{text:<padded$}", "", "")
+        let text = LeftAligned(text, width + label - 1);
+        writeln!(self.out, "{} {}{text}", Blanks(width), Blanks(label))
     }
 
     fn line(&mut self, line: &Line<'a>) -> io::Result<()> {
@@ -107,8 +107,8 @@ impl<'a> Page<'_, 'a> {
             text = format!("{:<24}{text}", hex(first));
         }
         // As wide as perf fills it.
-        let padded = width + label + 5;
-        writeln!(self.out, "{arrow} {text:<padded$}")?;
+        let text = LeftAligned(&text, width + label + 5);
+        writeln!(self.out, "{arrow} {text}")?;
         self.further_bytes(line)
     }
 
@@ -116,8 +116,7 @@ impl<'a> Page<'_, 'a> {
     fn numbers(&mut self, line: &Line<'_>) -> io::Result<()> {
         let shares = shares(&line.hits, self.shown, self.options);
         if largest(&shares).value() == 0.0 {
-            let width = self.columns;
-            return write!(self.out, "{:width$}", "");
+            return write!(self.out, "{}", Blanks(self.columns));
         }
         let width = self.options.column.narrow() - 1;
         for (hit, share) in line.hits.iter().zip(shares) {
@@ -150,6 +149,6 @@ impl<'a> Page<'_, 'a> {
         }
         let before = self.columns + self.labels.width() + 5;
         let mut further = line.bytes.chunks(BYTES).skip(1);
-        further.try_for_each(|bytes| writeln!(self.out, "{:before$}{}", "", hex(bytes)))
+        further.try_for_each(|bytes| writeln!(self.out, "{}{}", Blanks(before), hex(bytes)))
     }
 }

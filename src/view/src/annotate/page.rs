@@ -8,6 +8,7 @@ use super::shares::{largest, painted, shares};
 use super::{
     AnnotateOptions, Annotation, BYTES, Change, Column, WORTH, base, file_name, hex, kept,
 };
+use crate::padding::{Blanks, LeftAligned};
 use crate::terminal::Sgr;
 
 /// Prints it.
@@ -17,7 +18,7 @@ pub(super) fn write(
     options: &AnnotateOptions,
 ) -> io::Result<()> {
     let columns = options.column.width() * shown.function.sums.len();
-    let title = format!(" {:<width$}", options.column.title(), width = columns - 1);
+    let title = format!(" {}", LeftAligned(options.column.title(), columns - 1));
     let object = base(shown.object);
     let samples = shown.function.sums.first().map_or(0, |sum| sum.samples);
     let text = format!(
@@ -80,8 +81,8 @@ impl<'a> Page<'_, 'a> {
 
     /// A line that is no instruction, with a number of the source or without.
     fn note(&mut self, number: &str, text: &str) -> io::Result<()> {
-        let (width, digits) = (self.columns, self.digits + 2);
-        let line = format!("{:width$} : {number:<digits$} {text}", "");
+        let (blanks, digits) = (Blanks(self.columns), self.digits + 2);
+        let line = format!("{blanks} : {number:<digits$} {text}");
         writeln!(self.out, "{}", line.trim_end())
     }
 

@@ -6,6 +6,7 @@ use rperf_hist::{Histogram, Pads, Step};
 
 use super::graph;
 use super::table::{Column, Kind, Layout, Side, numbers, pad, shown, write_number};
+use crate::padding::Blanks;
 use crate::percent::Percent;
 
 /// Blanks for each level.
@@ -46,7 +47,7 @@ pub(super) fn write_titles(
     }
     let indent = columns.indent();
     let numbers = numbers.join("  ");
-    writeln!(out, "# {:indent$}{numbers}  {keys}", "")?;
+    writeln!(out, "# {}{numbers}  {keys}", Blanks(indent))?;
     let cells = columns.keys.iter().enumerate();
     let widest = cells
         .map(|(level, column)| level * INDENT + column.width)

@@ -9,6 +9,7 @@ use rperf_hist::{Field, GraphForm, Histogram, Number, Pads, Row, Sum};
 
 use super::graph::{self, BranchValue};
 use super::hierarchy;
+use crate::padding::{LeftAligned, RightAligned};
 use crate::percent::Percent;
 use crate::terminal::{Csi, Sgr, escaped_line};
 
@@ -137,8 +138,11 @@ impl Column {
 
     pub(super) fn title(&self) -> String {
         match self.kind {
-            Kind::Number(_) => format!("{:>1$}", self.title, self.title_width),
-            Kind::Key { .. } => format!("{:<1$.1$}", self.title, self.title_width),
+            Kind::Number(_) => RightAligned(self.title, self.title_width).to_string(),
+            Kind::Key { .. } => {
+                let title: String = self.title.chars().take(self.title_width).collect();
+                LeftAligned(&title, self.title_width).to_string()
+            }
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use crate::padding::Blanks;
+
 /// One thread.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Task {
@@ -45,12 +47,12 @@ pub fn write_tasks(out: &mut dyn Write, tasks: &[Task]) -> io::Result<()> {
         let parent = task
             .parent
             .map_or(-1, |parent| i64::from(parent.cast_signed()));
-        let indent = task.level;
-        let line = format!("  {:8} {:8} {parent:8} |{:indent$}", task.pid, task.tid, "");
+        let indent = Blanks(task.level);
+        let line = format!("  {:8} {:8} {parent:8} |{indent}", task.pid, task.tid);
         writeln!(out, "{line}{}", task.comm)?;
         let width = line.len();
         for mapping in &task.mappings {
-            writeln!(out, "{:width$}  {}", "", text(mapping))?;
+            writeln!(out, "{}  {}", Blanks(width), text(mapping))?;
         }
     }
     Ok(())

@@ -177,6 +177,17 @@ fn no_cell_is_cut_and_unresolved_rows_widen_their_columns() {
 }
 
 #[test]
+fn names_longer_than_formatting_allows_widen_their_columns() {
+    let name = "n".repeat(70_000);
+    let rows = vec![row(10_000, 10_000, &["calc", &name], vec![])];
+    let text = text(&histogram("comm,sym", rows), Layout::default(), false);
+    let rule = ".".repeat(name.len());
+    assert!(text.contains(&format!("  Command  Symbol{}", " ".repeat(name.len() - 6))));
+    assert!(text.contains(&format!("  {rule}\n")));
+    assert!(text.contains(&format!("    calc     {name}\n")));
+}
+
+#[test]
 fn limits_leave_out_rows_branches_and_lines() {
     let stem = vec![branch(&["start", "main"], 10_000, forks())];
     let rows = vec![

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use crate::padding::RightAligned;
+
 /// Counts of a recording's threads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ThreadCounts {
@@ -51,7 +53,7 @@ pub fn write_threads(
     for (number, row) in rows.iter().enumerate() {
         let cells = row.iter().zip(&widths);
         let cells: Vec<String> = cells
-            .map(|(cell, width)| format!("{cell:>width$}"))
+            .map(|(cell, width)| RightAligned(cell, *width).to_string())
             .collect();
         let start = if number == 0 { "# " } else { "  " };
         writeln!(out, "{start}{}", cells.join("  "))?;

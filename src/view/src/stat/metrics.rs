@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use rperf_count::{Aggregation, Event, Metric, Row, Table, Unit};
 
 use super::{Format, Line, Prefix, Style, csv, json, number, text};
+use crate::padding::{LeftAligned, RightAligned};
 
 /// Least width of a column of text.
 const COLUMN: usize = 20;
@@ -51,7 +52,8 @@ pub fn write_metrics(
                 for (name, value) in columns.iter().zip(values) {
                     let value = value.map(|metric| number::padded(metric).trim().to_owned());
                     let width = name.chars().count().max(COLUMN);
-                    write!(out, "{:>width$} ", value.unwrap_or_default())?;
+                    let value = value.unwrap_or_default();
+                    write!(out, "{} ", RightAligned(&value, width))?;
                 }
                 writeln!(out)?;
             }
@@ -93,7 +95,7 @@ fn write_names(
         Prefix::Time(_) => "#           time",
         _ => "",
     };
-    write!(out, "{head:indent$}")?;
+    write!(out, "{}", LeftAligned(head, indent))?;
     for name in columns {
         write!(out, "{name:>COLUMN$} ")?;
     }

@@ -6,6 +6,7 @@ use rperf_count::{Aggregation, Metric, State, Unit, Value};
 
 use super::number::{decimals, grouped, padded};
 use super::{Line, Prefix, Style, seconds};
+use crate::padding::LeftAligned;
 
 /// Columns of a number, of the name beside one and beside none, and of a metric.
 const NUMBER: usize = 18;
@@ -54,8 +55,9 @@ pub(super) fn write_row(
     };
     write!(
         out,
-        "{before}{number:>NUMBER$} {:unit_width$} {:name$}",
-        event.unit, event.name
+        "{before}{number:>NUMBER$} {} {:name$}",
+        LeftAligned(&event.unit, unit_width),
+        event.name
     )?;
     if let Some(cgroup) = &event.cgroup {
         write!(out, " {cgroup}")?;

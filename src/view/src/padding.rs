@@ -1,0 +1,67 @@
+//! Texts with blanks up to a width.
+//!
+//! The standard library's formatting panics on widths above 65535. Those of columns come from names in files, which may be longer.
+
+use std::fmt;
+
+/// Blanks that are written at once.
+const SOME: &str = "                                                                ";
+
+/// So many blanks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Blanks(pub usize);
+
+impl fmt::Display for Blanks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rest = self.0;
+        while let Some(less) = rest.checked_sub(SOME.len()) {
+            f.write_str(SOME)?;
+            rest = less;
+        }
+        f.write_str(SOME.get(..rest).unwrap_or_default())
+    }
+}
+
+/// A text with blanks behind it, up to a width in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeftAligned<'a>(pub &'a str, pub usize);
+
+impl fmt::Display for LeftAligned<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)?;
+        missing(self.0, self.1).fmt(f)
+    }
+}
+
+/// A text with blanks before it, up to a width in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RightAligned<'a>(pub &'a str, pub usize);
+
+impl fmt::Display for RightAligned<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        missing(self.0, self.1).fmt(f)?;
+        f.write_str(self.0)
+    }
+}
+
+/// What a text lacks of a width.
+fn missing(text: &str, width: usize) -> Blanks {
+    Blanks(width.saturating_sub(text.chars().count()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn widths_have_no_end() {
+        assert_eq!(LeftAligned("é", 3).to_string(), "é  ");
+        assert_eq!(RightAligned("é", 3).to_string(), "  é");
+        assert_eq!(LeftAligned("long", 3).to_string(), "long");
+        for width in [0, 1, 63, 64, 65, 65535, 65536, 200_000] {
+            assert_eq!(Blanks(width).to_string(), " ".repeat(width));
+            let text = RightAligned("a", width).to_string();
+            assert_eq!(text.len(), width.max(1));
+        }
+    }
+}
