@@ -88,10 +88,15 @@ impl Input {
     /// Status 255: not a recording, or one whose header cannot be understood. The text says where and why.
     pub(crate) fn parse(&self, context: &Context) -> Result<PerfData<'_>, CliError> {
         let data = self.read(context)?;
+        self.warn_of_damage(&data, context);
+        Ok(data)
+    }
+
+    /// Tells of what is damaged, as [`Input::parse`] does.
+    pub(crate) fn warn_of_damage(&self, data: &PerfData<'_>, context: &Context) {
         for finding in data.findings() {
             context.warn(format_args!("{}: {finding}", self.path.display()));
         }
-        Ok(data)
     }
 
     /// The same without a word of what is damaged.

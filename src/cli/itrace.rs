@@ -39,6 +39,8 @@ pub(crate) fn decoded(
     let decoded = decoded.map_err(|error| CliError::failure(255, error))?;
     let (path, changed) = (input.path.clone(), input.changed);
     if let Some(bytes) = decoded {
+        // The copy is whole, whatever is missing here.
+        input.warn_of_damage(&data, context);
         return Ok(Some(Input::new(path, changed, Bytes::Read(bytes))));
     }
     let mut records = data.records().filter_map(Result::ok);

@@ -5,7 +5,9 @@ use std::os::unix::fs::chown;
 
 use rperf_testkit::{Bytes, Scratch, skip};
 
+use super::handmade::{Attr, file, record};
 use super::rperf;
+use crate::tidy::root;
 
 const READERS: &[&str] = &["report", "script"];
 
@@ -176,5 +178,51 @@ fn garbage_after_the_magic_is_refused_without_panic() -> io::Result<()> {
             );
         }
     }
+    Ok(())
+}
+
+#[test]
+fn what_is_missing_behind_a_trace_is_told_too() -> io::Result<()> {
+    let scratch = Scratch::new();
+    let trace = root().join("tests/fixtures/x86_64/bts.data");
+    let whole = std::fs::read(trace)?;
+    // Header features are at the end of a file.
+    scratch.write("perf.data", &whole[..whole.len() - 1000])?;
+    for words in [&["report", "--stdio"][..], &["script", "--itrace=b"]] {
+        let outcome = rperf(words).within(scratch.path()).finish()?;
+        assert_eq!(outcome.status, 0, "{words:?}: {}", outcome.stderr);
+        assert!(
+            outcome.stderr.contains("beyond the end of the file"),
+            "{words:?}: {}",
+            outcome.stderr
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn damaged_counts_are_told_with_the_name_of_the_file() -> io::Result<()> {
+    const STAT: u32 = 76;
+    let scratch = Scratch::new();
+    let attr = Attr::default();
+    let short = record(STAT, 0, Bytes::new().u64(1));
+    let torn = Bytes::new().u32(STAT).u16(0).u16(7).done();
+    let mut texts = Vec::new();
+    for records in [short.clone(), [short, torn].concat()] {
+        scratch.write("perf.data", file(&attr, "x86_64", &records))?;
+        let run = rperf(&["stat", "report"]).within(scratch.path());
+        let outcome = run.finish()?;
+        assert_eq!(outcome.status, 255, "{}", outcome.stderr);
+        texts.push(outcome.stderr);
+    }
+    let warning = "Warning: perf.data: 1 records cannot be decoded; the first, at offset ";
+    assert!(texts.iter().all(|text| text.contains(warning)), "{texts:?}");
+    assert!(texts[0].contains("perf.data: there are no counts in it"));
+    let end = "bytes, smaller than its header\nhint: what was read before that is printed above\n";
+    assert!(
+        texts[1].contains("\nperf.data: record at offset "),
+        "{texts:?}"
+    );
+    assert!(texts[1].ends_with(end), "{texts:?}");
     Ok(())
 }

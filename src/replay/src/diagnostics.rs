@@ -12,7 +12,8 @@ pub struct Bad {
 }
 
 impl Bad {
-    pub(crate) fn add(&mut self, offset: u64, error: rperf_wire::DecodeError) {
+    /// Takes note of one more.
+    pub fn add(&mut self, offset: u64, error: rperf_wire::DecodeError) {
         self.count += 1;
         if self.first.as_ref().is_none_or(|(known, _)| offset < *known) {
             self.first = Some((offset, error));

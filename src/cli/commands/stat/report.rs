@@ -7,6 +7,7 @@ use std::io;
 
 use clap::{ArgMatches, Command};
 use rperf_count::{Grouping, Round, Sheet};
+use rperf_replay::Diagnostics;
 use rperf_view::stat::Times;
 use rperf_wire::UserRecord;
 
@@ -18,6 +19,7 @@ use super::refused;
 use super::show::Look;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit};
+use crate::cli::findings::conclude;
 use crate::cli::input::{self, Input};
 
 const ABOUT: &str = "\
@@ -51,10 +53,21 @@ pub(in crate::cli::commands) fn run(
     let mut kept = Kept::new(&data, asked);
     let mut grouping = None;
     let mut number = 0;
+    let mut found = Diagnostics::default();
     for record in data.records() {
-        let record = record.map_err(|error| CliError::failure(NO_COUNTS, error))?;
-        let Ok(decoded) = UserRecord::decode(&record.raw, data.endian()) else {
-            continue;
+        let record = match record {
+            Ok(record) => record,
+            Err(error) => {
+                found.end = Some(error);
+                break;
+            }
+        };
+        let decoded = match UserRecord::decode(&record.raw, data.endian()) {
+            Ok(decoded) => decoded,
+            Err(error) => {
+                found.bad_records.add(record.position, error);
+                continue;
+            }
         };
         let Some(round) = kept.take(&record, &decoded) else {
             continue;
@@ -64,6 +77,7 @@ pub(in crate::cli::commands) fn run(
         sink.write(&text)?;
         number += 1;
     }
+    conclude(&input.path, &found, context)?;
     if number == 0 {
         let message = format!("{}: there are no counts in it", input.path.display());
         return Err(CliError::message(NO_COUNTS, message)
