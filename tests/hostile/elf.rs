@@ -1,0 +1,208 @@
+//! The parts of an ELF file, as far as mutations need them (elf(5)).
+
+use crate::mutate::{self, Field, number};
+use crate::names;
+use crate::random::Random;
+
+/// What a section has, with the places of these numbers.
+#[derive(Debug, Clone)]
+struct Section {
+    name: String,
+    header: usize,
+    start: usize,
+    size: usize,
+}
+
+/// Where the numbers of a file are.
+#[derive(Debug)]
+struct Layout {
+    is_32: bool,
+    sections: Vec<Section>,
+    header: Vec<Field>,
+    segments: Vec<Field>,
+}
+
+/// Sections that readers look into.
+const READ: [&str; 14] = [
+    ".debug_",
+    ".zdebug_",
+    ".eh_frame",
+    ".symtab",
+    ".strtab",
+    ".dynsym",
+    ".dynstr",
+    ".note",
+    ".gnu",
+    ".rela",
+    ".plt",
+    ".text",
+    ".shstrtab",
+    ".modinfo",
+];
+
+impl Layout {
+    /// `None` for what is no little-endian ELF file with sections.
+    fn of(bytes: &[u8]) -> Option<Self> {
+        if !bytes.starts_with(b"\x7fELF") || bytes.get(5) != Some(&1) {
+            return None;
+        }
+        let is_32 = bytes.get(4) == Some(&1);
+        let word = if is_32 { 4 } else { 8 };
+        let (segments_at, sections_at) = (24 + word, 24 + 2 * word);
+        let counts = 24 + 3 * word + 4;
+        let count = |index: usize| number(bytes, counts + index * 2, 2) as usize;
+        let segments = number(bytes, segments_at, word) as usize;
+        let segments_end = segments + count(1) * count(2);
+        let sections = number(bytes, sections_at, word) as usize;
+        let mut layout = Self {
+            is_32,
+            sections: Vec::new(),
+            header: Vec::new(),
+            segments: Field::all(segments, segments_end.min(bytes.len()), word).collect(),
+        };
+        layout.header.extend(Field::all(16, 20, 2));
+        layout.header.extend(Field::all(24, 24 + 3 * word, word));
+        layout.header.extend(Field::all(counts, counts + 12, 2));
+        for index in 0..count(4) {
+            let header = sections + index * count(3);
+            let field = |index: usize| number(bytes, header + 8 + index * word, word) as usize;
+            // Kinds without bytes in the file: none, and .bss.
+            let is_empty = matches!(number(bytes, header + 4, 4), 0 | 8);
+            let (start, size) = (field(2), if is_empty { 0 } else { field(3) });
+            if start.checked_add(size)? > bytes.len() {
+                return None;
+            }
+            layout.sections.push(Section {
+                name: String::new(),
+                header,
+                start,
+                size,
+            });
+        }
+        layout.name(bytes, count(5))?;
+        Some(layout)
+    }
+
+    fn name(&mut self, bytes: &[u8], names: usize) -> Option<()> {
+        let names = self.sections.get(names)?.start;
+        for section in &mut self.sections {
+            let at = names + number(bytes, section.header, 4) as usize;
+            let name = bytes.get(at..)?.split(|byte| *byte == 0).next()?;
+            section.name = String::from_utf8_lossy(name).into_owned();
+        }
+        Some(())
+    }
+
+    /// A section that readers look into.
+    fn section(&self, random: &mut Random) -> Option<&Section> {
+        let is_read = |section: &&Section| {
+            section.size > 0 && READ.iter().any(|name| section.name.starts_with(name))
+        };
+        let read: Vec<&Section> = self.sections.iter().filter(is_read).collect();
+        random.try_pick(&read).copied()
+    }
+
+    fn section_fields(&self, section: &Section) -> Vec<Field> {
+        let word = if self.is_32 { 4 } else { 8 };
+        let at = section.header;
+        let words = Field::all(at + 8, at + 8 + 4 * word, word);
+        let links = Field::all(at + 8 + 4 * word, at + 16 + 4 * word, 4);
+        let last = Field::all(at + 16 + 4 * word, at + 16 + 6 * word, word);
+        Field::all(at, at + 8, 4)
+            .chain(words)
+            .chain(links)
+            .chain(last)
+            .collect()
+    }
+}
+
+/// Mutates an object file; bytes of `other` may get into it.
+pub(crate) fn mutate(seed: &[u8], other: &[u8], random: &mut Random) -> Vec<u8> {
+    let mut bytes = seed.to_vec();
+    let Some(layout) = Layout::of(seed) else {
+        for _ in 0..1 + random.below(5) {
+            mutate::bytes(&mut bytes, other, random);
+        }
+        return bytes;
+    };
+    for _ in 0..1 + random.below(4) {
+        match random.weighted(&[1, 1, 4, 12, 2, 2]) {
+            0 => spoil(&layout.header, &mut bytes, random),
+            1 => spoil(&layout.segments, &mut bytes, random),
+            2 => {
+                if let Some(section) = layout.section(random) {
+                    spoil(&layout.section_fields(section), &mut bytes, random);
+                }
+            }
+            3 => change_content(&layout, &mut bytes, other, random),
+            4 => exchange(&layout, &mut bytes, random),
+            _ => rename(&layout, &mut bytes, random),
+        }
+    }
+    if random.one_in(25) {
+        mutate::truncate(&mut bytes, random);
+    }
+    bytes
+}
+
+fn spoil(fields: &[Field], bytes: &mut [u8], random: &mut Random) {
+    if let Some(field) = random.try_pick(fields) {
+        field.spoil(bytes, random);
+    }
+}
+
+/// Changes bytes inside a section, which keeps its place and size.
+fn change_content(layout: &Layout, bytes: &mut [u8], other: &[u8], random: &mut Random) {
+    let Some(section) = layout.section(random) else {
+        return;
+    };
+    // Lists begin with their sizes.
+    let most = *random.pick(&[32, 256, usize::MAX]);
+    let range = section.start..section.start + section.size.min(most);
+    if random.one_in(2) {
+        let width = *random.pick(&[1, 2, 4, 8]);
+        let fields: Vec<Field> = Field::all(range.start, range.end, width).collect();
+        return spoil(&fields, bytes, random);
+    }
+    let mut content = bytes[range.clone()].to_vec();
+    mutate::bytes(&mut content, other, random);
+    content.resize(range.len(), 0);
+    bytes[range].copy_from_slice(&content);
+}
+
+/// Gives a section the place, the size, the name or all of another.
+fn exchange(layout: &Layout, bytes: &mut [u8], random: &mut Random) {
+    let (Some(one), Some(other)) = (layout.section(random), layout.section(random)) else {
+        return;
+    };
+    let (to, from) = (layout.section_fields(one), layout.section_fields(other));
+    let all: Vec<usize> = (0..to.len()).collect();
+    let chosen = match random.below(4) {
+        0 => &all[..1],
+        1 => &all[4..5],
+        2 => &all[4..6],
+        _ => &all[..],
+    };
+    for index in chosen {
+        to[*index].write(bytes, from[*index].read(bytes));
+    }
+}
+
+/// Other names of symbols, source files, sections and libraries, as long as the room is.
+fn rename(layout: &Layout, bytes: &mut [u8], random: &mut Random) {
+    let is_text = |section: &&Section| {
+        let name = section.name.as_str();
+        name.ends_with("str") || name.starts_with(".debug_line") || name == ".gnu_debuglink"
+    };
+    let texts: Vec<&Section> = layout.sections.iter().filter(is_text).collect();
+    let Some(section) = random.try_pick(&texts) else {
+        return;
+    };
+    let content = &mut bytes[section.start..section.start + section.size];
+    let found = mutate::texts(content);
+    for _ in 0..1 + random.below(4) {
+        if let Some(text) = random.try_pick(&found) {
+            mutate::replace_text(content, *text, &names::hostile(random));
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Programs with limits.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::case::Case;
+
+/// The program under test.
+pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_rperf");
+
+/// How much slower a build without optimisation may be.
+const SLOWNESS: u64 = if cfg!(debug_assertions) { 8 } else { 1 };
+/// Processor time of a run, in seconds.
+const SECONDS: u64 = 5 * SLOWNESS;
+/// A run that has not ended after this time waits for something.
+const LONGEST: Duration = Duration::from_secs(20 * SLOWNESS);
+/// Address space, in KB.
+const MEMORY: u64 = 1 << 20;
+/// The largest file that a run may write, in bytes.
+pub(crate) const LARGEST: u64 = 256 << 20;
+/// What is read of what a run prints, in bytes.
+const SHOWN: usize = 1 << 20;
+
+/// What a run left.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// `None` if it had to be ended.
+    pub(crate) status: Option<ExitStatus>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) took: Duration,
+}
+
+/// Runs the command of a case in `folder`, with its limits.
+pub(crate) fn run(case: &Case, folder: &Path) -> io::Result<Outcome> {
+    let limits = format!(
+        "ulimit -c 0; ulimit -f {}; ulimit -S -t {SECONDS}; ulimit -H -t {}; ulimit -v {MEMORY}; exec \"$@\"",
+        LARGEST / 512,
+        SECONDS + 2
+    );
+    let mut command = Command::new("sh");
+    command
+        .arg("-c")
+        .arg(limits)
+        .args(["sh", BINARY])
+        .args(&case.words);
+    command.current_dir(folder).env_clear().envs(environment());
+    command.envs(case.env.iter().map(|(name, value)| (*name, value)));
+    let stdin = case
+        .stdin
+        .as_ref()
+        .map(|name| File::open(folder.join(name)));
+    command.stdin(stdin.transpose()?.map_or(Stdio::null(), Stdio::from));
+    let (stdout, stderr) = (folder.join("stdout"), folder.join("stderr"));
+    command
+        .stdout(File::create(&stdout)?)
+        .stderr(File::create(&stderr)?);
+    let begun = Instant::now();
+    let status = end_of(command.process_group(0).spawn()?, LONGEST)?;
+    let read = |path| {
+        let mut bytes = fs::read(path)?;
+        bytes.truncate(SHOWN);
+        io::Result::Ok(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    Ok(Outcome {
+        status,
+        stdout: read(stdout)?,
+        stderr: read(stderr)?,
+        took: begun.elapsed(),
+    })
+}
+
+/// What every run finds in its environment; paths are relative to its folder.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "programs are looked for where the caller has them"
+)]
+pub(crate) fn environment() -> Vec<(&'static str, String)> {
+    let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned());
+    vec![
+        ("PATH", path),
+        ("LC_ALL", "C".to_owned()),
+        ("TZ", "UTC".to_owned()),
+        ("COLUMNS", "80".to_owned()),
+        ("HOME", "home".to_owned()),
+        ("PERF_CONFIG", "/dev/null".to_owned()),
+        ("TMPDIR", "tmp".to_owned()),
+        ("XDG_CACHE_HOME", "home/cache".to_owned()),
+        ("RUST_BACKTRACE", "0".to_owned()),
+    ]
+}
+
+/// Runs a program that needs no limits but `longest`, and prints nothing of what it prints.
+///
+/// # Errors
+///
+/// How it failed, or that it was ended.
+pub(crate) fn finish(command: &mut Command, longest: Duration) -> io::Result<()> {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    match end_of(command.process_group(0).spawn()?, longest)? {
+        Some(status) if status.success() => Ok(()),
+        Some(status) => Err(io::Error::other(status.to_string())),
+        None => Err(io::ErrorKind::TimedOut.into()),
+    }
+}
+
+/// Waits for the end of a child in a process group of its own; `None` if it was ended, with its children, because `longest`
+/// had passed.
+fn end_of(mut child: Child, longest: Duration) -> io::Result<Option<ExitStatus>> {
+    let begun = Instant::now();
+    let mut pause = Duration::from_micros(300);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if begun.elapsed() > longest {
+            let group = format!("-{}", child.id());
+            Command::new("kill")
+                .args(["-KILL", "--", &group])
+                .status()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        thread::sleep(pause);
+        pause = (pause * 5 / 4).min(Duration::from_millis(5));
+    }
+}

@@ -1,0 +1,273 @@
+//! Archives of objects and recordings, for `archive --unpack`.
+
+use std::io::Write as _;
+
+use bzip2::Compression;
+use bzip2::write::BzEncoder;
+use rperf_testkit::Bytes;
+
+use crate::case::{Case, Making};
+use crate::mutate::{self, Field};
+use crate::names;
+use crate::random::Random;
+
+const BLOCK: usize = 512;
+/// Kinds of entries (tar(5)): files, links, devices, folders, fifos, and what gives the next one long names.
+const KINDS: &[u8] = b"0000001122345567LKgxXSD\0";
+
+/// An entry of a tar file.
+#[derive(Debug, Clone)]
+struct Entry {
+    name: Vec<u8>,
+    target: Vec<u8>,
+    kind: u8,
+    content: Vec<u8>,
+}
+
+impl Entry {
+    fn new(kind: u8, name: &str, content: &[u8]) -> Self {
+        Self {
+            name: name.into(),
+            target: Vec::new(),
+            kind,
+            content: content.to_vec(),
+        }
+    }
+
+    /// The block before the content, with this size in it.
+    fn header(&self, size: u64) -> Vec<u8> {
+        let part = |text: &[u8], room: usize| {
+            let mut part = text[..text.len().min(room)].to_vec();
+            part.resize(room, 0);
+            part
+        };
+        let octal = |value: u64, room: usize| {
+            part(
+                format!("{value:0width$o}", width = room - 1).as_bytes(),
+                room,
+            )
+        };
+        let header = Bytes::new()
+            .raw(part(&self.name, 100))
+            .raw(octal(0o644, 8))
+            .raw(octal(0, 8))
+            .raw(octal(0, 8));
+        let header = header
+            .raw(octal(size, 12))
+            .raw(octal(0, 12))
+            .raw(b"        ")
+            .raw([self.kind]);
+        let header = header
+            .raw(part(&self.target, 100))
+            .raw(b"ustar\x0000")
+            .raw([0; 64])
+            .raw(octal(1, 8))
+            .raw(octal(3, 8));
+        let mut header = header.raw([0; 155 + 12]).done();
+        seal(&mut header);
+        header
+    }
+}
+
+/// Puts the sum of a header into it.
+fn seal(header: &mut [u8]) {
+    header[148..156].fill(b' ');
+    let sum: u32 = header[..BLOCK].iter().map(|byte| u32::from(*byte)).sum();
+    header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+}
+
+fn tar(entries: &[Entry], random: &mut Random) -> Vec<u8> {
+    let mut out = Vec::new();
+    for entry in entries {
+        let size = match random.one_in(15) {
+            true => *random.pick(&[0, 1, 511, 513, 1 << 20, (1 << 33) - 1, 0o7_7777_7777_77]),
+            false => entry.content.len() as u64,
+        };
+        let mut header = entry.header(size);
+        if random.one_in(15) {
+            // Numbers beyond octal digits, and negative ones.
+            const SIZES: [[u8; 12]; 2] = [
+                [0xff; 12],
+                [0x80, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff],
+            ];
+            header[124..136].copy_from_slice(&SIZES[random.below(2)]);
+            seal(&mut header);
+        }
+        if random.one_in(15) {
+            mutate::bytes(&mut header, b"", random);
+            header.resize(BLOCK, 0);
+            if random.one_in(2) {
+                seal(&mut header);
+            }
+        }
+        out.extend(header);
+        out.extend(&entry.content);
+        out.resize(out.len().next_multiple_of(BLOCK), 0);
+    }
+    out.resize(out.len() + random.below(3) * BLOCK, 0);
+    out
+}
+
+fn packed(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = BzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).expect("memory can be written");
+    encoder.finish().expect("memory can be written")
+}
+
+const ID: &str = "1234567890123456789012345678901234567890";
+
+/// The entries of a sound archive.
+fn entries(making: &Making<'_>) -> Vec<Entry> {
+    let object = making
+        .seeds
+        .object("plain")
+        .map_or(&b"no object"[..], |seed| &seed.bytes);
+    let id = object_id(object);
+    let mut link = Entry::new(b'2', &format!(".build-id/{}/{}", &id[..2], &id[2..]), b"");
+    link.target = format!("../../usr/bin/program/{id}").into_bytes();
+    let recording = &making.seeds.recordings[0].bytes;
+    vec![
+        link,
+        Entry::new(b'5', &format!("usr/bin/program/{id}/"), b""),
+        Entry::new(b'0', &format!("usr/bin/program/{id}/elf"), object),
+        Entry::new(
+            b'0',
+            &format!("usr/bin/program/{id}/probes"),
+            b"p:probe/x /program:0x10\n",
+        ),
+        Entry::new(
+            b'0',
+            &format!("[kernel.kallsyms]/{ID}/kallsyms"),
+            b"ffffffff81000000 T _text\n",
+        ),
+        Entry::new(b'0', "perf.data", recording),
+    ]
+}
+
+/// The build-id of a file, in hexadecimal.
+fn object_id(bytes: &[u8]) -> String {
+    let note = bytes
+        .windows(16)
+        .position(|window| window == b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0");
+    let id = note.and_then(|at| bytes.get(at + 16..at + 36));
+    id.map_or(ID.to_owned(), |id| {
+        id.iter().map(|byte| format!("{byte:02x}")).collect()
+    })
+}
+
+/// A name that leads elsewhere, alone or behind a folder.
+fn name(making: &mut Making<'_>) -> Vec<u8> {
+    let outside = making.sandbox.run().with_file_name("outside");
+    let random = &mut *making.random;
+    match random.below(8) {
+        0 => format!("{}/new", outside.display()).into_bytes(),
+        1 => format!("usr/../../outside/{}", names::TAG).into_bytes(),
+        2 => b"perf.data/inside".to_vec(),
+        3 => b".perfconfig".to_vec(),
+        4 => format!("a/{ID}/elf").into_bytes(),
+        5 => b"perf.symbols.tar.bz2".to_vec(),
+        _ => names::hostile(random),
+    }
+}
+
+/// An archive whose entries lead elsewhere, are of strange kinds, or do not end.
+pub(crate) fn unpacked(making: &mut Making<'_>) -> Case {
+    let line = *making.random.pick(&[
+        "archive --unpack hostile.tar.bz2",
+        "archive --unpack",
+        "archive -f --unpack hostile.tar.bz2",
+    ]);
+    let mut case = Case::new("archive", line);
+    let mut all = entries(making);
+    for _ in 0..making.random.below(4) {
+        let (at, from) = (
+            making.random.below(all.len()),
+            making.random.below(all.len()),
+        );
+        match making.random.below(7) {
+            0 => all[at].name = name(making),
+            1 => all[at].target = name(making),
+            2 => all[at].kind = *making.random.pick(KINDS),
+            3 => all.insert(at, all[from].clone()),
+            4 => all.swap(at, from),
+            5 => linked(&mut all, making),
+            _ => nested(&mut all, making.random),
+        }
+    }
+    let random = &mut *making.random;
+    let mut bytes = packed(&tar(&all, random));
+    match random.below(12) {
+        0 => {
+            mutate::truncate(&mut bytes, random);
+            case.must_complain = Some("an early end");
+        }
+        1 => mutate::bytes(&mut bytes, b"BZh9", random),
+        2 => Field::new(0, 4).spoil(&mut bytes, random),
+        3 => bytes.extend(packed(&tar(&all, random))),
+        4 => bytes = bomb(random),
+        _ => {}
+    }
+    making.sandbox.write("hostile.tar.bz2", bytes);
+    if making.random.one_in(4) {
+        making.sandbox.write("perf.data", "there already\n");
+    }
+    case
+}
+
+/// A link to a folder or a file outside, and a file behind or in its place.
+fn linked(all: &mut Vec<Entry>, making: &mut Making<'_>) {
+    let outside = making
+        .sandbox
+        .run()
+        .with_file_name("outside")
+        .display()
+        .to_string();
+    let random = &mut *making.random;
+    let targets = [
+        outside.clone(),
+        format!("{outside}/keep"),
+        names::OUTSIDE.to_owned(),
+        "../../../../outside".to_owned(),
+        names::FIFO.to_owned(),
+    ];
+    let place = *random.pick(&[
+        "way",
+        "usr",
+        ".build-id",
+        "perf.data",
+        "usr/bin/program",
+        "home",
+    ]);
+    let mut link = Entry::new(*random.pick(b"12"), place, b"");
+    link.target = random.pick(&targets).clone().into_bytes();
+    let behind = *random.pick(&["", "/keep", "/new", "/folder/inner"]);
+    let at = random.below(all.len());
+    all.insert(
+        at,
+        Entry::new(
+            b'0',
+            &format!("{place}{behind}"),
+            b"written through a link\n",
+        ),
+    );
+    all.insert(at, link);
+}
+
+/// An archive inside, which has one inside.
+fn nested(all: &mut Vec<Entry>, random: &mut Random) {
+    let mut inner = tar(all, random);
+    for _ in 0..random.below(6) {
+        inner = tar(
+            &[Entry::new(b'0', "perf.symbols.tar.bz2", &packed(&inner))],
+            random,
+        );
+    }
+    all.push(Entry::new(b'0', "perf.symbols.tar.bz2", &packed(&inner)));
+}
+
+/// Much out of little.
+fn bomb(random: &mut Random) -> Vec<u8> {
+    let mut entry = Entry::new(b'0', "perf.data", b"");
+    entry.content = vec![0; 1 << (18 + random.below(5))];
+    packed(&tar(&[entry], random))
+}

@@ -1,0 +1,89 @@
+//! Build-id caches that lead elsewhere.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use crate::case::{Case, Making};
+use crate::names;
+
+const COMMANDS: &[&str] = &[
+    "buildid-cache -l",
+    "buildid-cache -v -P",
+    "buildid-cache -v -l --max-size 1K",
+    "buildid-cache -v -p /usr/bin/program",
+    "buildid-cache -v -p program -l",
+    "buildid-cache -v -r program",
+    "buildid-cache -v -a program -l",
+    "buildid-cache -v -u program",
+    "buildid-cache -v -M perf.data",
+    "probe --cache --list",
+    "probe --cache --del *:*",
+    "probe -x program -n --cache --add work",
+    "report --stdio -i perf.data",
+    "script -F ip,sym,insn -i perf.data",
+    "archive --all perf.data",
+    "list sdt",
+];
+
+/// Folders and links of a cache.
+const ENTRIES: [&str; 9] = [
+    ".build-id",
+    ".build-id/12",
+    ".build-id/12/34567890123456789012345678901234567890",
+    ".build-id/zz/x",
+    "usr",
+    "usr/bin/program/1234567890123456789012345678901234567890",
+    "usr/bin/program/1234567890123456789012345678901234567890/elf",
+    "[kernel.kallsyms]/1234567890123456789012345678901234567890",
+    "[vdso]",
+];
+
+/// A cache some of whose parts are links to what is outside, or no files at all.
+pub(crate) fn used(making: &mut Making<'_>) -> Case {
+    let sandbox = making.sandbox;
+    let program = making
+        .seeds
+        .object("plain")
+        .map_or(&b"none"[..], |seed| &seed.bytes);
+    sandbox.write("program", program);
+    let recordings = &making.seeds.recordings;
+    let random = &mut *making.random;
+    sandbox.write("perf.data", &random.pick(recordings).bytes);
+    let cache = sandbox.run().join("home/.debug");
+    let folder = "usr/bin/program/1234567890123456789012345678901234567890";
+    let targets = [
+        "../../../outside".to_owned(),
+        "../../../outside/folder".to_owned(),
+        sandbox
+            .run()
+            .with_file_name("outside")
+            .display()
+            .to_string(),
+        sandbox.run().join(names::FIFO).display().to_string(),
+        "../../../../../outside/keep".to_owned(),
+        format!("../../{folder}"),
+        ".".to_owned(),
+        "..".to_owned(),
+    ];
+    for _ in 0..1 + random.below(5) {
+        let path = cache.join(random.pick(&ENTRIES));
+        // What is there already, or below a link, stays.
+        let is_inside = path.parent().is_some_and(|folder| {
+            fs::create_dir_all(folder).is_ok()
+                && folder
+                    .canonicalize()
+                    .is_ok_and(|folder| folder.starts_with(sandbox.run()))
+        });
+        if is_inside {
+            let _ = match random.below(4) {
+                0 => fs::write(path, program),
+                1 => fs::create_dir(path),
+                _ => symlink(random.pick(&targets), path),
+            };
+        }
+    }
+    let mut case = Case::new("build-id cache", *random.pick(COMMANDS));
+    case.may_be_silent = true;
+    case.follows_links = true;
+    case
+}

@@ -1,0 +1,175 @@
+//! Images, symbols and memory of kernels.
+
+use rperf_testkit::Bytes;
+
+use super::handmade::Process;
+use crate::case::{Case, Making};
+use crate::{elf, mutate};
+
+/// Where the kernel of tests/hostile/kernel.c is linked.
+const KERNEL: u64 = 0xffff_ffff_8100_0000;
+
+const WITH_IMAGE: &[&str] = &[
+    "probe -k vmlinux -F",
+    "probe -k vmlinux -L vfs_read",
+    "probe -k vmlinux -V vfs_read --range --externs",
+    "probe -k vmlinux -V ksys_read+8",
+    "probe -k vmlinux -D vfs_read|file->name[1]|file->mode|count",
+    "probe -k vmlinux -D vfs_read:3|$vars",
+    "probe -k vmlinux -D ksys_read%return|$retval",
+    "probe -k vmlinux -D kernel.c:25|some --bootconfig",
+    "report --stdio -k vmlinux -s sym,srcline,symoff -i perf.data",
+    "report --stdio -k vmlinux --inline -g -v -i perf.data",
+    "annotate --stdio -k vmlinux -l -i perf.data",
+    "script -k vmlinux -F ip,sym,srcline,insn,disasm -i perf.data",
+    "buildid-cache -v -a vmlinux",
+];
+
+const WITH_LISTING: &[&str] = &[
+    "report --stdio --kallsyms kallsyms -s sym,symoff,dso -i perf.data",
+    "report --stdio --kallsyms kallsyms -v -g -i perf.data",
+    "script --kallsyms kallsyms -F ip,sym,symoff,dso -i perf.data",
+    "annotate --stdio --kallsyms kallsyms -i perf.data",
+    "flamegraph --kallsyms kallsyms --folded -o out.folded -i perf.data",
+    "buildid-cache -v -k proc/kcore",
+];
+
+/// Samples in the kernel and in a module.
+fn samples() -> Vec<u8> {
+    let addresses: Vec<u64> = (0..40).map(|number| KERNEL + number * 13).collect();
+    let module = 0xffff_ffff_c000_0000;
+    let process = Process {
+        pid: 77,
+        maps: &[
+            (KERNEL, 0x100_0000, "[kernel.kallsyms]_text"),
+            (module, 0x4000, "[hostile]"),
+            (
+                module + 0x4000,
+                0x4000,
+                "/lib/modules/6.1.0/kernel/fs/module.ko",
+            ),
+        ],
+        addresses: &[
+            &addresses[..],
+            &[module + 16, module + 0x4010, u64::MAX - 4096],
+        ]
+        .concat(),
+    };
+    process.recording()
+}
+
+/// A list of symbols as `/proc/kallsyms` has it.
+fn symbols() -> Vec<u8> {
+    let mut text = String::new();
+    for number in 0..60 {
+        let kind = ["T", "t", "W", "d", "A"][number % 5];
+        let address = KERNEL + number as u64 * 16;
+        let name = [
+            "_text",
+            "_stext",
+            "startup_64",
+            "vfs_read",
+            "__SCT__x",
+            "_sinittext",
+        ];
+        let name = name
+            .get(number)
+            .map_or(format!("function_{number}"), |name| (*name).to_owned());
+        text += &format!("{address:016x} {kind} {name}\n");
+    }
+    text += "ffffffffc0000000 t in_module\t[hostile]\nffffffffc0000100 T other\t[hostile]\nffffffffc0004000 t more\t[bpf]\n";
+    text.into_bytes()
+}
+
+/// A mutated image of a kernel.
+pub(crate) fn image(making: &mut Making<'_>) -> Case {
+    let (seeds, sandbox) = (making.seeds, making.sandbox);
+    let random = &mut *making.random;
+    let (Some(seed), Some(other)) = (seeds.images.first(), random.try_pick(&seeds.objects)) else {
+        return listing(making);
+    };
+    let line = *random.pick(WITH_IMAGE);
+    let mut case = Case::new("kernel image", line);
+    for word in &mut case.words {
+        *word = word.replace('|', " ");
+    }
+    case.may_be_silent = line.starts_with("buildid-cache");
+    sandbox.write("vmlinux", elf::mutate(&seed.bytes, &other.bytes, random));
+    sandbox.write("perf.data", samples());
+    sandbox.write("tests/hostile/kernel.c", include_bytes!("../kernel.c"));
+    case
+}
+
+/// A mutated list of symbols, with the memory of a kernel.
+pub(crate) fn listing(making: &mut Making<'_>) -> Case {
+    let random = &mut *making.random;
+    let line = *random.pick(WITH_LISTING);
+    let mut case = Case::new("kernel symbols", line);
+    case.may_be_silent = line.starts_with("buildid-cache");
+    case.outputs
+        .extend(line.contains("out.folded").then(|| "out.folded".to_owned()));
+    let mut text = symbols();
+    for _ in 0..1 + random.below(4) {
+        mutate::text(&mut text, &symbols(), random);
+    }
+    making.sandbox.write("kallsyms", &text);
+    making.sandbox.write("perf.data", samples());
+    if line.contains("kcore") || random.one_in(3) {
+        let mut memory = memory();
+        let fields: Vec<_> =
+            mutate::Field::all(16, 64 + 3 * 56, *random.pick(&[2, 4, 8])).collect();
+        for _ in 0..random.below(4) {
+            random.pick(&fields).spoil(&mut memory, random);
+        }
+        if random.one_in(5) {
+            mutate::truncate(&mut memory, random);
+        }
+        making.sandbox.write("proc/kcore", memory);
+        making.sandbox.write("proc/kallsyms", &text);
+        let notes = Bytes::new()
+            .u32(4)
+            .u32(20)
+            .u32(3)
+            .raw(b"GNU\0")
+            .raw([7; 20]);
+        making.sandbox.write("sys/kernel/notes", notes.done());
+        let mut modules = b"hostile 16384 0 - Live 0xffffffffc0000000\nother 8192 1 hostile, Live 0xffffffffc0008000\n".to_vec();
+        if random.one_in(2) {
+            mutate::text(&mut modules, &symbols(), random);
+        }
+        making.sandbox.write("proc/modules", modules);
+    }
+    case
+}
+
+/// The memory of a kernel as `/proc/kcore` shows it.
+fn memory() -> Vec<u8> {
+    const PAGE: u64 = 0x1000;
+    let note = Bytes::new()
+        .u32(4)
+        .u32(20)
+        .u32(3)
+        .raw(b"GNU\0")
+        .raw([7; 20])
+        .done();
+    let header = Bytes::new().raw(b"\x7fELF\x02\x01\x01").raw([0; 9]);
+    let header = header.u16(4).u16(62).u32(1).u64(0).u64(64).u64(0).u32(0);
+    let mut header = header.u16(64).u16(56).u16(3).u16(0).u16(0).u16(0);
+    let size = note.len() as u64;
+    header = header
+        .u32(4)
+        .u32(4)
+        .u64(232)
+        .u64(0)
+        .u64(0)
+        .u64(size)
+        .u64(size)
+        .u64(4);
+    for (number, address) in (1..).zip([KERNEL, 0xffff_ffff_c000_0000]) {
+        header = header.u32(1).u32(7).u64(number * PAGE).u64(address).u64(0);
+        header = header.u64(PAGE).u64(PAGE).u64(PAGE);
+    }
+    let mut file = header.raw(note).done();
+    file.resize(3 * PAGE as usize, 0x90);
+    file
+}

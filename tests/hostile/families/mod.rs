@@ -1,0 +1,135 @@
+//! What cases there are, by their input.
+
+mod archives;
+mod caches;
+mod generated;
+mod kernels;
+mod objects;
+mod recordings;
+mod run_time;
+mod tables;
+mod texts;
+
+use crate::case::{Case, Making};
+
+/// The makers of cases.
+pub(crate) const ALL: [fn(&mut Making<'_>) -> Case; 12] = [
+    recordings::damaged,
+    recordings::beside_an_object,
+    recordings::directory,
+    generated::senseless,
+    objects::damaged,
+    kernels::image,
+    kernels::listing,
+    run_time::code,
+    archives::unpacked,
+    caches::used,
+    texts::settings,
+    tables::of_events,
+];
+
+/// How often each is made.
+pub(crate) const WEIGHTS: [usize; ALL.len()] = [32, 10, 3, 12, 18, 4, 4, 7, 6, 2, 4, 4];
+
+/// A recording made by hand: records of one event, `cpu-clock` with callchains, of one process.
+pub(crate) mod handmade {
+    use rperf_testkit::Bytes;
+
+    /// `PERF_SAMPLE_IP | TID | TIME | CALLCHAIN | PERIOD`.
+    const SAMPLE_TYPE: u64 = 1 | 2 | 4 | 32 | 256;
+    const MISC_KERNEL: u16 = 1;
+    const MISC_USER: u16 = 2;
+    /// `use_clockid`; the clock is `CLOCK_MONOTONIC`.
+    const FLAGS: u64 = 1 << 25;
+
+    /// What such a recording tells.
+    pub(crate) struct Process<'a> {
+        pub(crate) pid: u32,
+        /// Mapped files: where, how long, and their names.
+        pub(crate) maps: &'a [(u64, u64, &'a str)],
+        /// Addresses of samples.
+        pub(crate) addresses: &'a [u64],
+    }
+
+    fn record(kind: u32, misc: u16, body: Bytes) -> Vec<u8> {
+        let size = u16::try_from(8 + body.len()).expect("a short record");
+        Bytes::new()
+            .u32(kind)
+            .u16(misc)
+            .u16(size)
+            .raw(body.done())
+            .done()
+    }
+
+    impl Process<'_> {
+        /// The file.
+        pub(crate) fn recording(&self) -> Vec<u8> {
+            let (pid, mut records) = (self.pid, Vec::new());
+            records.extend(record(
+                3,
+                0,
+                Bytes::new().u32(pid).u32(pid).text("hostile", 8),
+            ));
+            for (start, length, name) in self.maps {
+                let misc = if start >> 63 == 1 {
+                    MISC_KERNEL
+                } else {
+                    MISC_USER
+                };
+                let pid = if misc == MISC_KERNEL { u32::MAX } else { pid };
+                let body = Bytes::new()
+                    .u32(pid)
+                    .u32(if misc == MISC_KERNEL { 0 } else { pid });
+                let body = body.u64(*start).u64(*length).u64(0).text(name, 8);
+                records.extend(record(1, misc, body));
+            }
+            for (number, address) in (1_u64..).zip(self.addresses) {
+                let misc = if address >> 63 == 1 {
+                    MISC_KERNEL
+                } else {
+                    MISC_USER
+                };
+                let context = if misc == MISC_KERNEL { -128_i64 } else { -512 };
+                let body = Bytes::new()
+                    .u64(*address)
+                    .u32(pid)
+                    .u32(pid)
+                    .u64(number * 1000);
+                let body = body
+                    .u64(1000)
+                    .u64(3)
+                    .u64(context as u64)
+                    .u64(*address)
+                    .u64(address + 8);
+                records.extend(record(9, misc, body));
+            }
+            file(&records)
+        }
+    }
+
+    fn file(records: &[u8]) -> Vec<u8> {
+        let attr = Bytes::new()
+            .u32(1)
+            .u32(128)
+            .u64(0)
+            .u64(1000)
+            .u64(SAMPLE_TYPE)
+            .u64(0);
+        let attr = attr.u64(FLAGS).raw([0; 44]).u32(1).raw([0; 32]);
+        let (attrs, data) = (104, 104 + 128 + 16);
+        Bytes::new()
+            .raw("PERFILE2")
+            .u64(104)
+            .u64(128 + 16)
+            .u64(attrs)
+            .u64(128 + 16)
+            .u64(data)
+            .u64(records.len() as u64)
+            .raw([0; 16 + 32])
+            .raw(attr.done())
+            .u64(data)
+            .u64(0)
+            .raw(records)
+            .done()
+    }
+}

@@ -1,0 +1,153 @@
+//! Code made at run time: jitdumps and perf maps.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::handmade::Process;
+use crate::case::{Case, Making};
+use crate::mutate::{self, Field, number};
+use crate::random::Random;
+
+const COMMANDS: &[&str] = &[
+    "report --stdio -s sym,symoff,dso,srcline,symbol_size -i perf.data",
+    "report --stdio -g --inline -v -i perf.data",
+    "script -F ip,sym,symoff,dso,srcline,insn,disasm,srccode -i perf.data",
+    "script -v -i perf.data",
+    "annotate --stdio -l -i perf.data",
+    "annotate --stdio2 --asm-raw -i perf.data",
+    "annotate -o annotated -i perf.data",
+    "flamegraph --folded -o out.folded -i perf.data",
+    "data convert --to-pprof out.pprof -i perf.data",
+    "data convert --to-json out.json -i perf.data",
+    "buildid-list -H -v -i perf.data",
+    "archive perf.data",
+];
+
+/// Where the code of perf maps is.
+const CODE: u64 = 0x7f00_0000_0000;
+
+/// A process that no kernel has: there are at most 2^22.
+fn unused_pid() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let own = std::process::id() % 100_000;
+    5_000_000 + own * 1000 + NEXT.fetch_add(1, Ordering::Relaxed) % 1000
+}
+
+/// A recording with a mutated list or dump of its code.
+pub(crate) fn code(making: &mut Making<'_>) -> Case {
+    let random = &mut *making.random;
+    let line = *random.pick(COMMANDS);
+    let mut case = Case::new("run-time code", line);
+    let output = case.words.iter().find(|word| word.starts_with("out."));
+    case.outputs = output.cloned().into_iter().collect();
+    case.may_be_silent = true;
+    let (seeds, sandbox) = (making.seeds, making.sandbox);
+    let dump = random
+        .try_pick(&seeds.dumps)
+        .filter(|_| random.clone().one_in(2));
+    let Some(dump) = dump else {
+        let pid = unused_pid();
+        let addresses: Vec<u64> = (0..40).map(|number| CODE + number * 24).collect();
+        let maps = [(CODE, 0x1000, "//anon")];
+        let process = Process {
+            pid,
+            maps: &maps,
+            addresses: &addresses,
+        };
+        sandbox.write("perf.data", process.recording());
+        let path = format!("/tmp/perf-{pid}.map");
+        std::fs::write(&path, perf_map(random)).expect("a file can be written");
+        case.beside.push(path);
+        return case;
+    };
+    let mut addresses = functions(&dump.bytes);
+    addresses.truncate(200);
+    let path = sandbox.run().join("jit-77.dump").display().to_string();
+    let start = addresses.iter().min().map_or(CODE, |first| first & !0xfff);
+    let maps = [
+        (start, 0x10_0000, path.as_str()),
+        (start, 0x10_0000, "//anon"),
+    ];
+    let process = Process {
+        pid: 77,
+        maps: &maps,
+        addresses: &addresses,
+    };
+    sandbox.write("perf.data", process.recording());
+    sandbox.write("jit-77.dump", mutate_dump(&dump.bytes, random));
+    sandbox.write("looping.js", "function looping() {\n}\n");
+    case
+}
+
+fn perf_map(random: &mut Random) -> Vec<u8> {
+    let line = |number: u64| {
+        format!(
+            "{:x} {:x} function {number}\n",
+            CODE + number * 32,
+            32 - number % 3
+        )
+    };
+    let sound: String = (0..30).map(line).collect();
+    let mut text = sound.clone().into_bytes();
+    for _ in 0..1 + random.below(4) {
+        mutate::text(&mut text, sound.as_bytes(), random);
+    }
+    text
+}
+
+/// Records of a dump: where each begins, and its size (jitdump-specification.txt).
+fn records(dump: &[u8]) -> Vec<(usize, usize)> {
+    let mut at = number(dump, 8, 4) as usize;
+    let mut found = Vec::new();
+    while at + 16 <= dump.len() {
+        let size = (number(dump, at + 4, 4) as usize).max(16);
+        found.push((at, size.min(dump.len() - at)));
+        at += size;
+    }
+    found
+}
+
+/// Addresses inside the functions of a dump.
+fn functions(dump: &[u8]) -> Vec<u64> {
+    const CODE_LOAD: u64 = 0;
+    let loaded = records(dump)
+        .into_iter()
+        .filter(|(at, _)| number(dump, *at, 4) == CODE_LOAD);
+    loaded
+        .flat_map(|(at, _)| [0, 3].map(|offset| number(dump, at + 32, 8) + offset))
+        .collect()
+}
+
+fn mutate_dump(dump: &[u8], random: &mut Random) -> Vec<u8> {
+    let mut bytes = dump.to_vec();
+    let records = records(dump);
+    for _ in 0..1 + random.below(4) {
+        let (at, size) = random.try_pick(&records).copied().unwrap_or_default();
+        let end = (at + size).min(bytes.len());
+        match random.below(6) {
+            0 => random
+                .pick(&Field::all(0, 40, 4).collect::<Vec<_>>())
+                .spoil(&mut bytes, random),
+            1 => random
+                .pick(&[Field::new(at, 4), Field::new(at + 4, 4)])
+                .spoil(&mut bytes, random),
+            2 | 3 => {
+                let fields: Vec<Field> = Field::all(at + 16, end, *random.pick(&[4, 8])).collect();
+                if let Some(field) = random.try_pick(&fields) {
+                    field.spoil(&mut bytes, random);
+                }
+            }
+            4 => {
+                let repeated = bytes
+                    .get(at..end)
+                    .unwrap_or_default()
+                    .repeat(1 + random.below(50));
+                bytes.extend(repeated);
+            }
+            _ => mutate::bytes(&mut bytes, dump, random),
+        }
+    }
+    if random.one_in(12) {
+        mutate::truncate(&mut bytes, random);
+    }
+    bytes
+}

@@ -1,0 +1,103 @@
+//! Tables of events as vendors publish them, and PMUs as sysfs shows them.
+
+use crate::case::{Case, Making};
+use crate::mutate;
+
+const MAP: &str = "Family-model,Version,Filename,EventType\nGenuineIntel-6-55-[01234],V1,/SKX/core.json,core\nGenuineIntel-6-55-[01234],V1,/SKX/metrics/skx.json,metrics\n";
+
+const TABLE: &str = r#"{"Header": {"Info": "made by hand"}, "Events": [
+{"EventName": "INST_RETIRED.ANY", "EventCode": "0x00", "UMask": "0x01", "SampleAfterValue": "2000003"},
+{"EventName": "MEM_LOAD_RETIRED.L3_HIT", "EventCode": "0xD1", "UMask": "0x04", "SampleAfterValue": "50021", "PEBS": "1", "BriefDescription": "Loads.", "PublicDescription": "At length."},
+{"EventName": "CYCLE_ACTIVITY.STALLS_TOTAL", "EventCode": "0xA3", "UMask": "0x04", "CounterMask": "4"},
+{"EventName": "MEM_TRANS_RETIRED.GT_128", "EventCode": "0xCD", "UMask": "0x01", "MSRIndex": "0x3F6", "MSRValue": "0x80"},
+{"EventName": "OFFCORE_RESPONSE.ANY", "EventCode": "0xB7, 0xBB", "UMask": "0x01", "MSRIndex": "0x1a6,0x1a7", "MSRValue": "0x10001"},
+{"EventName": "UNC_M_CAS_COUNT.RD", "EventCode": "0x4", "UMask": "0x3", "Unit": "iMC", "PerPkg": "1", "ScaleUnit": "64Bytes"},
+{"EventName": "BR_MISP_RETIRED.OLD", "EventCode": "0xC5", "Deprecated": "1"}
+]}
+"#;
+
+const METRICS: &str = r#"[
+{"MetricName": "ipc", "MetricExpr": "INST_RETIRED.ANY / CPU_CLK_UNHALTED.THREAD", "MetricGroup": "Ret;Summary", "BriefDescription": "Per cycle"},
+{"MetricName": "cpi", "MetricExpr": "1 / ipc if #smt_on else max(ipc, min(1, d_ratio(ipc, 2)))", "MetricGroup": "Summary", "ScaleUnit": "1per_instr", "MetricThreshold": "cpi > 0.5 & ipc < 2"},
+{"MetricName": "loop", "MetricExpr": "(loop2 + 1) * 100", "MetricGroup": "TopdownL1"},
+{"MetricName": "loop2", "MetricExpr": "(ipc + 1) * 1e9 ^ 2 | 3", "MetricGroup": "TopdownL1"}
+]
+"#;
+
+/// Files of PMUs, below the folder of devices.
+const FILES: [(&str, &str); 12] = [
+    ("cpu/type", "4\n"),
+    ("cpu/format/event", "config:0-7\n"),
+    ("cpu/format/umask", "config:8-15\n"),
+    ("cpu/format/cmask", "config:24-31\n"),
+    ("cpu/format/ldlat", "config1:0-15,32-33\n"),
+    ("cpu/events/mem-loads", "event=0xcd,umask=0x1,ldlat=3\n"),
+    ("cpu/events/mem-loads.scale", "1.5e-3\n"),
+    ("cpu/cpumask", "0-1,3\n"),
+    ("uncore_imc_0/type", "20\n"),
+    ("uncore_imc_0/format/event", "config:0-7\n"),
+    (
+        "uncore_imc_0/events/cas_count_read",
+        "event=0x04,umask=0x03\n",
+    ),
+    ("uncore_imc_0/events/cas_count_read.unit", "MiB\n"),
+];
+
+const COMMANDS: &[&str] = &[
+    "list",
+    "list -v",
+    "list --details",
+    "list --json",
+    "list --raw-dump",
+    "list metric",
+    "list pmu",
+    "list --deprecated --unit iMC",
+    "list *",
+    "stat -M ipc,cpi,loop true",
+    "stat -M Summary -x , true",
+    "stat -e inst_retired.any,mem_load_retired.l3_hit,cpu/mem-loads/,uncore_imc/cas_count_read/ true",
+    "record --dry-run -e cpu/event=0xc4,umask=1,cmask=2,ldlat=7/ true",
+    "record --dry-run -e cycle_activity.stalls_total,offcore_response.any true",
+];
+
+/// A mutated table, or a mutated file of a PMU.
+pub(crate) fn of_events(making: &mut Making<'_>) -> Case {
+    let random = &mut *making.random;
+    let line = *random.pick(COMMANDS);
+    let mut case = Case::new("tables of events", line);
+    case.may_be_silent = line.starts_with("record");
+    case.may_be_misused = true;
+    let mut files: Vec<(String, Vec<u8>)> = FILES
+        .iter()
+        .map(|(name, text)| {
+            (
+                format!("sys/bus/event_source/devices/{name}"),
+                text.as_bytes().to_vec(),
+            )
+        })
+        .collect();
+    for (name, text) in [
+        ("mapfile.csv", MAP),
+        ("SKX/core.json", TABLE),
+        ("SKX/metrics/perf/skx_perf.json", METRICS),
+    ] {
+        files.push((format!("tables/{name}"), text.as_bytes().to_vec()));
+    }
+    for _ in 0..1 + random.below(4) {
+        let last = files.len() - 3;
+        let index = match random.one_in(3) {
+            true => random.below(last),
+            false => last + random.below(3),
+        };
+        let sound = files[index].1.clone();
+        mutate::text(&mut files[index].1, &sound, random);
+    }
+    for (name, text) in files {
+        making.sandbox.write(&name, text);
+    }
+    case.env.push(("SYSFS_PATH", "sys".to_owned()));
+    case.env.push(("RPERF_EVENTS", "tables".to_owned()));
+    case.env
+        .push(("PERF_CPUID", "GenuineIntel-6-55-4".to_owned()));
+    case
+}

@@ -1,0 +1,127 @@
+//! Settings, saved probes and folded stacks.
+
+use crate::case::{Case, Making};
+use crate::mutate;
+
+/// What a user's file of settings has.
+const SETTINGS: &str = "# comment
+[report]
+\tgroup = true
+\tpercent-limit = 0.5
+\tchildren = false
+\tsort_order = \"comm, dso\" ; another
+[call-graph]
+\trecord-mode = fp
+\torder = caller
+[core]
+\tpager = cat
+[colors]
+\ttop = red, default
+[buildid]
+\tdir = ./cache
+[rperf]
+\tjobs = 2
+[annotate]
+\tdemangle = true
+\tobjdump = objdump
+[section \"sub section\"]
+\tname = value\\
+ that goes on
+";
+
+const OF_SETTINGS: &[&str] = &[
+    "config",
+    "config -l",
+    "config --user -l",
+    "config report.group",
+    "config report.group=false core.x=y",
+    "config a.b=\"1",
+    "report --stdio -i perf.data",
+    "annotate --stdio -i perf.data",
+    "script -i perf.data",
+    "evlist -i perf.data",
+    "buildid-cache -l",
+];
+
+/// The file `probes` of an object in the build-id cache.
+const PROBES: &str = "# sdt and others
+p:probe_program/work /program:0x1000 it=%di:x64 name=+8(%di):string
+p:probe_program/work_1 /program:0x1010 sum=-4(%bp):s32
+#work it name
+p:probe_program/walk__return /program:0x1100 ret=$retval
+%sdt_demo:tick=tick
+p:sdt_demo/tick /program:0x1020 arg1=-4(%bp):s32 arg2=%ax:u64
+";
+
+const OF_PROBES: &[&str] = &[
+    "probe --cache --list",
+    "probe --cache --list *:*",
+    "probe --cache --del *work*",
+    "probe --cache -d probe_program:*",
+    "list sdt",
+    "probe -n -x home/.debug/program %sdt_demo:tick",
+    "buildid-cache -l",
+];
+
+const FOLDED: &str = "main;a;b 10\nmain;a;c 3\nmain;(deleted) 1\nother;[kernel]_[k];x y 7\n";
+
+const OF_FOLDED: &[&str] = &[
+    "flamegraph --diff earlier.folded -o out.svg -i perf.data",
+    "flamegraph --diff earlier.folded -o out.svg -i perf.data --normalize --widths before",
+];
+
+fn mutated(sound: &str, making: &mut Making<'_>) -> Vec<u8> {
+    let random = &mut *making.random;
+    let mut text = sound.as_bytes().to_vec();
+    for _ in 0..1 + random.below(4) {
+        mutate::text(&mut text, sound.as_bytes(), random);
+    }
+    text
+}
+
+/// One of these files, mutated.
+pub(crate) fn settings(making: &mut Making<'_>) -> Case {
+    let recording = making
+        .seeds
+        .recordings
+        .iter()
+        .find(|seed| seed.name == "cycles.data");
+    if let Some(recording) = recording {
+        making.sandbox.write("perf.data", &recording.bytes);
+    }
+    match making.random.below(4) {
+        0 => {
+            let mut case = Case::new("probes", *making.random.pick(OF_PROBES));
+            let text = mutated(PROBES, making);
+            let folder = "home/.debug/.build-id/12/34567890123456789012345678901234567890";
+            making.sandbox.write(&format!("{folder}/probes"), text);
+            making.sandbox.write(
+                &format!("{folder}/elf"),
+                making
+                    .seeds
+                    .object("plain")
+                    .map_or(&b""[..], |seed| &seed.bytes),
+            );
+            case.may_be_silent = true;
+            case.may_be_misused = true;
+            case
+        }
+        1 => {
+            let mut case = Case::new("folded stacks", *making.random.pick(OF_FOLDED));
+            let text = mutated(FOLDED, making);
+            making.sandbox.write("earlier.folded", text);
+            case.outputs.push("out.svg".to_owned());
+            case
+        }
+        _ => {
+            let line = *making.random.pick(OF_SETTINGS);
+            let mut case = Case::new("settings", line);
+            let text = mutated(SETTINGS, making);
+            making.sandbox.write("settings", text);
+            case.env.push(("PERF_CONFIG", "settings".to_owned()));
+            case.may_be_silent = line.contains("config") || line.contains("cache");
+            case.may_be_misused = true;
+            case
+        }
+    }
+}

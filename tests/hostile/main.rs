@@ -1,0 +1,228 @@
+//! Damaged and malicious input through the binary: it is read or refused, without a crash, in bounded time and memory, and nothing
+//! outside of the folder that it runs in changes.
+//!
+//! `RPERF_HOSTILE=COUNT` says how many runs, `RPERF_HOSTILE_SEED` which, `RPERF_HOSTILE_ONLY=NUMBER` does one of them again. What is
+//! found is kept with its input.
+
+mod case;
+mod elf;
+mod execute;
+mod families;
+mod mutate;
+mod names;
+mod random;
+mod recording;
+mod sandbox;
+mod seeds;
+mod verdict;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rperf_testkit::Scratch;
+
+use self::case::Case;
+use self::random::Random;
+use self::sandbox::Sandbox;
+use self::seeds::Seeds;
+
+/// Runs where nothing else is asked for: some 20 seconds of a build without optimisation.
+const RUNS: u64 = 600;
+/// Programs that run at a time.
+const WORKERS: usize = 2;
+/// Findings alike that are kept.
+const ALIKE: usize = 3;
+
+/// What many runs found.
+#[derive(Debug, Default)]
+struct Summary {
+    /// By family: runs, and those that succeeded.
+    families: BTreeMap<&'static str, (u64, u64)>,
+    /// By kind, how often.
+    findings: BTreeMap<String, usize>,
+    /// A description of each that is kept.
+    kept: Vec<String>,
+    slowest: Option<(Duration, u64, String)>,
+}
+
+/// All that the workers share.
+struct Campaign {
+    seed: u64,
+    seeds: Seeds,
+    found: PathBuf,
+    next: AtomicU64,
+    end: u64,
+    summary: Mutex<Summary>,
+}
+
+impl Campaign {
+    fn work(&self, mut sandbox: Sandbox) {
+        loop {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            if number >= self.end {
+                return;
+            }
+            self.run(number, &mut sandbox);
+        }
+    }
+
+    fn run(&self, number: u64, sandbox: &mut Sandbox) {
+        sandbox.renew();
+        let mut random = Random::new(self.seed, number);
+        let case = Case::build(&self.seeds, &*sandbox, &mut random);
+        let outcome = execute::run(&case, &sandbox.run()).expect("the program starts");
+        let faults = verdict::faults(&case, &outcome, sandbox);
+        let mut summary = self.summary.lock().expect("no worker panics");
+        let family = summary.families.entry(case.family).or_default();
+        family.0 += 1;
+        family.1 += u64::from(outcome.status.is_some_and(|status| status.success()));
+        if summary
+            .slowest
+            .as_ref()
+            .is_none_or(|(slowest, ..)| *slowest < outcome.took)
+        {
+            summary.slowest = Some((outcome.took, number, case.shell_line()));
+        }
+        if number_of("RPERF_HOSTILE_DEBUG").is_some()
+            && !outcome.status.is_some_and(|status| status.success())
+        {
+            eprintln!(
+                "REFUSED {number} {} :: {}",
+                case.shell_line(),
+                outcome.stderr.lines().next().unwrap_or_default()
+            );
+        }
+        drop(summary);
+        self.report(number, &case, faults, sandbox);
+        for path in &case.beside {
+            let _ = fs::remove_file(path);
+        }
+    }
+
+    /// Keeps and shows what is wrong with a run, unless there was enough of the kind.
+    fn report(&self, number: u64, case: &Case, faults: Vec<String>, sandbox: &Sandbox) {
+        let line = case.shell_line();
+        for fault in faults {
+            let mut summary = self.summary.lock().expect("no worker panics");
+            let kind = kind(&fault, case);
+            let count = summary.findings.entry(kind).or_default();
+            *count += 1;
+            if *count > ALIKE {
+                continue;
+            }
+            let folder = self.found.join(format!("{}-{number}", self.seed));
+            sandbox.keep(&folder);
+            for path in &case.beside {
+                let name = Path::new(path).file_name().expect("a file");
+                fs::copy(path, folder.join(name)).expect("a file can be copied");
+            }
+            fs::write(folder.join("again.sh"), format!("{line}\n")).expect("a file can be written");
+            let told = format!(
+                "seed {} number {number}: {fault}\n  {line}\n  in {}",
+                self.seed,
+                folder.display()
+            );
+            eprintln!("{told}");
+            summary.kept.push(told);
+        }
+    }
+}
+
+/// What findings of one cause have in common: the place of a panic, or the fault and the command.
+fn kind(fault: &str, case: &Case) -> String {
+    let command = case.words[..case.words.len().min(2)].join(" ");
+    match fault.split_once(": ") {
+        _ if fault.starts_with("panicked") => fault.to_owned(),
+        Some((what, _)) => format!("{command}: {what}"),
+        None => format!("{command}: {fault}"),
+    }
+}
+
+/// A number in the environment.
+#[expect(clippy::disallowed_methods, reason = "a test is told how long to run")]
+fn number_of(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+/// Names that only a program makes that was led astray, in folders that it may be led to.
+fn astray(root: &Path) -> Vec<String> {
+    let folders = ["/", "/tmp", "/etc", "/dev/shm", "/var/tmp"].map(Path::new);
+    let folders = folders.into_iter().chain(root.ancestors());
+    let mut found: Vec<String> = folders
+        .filter_map(|folder| {
+            let path = folder.join(names::TAG);
+            path.symlink_metadata()
+                .is_ok()
+                .then(|| path.display().to_string())
+        })
+        .collect();
+    found.dedup();
+    found
+}
+
+#[test]
+fn hostile_input_is_read_or_refused() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hostile");
+    let runs = match number_of("RPERF_HOSTILE_ONLY") {
+        Some(number) => number..number + 1,
+        None => 0..number_of("RPERF_HOSTILE").unwrap_or(RUNS),
+    };
+    let summary = campaign(&folder, number_of("RPERF_HOSTILE_SEED").unwrap_or(1), runs);
+    for (family, (runs, read)) in &summary.families {
+        eprintln!("{family}: {runs} runs, {read} with status 0");
+    }
+    if let Some((took, number, line)) = &summary.slowest {
+        eprintln!("slowest: {took:?}, number {number}: {line}");
+    }
+    for (kind, count) in &summary.findings {
+        eprintln!("{count} times {kind}");
+    }
+    let kept = summary.kept.len();
+    assert!(summary.kept.is_empty(), "{kept} findings are shown above");
+}
+
+/// Does these runs.
+fn campaign(folder: &Path, seed: u64, runs: Range<u64>) -> Summary {
+    let scratch = Scratch::new();
+    let begun = Instant::now();
+    let campaign = Campaign {
+        seed,
+        seeds: Seeds::load(folder),
+        found: folder.join("found"),
+        next: AtomicU64::new(runs.start),
+        end: runs.end,
+        summary: Mutex::default(),
+    };
+    eprintln!(
+        "{:?} for {} recordings and {} objects",
+        begun.elapsed(),
+        campaign.seeds.recordings.len(),
+        campaign.seeds.objects.len()
+    );
+    let begun = Instant::now();
+    thread::scope(|scope| {
+        for worker in 0..WORKERS {
+            let sandbox = Sandbox::new(scratch.path().join(worker.to_string()));
+            let campaign = &campaign;
+            scope.spawn(move || campaign.work(sandbox));
+        }
+    });
+    eprintln!(
+        "{} runs of seed {seed} in {:?}",
+        runs.end - runs.start,
+        begun.elapsed()
+    );
+    let mut summary = campaign.summary.into_inner().expect("no worker panics");
+    for path in astray(scratch.path()) {
+        summary
+            .kept
+            .push(format!("a file that nobody may make: {path}"));
+    }
+    summary
+}

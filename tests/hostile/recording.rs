@@ -1,0 +1,366 @@
+//! The parts of a perf.data file, as far as mutations need them (tools/perf/Documentation/perf.data-file-format.txt).
+
+use crate::mutate::{self, Field, number};
+use crate::names;
+use crate::random::Random;
+
+/// The header of a file; that of a pipe has 16 bytes.
+const FILE_HEADER: usize = 104;
+const PIPE_HEADER: usize = 16;
+const HEADER: usize = 8;
+const MMAP: u64 = 1;
+const COMM: u64 = 3;
+const MMAP2: u64 = 10;
+const KSYMBOL: u64 = 17;
+const CGROUP: u64 = 19;
+/// Followed by descriptions of tracepoints, whose size is in the record.
+const TRACING_DATA: u64 = 66;
+/// Followed by a hardware trace.
+const AUXTRACE: u64 = 71;
+
+/// A recording, record by record. All numbers are little-endian.
+#[derive(Debug, Clone)]
+pub(crate) struct Recording {
+    /// What is before the records: header, attrs and ids.
+    head: Vec<u8>,
+    /// Each with what follows it and is no record.
+    pub(crate) records: Vec<Vec<u8>>,
+    /// What is behind them: the table of header features and their content.
+    tail: Vec<u8>,
+    is_pipe: bool,
+}
+
+impl Recording {
+    /// `None` for what is no recording, or of the other byte order.
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+        let is_recording = bytes.len() >= PIPE_HEADER && bytes.starts_with(b"PERFILE2");
+        let size = number(bytes, 8, 8) as usize;
+        let is_pipe = size == PIPE_HEADER;
+        let (start, end) = match is_pipe {
+            true => (size, bytes.len()),
+            false => {
+                let start = number(bytes, 40, 8) as usize;
+                (start, start.checked_add(number(bytes, 48, 8) as usize)?)
+            }
+        };
+        if !is_recording || start < PIPE_HEADER || !is_pipe && size != FILE_HEADER {
+            return None;
+        }
+        let mut rest = bytes.get(start..end)?;
+        let mut records = Vec::new();
+        while !rest.is_empty() {
+            let (record, behind) = rest.split_at_checked(record_size(rest))?;
+            records.push(record.to_vec());
+            rest = behind;
+        }
+        Some(Self {
+            head: bytes[..start].to_vec(),
+            records,
+            tail: bytes[end..].to_vec(),
+            is_pipe,
+        })
+    }
+
+    /// The file, with the sizes and offsets that its parts have now.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let mut bytes = self.head.clone();
+        bytes.extend(self.records.concat());
+        let (before, now) = (self.data_end(), bytes.len());
+        bytes.extend(&self.tail);
+        if self.is_pipe {
+            return bytes;
+        }
+        let size = Field::new(48, 8);
+        size.write(&mut bytes, (now - self.head.len()) as u64);
+        for entry in features(&bytes) {
+            let offset = entry.read(&bytes);
+            if offset >= before as u64 {
+                entry.write(&mut bytes, offset - before as u64 + now as u64);
+            }
+        }
+        bytes
+    }
+
+    /// Where the records ended in the file that was parsed.
+    fn data_end(&self) -> usize {
+        self.head.len() + number(&self.head, 48, 8) as usize
+    }
+
+    /// Drops, repeats and moves records, and takes some of another recording.
+    pub(crate) fn shuffle(&mut self, other: &Self, random: &mut Random) {
+        if self.records.is_empty() {
+            return;
+        }
+        let at = random.below(self.records.len());
+        let from = random.below(self.records.len());
+        match random.below(6) {
+            0 => drop(self.records.remove(at)),
+            1 => self.records.insert(at, self.records[from].clone()),
+            2 => self.records.swap(at, from),
+            3 => self.records.truncate(at),
+            4 => {
+                let count = 1 + random.below(20);
+                let start = random.below(other.records.len());
+                let taken = other.records.iter().skip(start).take(count);
+                self.records.splice(at..at, taken.cloned());
+            }
+            _ => drop(self.records.drain(at.min(from)..at.max(from))),
+        }
+    }
+
+    /// Gives mapped files, programs and cgroups other names, of any length.
+    pub(crate) fn rename(&mut self, name: impl Fn(&mut Random) -> Vec<u8>, random: &mut Random) {
+        let named: Vec<usize> = (0..self.records.len())
+            .filter(|index| name_of(&self.records[*index]).is_some())
+            .collect();
+        for _ in 0..1 + random.below(4) {
+            if let Some(index) = random.try_pick(&named) {
+                let name = name(random);
+                rename(&mut self.records[*index], &name);
+            }
+        }
+    }
+
+    /// Writes `to` for each mapped file that is called `from`.
+    pub(crate) fn redirect(&mut self, from: &str, to: &str) {
+        for record in &mut self.records {
+            let Some((start, end)) = name_of(record) else {
+                continue;
+            };
+            if record[start..end].split(|byte| *byte == 0).next() == Some(from.as_bytes()) {
+                rename(record, to.as_bytes());
+            }
+        }
+    }
+
+    /// How long the file may be without anything of it being missing: the end of the last part that the header names.
+    pub(crate) fn needed(bytes: &[u8]) -> usize {
+        let end = |at: usize| number(bytes, at, 8).saturating_add(number(bytes, at + 8, 8));
+        let sections = [24, 40].into_iter().map(end);
+        let features = features(bytes).into_iter().map(|entry| end(entry.at));
+        sections.chain(features).max().unwrap_or_default() as usize
+    }
+}
+
+/// The size of the first record, with what follows it; at least that of its header.
+fn record_size(bytes: &[u8]) -> usize {
+    let size = (number(bytes, 6, 2) as usize).max(HEADER);
+    let more = match number(bytes, 0, 4) {
+        TRACING_DATA => (number(bytes, HEADER, 4) as usize).next_multiple_of(8),
+        AUXTRACE => number(bytes, HEADER, 8) as usize,
+        _ => 0,
+    };
+    size.saturating_add(more)
+}
+
+/// Where a record has a name: with the NULs behind it.
+fn name_of(record: &[u8]) -> Option<(usize, usize)> {
+    let start = match number(record, 0, 4) {
+        MMAP => 40,
+        COMM => 16,
+        MMAP2 => 72,
+        KSYMBOL => 24,
+        CGROUP => 16,
+        _ => return None,
+    };
+    let length = record.get(start..)?.iter().position(|byte| *byte == 0)?;
+    let end = start + (length + 1).next_multiple_of(8);
+    (end <= record.len()).then_some((start, end))
+}
+
+fn rename(record: &mut Vec<u8>, name: &[u8]) {
+    let Some((start, end)) = name_of(record) else {
+        return;
+    };
+    // A record has at most 64 KB.
+    let mut name = name[..name.len().min(60_000)].to_vec();
+    name.resize((name.len() + 1).next_multiple_of(8), 0);
+    record.splice(start..end, name);
+    let size = record.len() as u64;
+    Field::new(6, 2).write(record, size);
+}
+
+/// The offsets in the table of header features, each of which is followed by a size.
+fn features(bytes: &[u8]) -> Vec<Field> {
+    let flags = (72..FILE_HEADER).step_by(8);
+    let count = flags.map(|at| number(bytes, at, 8).count_ones()).sum();
+    let start = number(bytes, 40, 8).wrapping_add(number(bytes, 48, 8)) as usize;
+    let entries = (0_usize..count_of(count)).map(|index| start.saturating_add(index * 16));
+    entries
+        .filter(|at| at.saturating_add(16) <= bytes.len())
+        .map(|at| Field::new(at, 8))
+        .collect()
+}
+
+fn count_of(count: u32) -> usize {
+    usize::try_from(count).expect("at most 256")
+}
+
+/// Numbers of a file by what they belong to.
+#[derive(Debug, Default)]
+struct Fields {
+    header: Vec<Field>,
+    attrs: Vec<Field>,
+    features: Vec<Field>,
+    content: Vec<Field>,
+    heads: Vec<Field>,
+    bodies: Vec<Field>,
+}
+
+impl Fields {
+    fn of(recording: &Recording, bytes: &[u8]) -> Self {
+        let mut fields = Self {
+            header: Field::all(0, recording.head.len().min(FILE_HEADER), 8).collect(),
+            attrs: Field::all(FILE_HEADER, recording.head.len(), 4).collect(),
+            ..Self::default()
+        };
+        let mut at = recording.head.len();
+        for record in &recording.records {
+            let widths = [(0, 4), (4, 2), (6, 2)];
+            let heads = widths.map(|(offset, width)| Field::new(at + offset, width));
+            fields.heads.extend(heads);
+            let width = if record.len() % 3 == 0 { 4 } else { 8 };
+            let body = at + HEADER..at + record.len();
+            fields
+                .bodies
+                .extend(Field::all(body.start, body.end, width));
+            at = body.end;
+        }
+        if !recording.is_pipe {
+            fields.features = features(bytes);
+            let sizes: Vec<Field> = fields
+                .features
+                .iter()
+                .map(|f| Field::new(f.at + 8, 8))
+                .collect();
+            for (offset, size) in fields.features.iter().zip(&sizes) {
+                let start = offset.read(bytes) as usize;
+                // The beginning counts what follows.
+                let end = start.saturating_add((size.read(bytes) as usize).min(4000));
+                fields
+                    .content
+                    .extend(Field::all(start, end.min(bytes.len()), 4));
+            }
+            fields.features.extend(sizes);
+        }
+        fields
+    }
+
+    fn pick(&self, random: &mut Random) -> Option<Field> {
+        let groups = [
+            &self.header,
+            &self.attrs,
+            &self.features,
+            &self.content,
+            &self.heads,
+            &self.bodies,
+        ];
+        let group = groups[random.weighted(&[1, 2, 1, 3, 3, 5])];
+        random.try_pick(group).copied()
+    }
+}
+
+/// A mutated recording, and why readers must complain of it if they must.
+#[derive(Debug)]
+pub(crate) struct Mutated {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) must_complain: Option<&'static str>,
+}
+
+/// Mutates a recording; parts of `other` may get into it.
+pub(crate) fn mutate(seed: &[u8], other: &[u8], random: &mut Random) -> Mutated {
+    let parsed = Recording::parse(seed);
+    if random.one_in(12) {
+        return damage(seed, parsed.as_ref(), random);
+    }
+    let mut bytes = match parsed {
+        Some(recording) => mutate_parts(recording, other, random),
+        None => seed.to_vec(),
+    };
+    if random.one_in(3) {
+        for _ in 0..1 + random.below(4) {
+            mutate::bytes(&mut bytes, other, random);
+        }
+    }
+    if random.one_in(30) {
+        mutate::truncate(&mut bytes, random);
+    }
+    Mutated {
+        bytes,
+        must_complain: None,
+    }
+}
+
+fn mutate_parts(mut recording: Recording, other: &[u8], random: &mut Random) -> Vec<u8> {
+    if let Some(other) = Recording::parse(other)
+        && random.one_in(3)
+    {
+        for _ in 0..1 + random.below(4) {
+            recording.shuffle(&other, random);
+        }
+    }
+    if random.one_in(5) {
+        recording.rename(names::hostile, random);
+    }
+    let mut bytes = recording.bytes();
+    if random.one_in(8) {
+        rename_texts(&recording, &mut bytes, random);
+    }
+    let fields = Fields::of(&recording, &bytes);
+    for _ in 0..random.below(5) {
+        if let Some(field) = fields.pick(random) {
+            field.spoil(&mut bytes, random);
+        }
+    }
+    bytes
+}
+
+/// Other names of hosts, events, PMUs and what else header features have.
+fn rename_texts(recording: &Recording, bytes: &mut [u8], random: &mut Random) {
+    let behind = bytes.len() - recording.tail.len();
+    let found = mutate::texts(&bytes[behind..]);
+    for _ in 0..1 + random.below(3) {
+        if let Some((at, room)) = random.try_pick(&found) {
+            let name = names::hostile(random);
+            mutate::replace_text(bytes, (behind + at, *room), &name);
+        }
+    }
+}
+
+/// Damage that no reader can overlook.
+fn damage(seed: &[u8], parsed: Option<&Recording>, random: &mut Random) -> Mutated {
+    let mut bytes = seed.to_vec();
+    let Some(recording) = parsed else {
+        mutate::truncate(&mut bytes, random);
+        return Mutated {
+            bytes,
+            must_complain: None,
+        };
+    };
+    let start = recording.head.len();
+    let must_complain = match random.below(3) {
+        0 => {
+            bytes[random.below(8)] ^= 1 << random.below(8);
+            "another magic number"
+        }
+        1 if !recording.records.is_empty() => {
+            let index = random.below(recording.records.len());
+            let before: usize = recording.records[..index].iter().map(Vec::len).sum();
+            let size = Field::new(start + before + 6, 2);
+            size.write(&mut bytes, random.next() % 8);
+            "a record that is shorter than its header"
+        }
+        _ if recording.is_pipe => {
+            bytes.truncate(random.below(start));
+            "the end within the header"
+        }
+        _ => {
+            bytes.truncate(random.below(Recording::needed(seed)));
+            "an early end"
+        }
+    };
+    Mutated {
+        bytes,
+        must_complain: Some(must_complain),
+    }
+}

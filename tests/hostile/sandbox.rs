@@ -1,0 +1,144 @@
+//! Where commands run, and what is around them that must not change.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A folder of one worker:
+///
+/// ```text
+/// run/      where a command runs, with its input; new for each
+/// outside/  what it must leave as it is
+/// special/  what is no regular file
+/// ```
+#[derive(Debug)]
+pub(crate) struct Sandbox {
+    root: PathBuf,
+    before: Vec<String>,
+}
+
+impl Sandbox {
+    pub(crate) fn new(root: PathBuf) -> Self {
+        for folder in ["run", "special/folder"] {
+            fs::create_dir_all(root.join(folder)).expect("a folder can be made");
+        }
+        symlink("loop", root.join("special/loop")).expect("a link can be made");
+        let fifo = root.join("special/fifo");
+        let made = Command::new("mkfifo").arg(&fifo).status();
+        assert!(made.expect("mkfifo starts").success());
+        let before = restored(&root);
+        Self { root, before }
+    }
+
+    /// The folder that commands run in.
+    pub(crate) fn run(&self) -> PathBuf {
+        self.root.join("run")
+    }
+
+    /// Makes it new, with a home and a place for temporary files.
+    pub(crate) fn renew(&self) {
+        let run = self.run();
+        // A command may have taken the right to do so away.
+        if fs::remove_dir_all(&run).is_err() {
+            let words = ["-R", "u+rwx"];
+            let _ = Command::new("chmod").args(words).arg(&run).status();
+            fs::remove_dir_all(&run).expect("the folder of a run can be removed");
+        }
+        for folder in ["home", "tmp"] {
+            fs::create_dir_all(run.join(folder)).expect("a folder can be made");
+        }
+    }
+
+    /// Writes a file into the folder that commands run in.
+    pub(crate) fn write(&self, name: impl AsRef<Path>, bytes: impl AsRef<[u8]>) {
+        let path = self.run().join(name);
+        let folder = path.parent().expect("a file in a folder");
+        fs::create_dir_all(folder).expect("a folder can be made");
+        fs::write(path, bytes).expect("a file can be written");
+    }
+
+    /// What is different around that folder since it was last asked for. Then it is as at the beginning again.
+    pub(crate) fn changes(&mut self) -> Vec<String> {
+        let now = around(&self.root);
+        if now == self.before {
+            return Vec::new();
+        }
+        let gone = self.before.iter().filter(|line| !now.contains(line));
+        let new = now.iter().filter(|line| !self.before.contains(line));
+        let changes = gone.map(|line| format!("gone: {line}"));
+        let changes = changes
+            .chain(new.map(|line| format!("new: {line}")))
+            .collect();
+        self.before = restored(&self.root);
+        changes
+    }
+
+    /// Moves the folder of the run to `to`, for somebody to look at.
+    pub(crate) fn keep(&self, to: &Path) {
+        let _ = fs::remove_dir_all(to);
+        let folder = to.parent().expect("a folder");
+        fs::create_dir_all(folder).expect("a folder can be made");
+        let mut copy = Command::new("cp");
+        copy.args(["-a", "--"]).arg(self.run()).arg(to);
+        assert!(copy.status().expect("cp starts").success());
+    }
+}
+
+/// Makes what must not change anew, and says what there is then.
+fn restored(root: &Path) -> Vec<String> {
+    let outside = root.join("outside");
+    let _ = fs::remove_dir_all(&outside);
+    fs::create_dir_all(outside.join("folder")).expect("a folder can be made");
+    for name in ["keep", "folder/inner"] {
+        fs::write(outside.join(name), "kept\n").expect("a file can be written");
+    }
+    around(root)
+}
+
+/// Every file but those of the run: a line each with what is known of it.
+fn around(root: &Path) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder)
+            .expect("a folder can be read")
+            .flatten()
+        {
+            let (path, file) = (entry.path(), entry.metadata());
+            let Ok(file) = file else { continue };
+            let is_run = path == root.join("run");
+            let time = match is_run {
+                true => (0, 0, 0),
+                false => (file.mtime(), file.mtime_nsec(), file.nlink()),
+            };
+            let size = if is_run { 0 } else { file.size() };
+            lines.push(format!(
+                "{} {:o} {size} {time:?}",
+                path.display(),
+                file.mode()
+            ));
+            if file.is_dir() && !is_run {
+                folders.push(path);
+            }
+        }
+    }
+    lines.sort();
+    lines
+}
+
+#[test]
+fn what_changes_around_a_run_is_seen() {
+    let scratch = rperf_testkit::Scratch::new();
+    let mut sandbox = Sandbox::new(scratch.path().join("one"));
+    sandbox.renew();
+    sandbox.write("in/side", "text");
+    assert_eq!(sandbox.changes(), Vec::<String>::new());
+    fs::write(sandbox.run().join("../outside/new"), "").expect("written");
+    let changes = sandbox.changes();
+    assert!(changes.iter().any(|line| line.contains("outside/new")));
+    assert_eq!(sandbox.changes(), Vec::<String>::new());
+    let keep = sandbox.run().join("../outside/keep");
+    fs::hard_link(&keep, sandbox.run().join("link")).expect("linked");
+    assert!(sandbox.changes().iter().any(|line| line.contains("keep")));
+}

@@ -1,0 +1,304 @@
+//! Sound input to be mutated: what is in the tree, and what is compiled and recorded once.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use rperf_testkit::{absent, recordings};
+
+use crate::execute;
+
+/// Recordings are at most this long, in bytes.
+const LONGEST: u64 = 64 << 10;
+
+/// A sound file.
+#[derive(Debug)]
+pub(crate) struct Seed {
+    pub(crate) name: String,
+    pub(crate) bytes: Vec<u8>,
+    /// For recordings: whether `data check` has nothing to say of it.
+    pub(crate) is_whole: bool,
+}
+
+/// All of them.
+#[derive(Debug)]
+pub(crate) struct Seeds {
+    pub(crate) recordings: Vec<Seed>,
+    pub(crate) objects: Vec<Seed>,
+    pub(crate) dumps: Vec<Seed>,
+    pub(crate) images: Vec<Seed>,
+    /// The program that was recorded, as recordings call it.
+    pub(crate) workload: String,
+}
+
+/// The options of the recordings that are made.
+const RECORDINGS: [(&str, &str); 16] = [
+    ("graphs", "-e cpu-clock:u -F 2000 -g"),
+    ("stacks", "-e cpu-clock:u -F 1000 --call-graph dwarf,512"),
+    ("packed", "-e cpu-clock:u -F 5000 -g -z"),
+    (
+        "group",
+        "-e {cpu-clock:u,task-clock:u} -F 2000 -s -T -P --sample-cpu",
+    ),
+    (
+        "all",
+        "-e cpu-clock:u -F 1000 -d -W --code-page-size --data-page-size --transaction -R",
+    ),
+    (
+        "tasks",
+        "-e cpu-clock:u -F 1000 --all-cgroups --namespaces --switch-events --buildid-mmap",
+    ),
+    ("registers", "-e cpu-clock:u -F 1000 -I --user-regs"),
+    ("kernel", "-e cpu-clock -F 3000 -g"),
+    ("counted", "-e {cpu-clock:u,page-faults:u}:S -F 1000"),
+    (
+        "calls",
+        "-e syscalls:sys_enter_write,syscalls:sys_exit_write,sched:sched_switch -c 1 -g -R",
+    ),
+    ("waits", "-e cpu-clock:u -F 1000 --off-cpu"),
+    ("clock", "-e cpu-clock:u -F 1000 -k monotonic --latency"),
+    ("own", "-e cpu-clock:u -F 1000 -g --probe %:recursive"),
+    ("pipe", "-e cpu-clock:u -F 1000 -g"),
+    ("pipe-packed", "-e cpu-clock:u -F 5000 -g -z"),
+    ("pipe-calls", "-e syscalls:sys_enter_write -c 1 -R"),
+];
+
+/// What is compiled: a name, the source, and the options.
+const PROGRAMS: [(&str, &str, &str); 8] = [
+    ("plain", "tests/fuzz/seeds/program.cpp", "-g -O1 -static"),
+    (
+        "old",
+        "tests/fuzz/seeds/program.cpp",
+        "-gdwarf-4 -O2 -fdebug-types-section -static",
+    ),
+    (
+        "split",
+        "tests/fuzz/seeds/program.cpp",
+        "-g -gsplit-dwarf -O2 -static",
+    ),
+    (
+        "shared",
+        "tests/fuzz/seeds/program.cpp",
+        "-gdwarf-2 -O2 -fPIC -shared -gno-as-loc-support",
+    ),
+    (
+        "packed",
+        "tests/fuzz/seeds/program.cpp",
+        "-g -gz -O2 -static",
+    ),
+    (
+        "narrow",
+        "tests/fuzz/seeds/program.cpp",
+        "-m32 -g -O1 -static",
+    ),
+    ("module", "tests/fuzz/seeds/program.cpp", "-g -O2 -r"),
+    (
+        "vmlinux",
+        "tests/hostile/kernel.c",
+        "-g -O2 -static -no-pie -mcmodel=kernel -fno-pic -Wl,-Ttext=0xffffffff81000000 -Wl,-e,_stext",
+    ),
+];
+
+/// What is made of these: a shell command in the folder of the objects.
+const DERIVED: [(&str, &str); 6] = [
+    ("module.ko.gz", "gzip -c module >module.ko.gz"),
+    ("module.ko.xz", "xz -c --check=crc32 module >module.ko.xz"),
+    ("module.ko.zst", "zstd -q -c module >module.ko.zst"),
+    ("zstd", "objcopy --compress-debug-sections=zstd plain zstd"),
+    (
+        "linked",
+        "objcopy --only-keep-debug workload linked.debug && objcopy -S --add-gnu-debuglink=linked.debug workload linked",
+    ),
+    (
+        "mini",
+        "objcopy --strip-debug workload part && xz -f part && \
+         objcopy -S --add-section .gnu_debugdata=part.xz workload mini; rm -f part.xz",
+    ),
+];
+
+impl Seeds {
+    /// Those of the tree and of `folder`, which is filled first if it is not whole.
+    pub(crate) fn load(folder: &Path) -> Self {
+        fs::create_dir_all(folder).expect("a folder can be made");
+        let lock = fs::File::create(folder.join("lock")).expect("a file can be made");
+        // One process makes them, others wait.
+        lock.lock().expect("a file can be locked");
+        let folder = &folder.join("seeds");
+        if !folder.join("whole").exists() {
+            let _ = fs::remove_dir_all(folder);
+            make(folder);
+            fs::write(folder.join("whole"), "").expect("a file can be written");
+        }
+        let mut seeds = Self {
+            recordings: read(&folder.join("recordings")),
+            objects: read(&folder.join("objects")),
+            dumps: read(&folder.join("dumps")),
+            images: Vec::new(),
+            workload: folder.join("objects/workload").display().to_string(),
+        };
+        let of_tree = recordings(LONGEST).into_iter().map(|path| seed(&path));
+        seeds.recordings.extend(of_tree);
+        for recording in &mut seeds.recordings {
+            recording.is_whole = is_whole(&recording.bytes);
+        }
+        let (images, objects) = seeds
+            .objects
+            .into_iter()
+            .partition(|seed| seed.name == "vmlinux");
+        (seeds.images, seeds.objects) = (images, objects);
+        assert!(
+            !seeds.recordings.is_empty(),
+            "there are recordings in the tree"
+        );
+        seeds
+    }
+
+    /// The object of this name.
+    pub(crate) fn object(&self, name: &str) -> Option<&Seed> {
+        self.objects.iter().find(|seed| seed.name == name)
+    }
+}
+
+fn seed(path: &Path) -> Seed {
+    let name = path.file_name().unwrap_or_default();
+    Seed {
+        name: name.to_string_lossy().into_owned(),
+        bytes: fs::read(path).expect("a file that was listed"),
+        is_whole: false,
+    }
+}
+
+fn read(folder: &Path) -> Vec<Seed> {
+    let listed = fs::read_dir(folder).expect("a folder that was made");
+    let mut paths: Vec<PathBuf> = listed.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+        .iter()
+        .filter(|path| path.is_file())
+        .map(|path| seed(path))
+        .collect()
+}
+
+fn is_whole(bytes: &[u8]) -> bool {
+    let scratch = rperf_testkit::Scratch::new();
+    let path = scratch
+        .write("perf.data", bytes)
+        .expect("a file can be written");
+    let checked = Command::new(execute::BINARY)
+        .args(["data", "check", "-f", "-q"])
+        .arg(path)
+        .output();
+    checked.is_ok_and(|done| done.status.success())
+}
+
+/// Runs one program of several; what this machine cannot make is left out, and said.
+fn attempt(command: &mut Command, what: &str) {
+    let done = execute::finish(command, Duration::from_secs(60));
+    if let Err(error) = done {
+        absent("hostile", &format!("{what} ({error}): its seeds"));
+    }
+}
+
+/// Compiles and records what there is no file of.
+fn make(folder: &Path) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for name in ["objects", "recordings", "dumps"] {
+        fs::create_dir_all(folder.join(name)).expect("a folder can be made");
+    }
+    let objects = folder.join("objects");
+    let compiler = |source: &str, name: &str, options: &str| {
+        let mut compiler = Command::new("c++");
+        if source.ends_with(".c") {
+            compiler = Command::new("cc");
+        }
+        // Sources and the folder of the compilation are relative to that of a run.
+        let prefixes =
+            [root, &objects].map(|path| format!("-ffile-prefix-map={}=.", path.display()));
+        compiler
+            .args(options.split(' '))
+            .args(prefixes)
+            .args(["-Wl,--build-id", "-o", name]);
+        compiler.arg(root.join(source)).current_dir(&objects);
+        attempt(
+            &mut compiler,
+            &format!("{source} cannot be compiled to {name}"),
+        );
+    };
+    compiler(
+        "tests/hostile/workload.cpp",
+        "workload",
+        "-g -O1 -fno-omit-frame-pointer",
+    );
+    compiler("tests/workloads/jitdump.c", "jitdump", "-g -O1");
+    for (name, source, options) in PROGRAMS {
+        let freestanding = "-ffreestanding -nostdlib";
+        compiler(source, name, &format!("{options} {freestanding}"));
+    }
+    for (name, command) in DERIVED {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", command]).current_dir(&objects);
+        attempt(&mut shell, &format!("{name} cannot be made"));
+    }
+    record(folder);
+}
+
+fn record(folder: &Path) {
+    let workload = folder.join("objects/workload");
+    let recordings = folder.join("recordings");
+    let rperf = |words: &str| {
+        let mut rperf = Command::new(execute::BINARY);
+        rperf
+            .args(words.split(' '))
+            .env("PERF_CONFIG", "/dev/null")
+            .current_dir(folder);
+        rperf
+    };
+    for (name, options) in RECORDINGS {
+        let file = format!("recordings/{name}.data");
+        let options = options.replace('%', &workload.display().to_string());
+        let mut command = match name.starts_with("pipe") {
+            true => {
+                let mut shell = Command::new("sh");
+                let words = format!(
+                    "'{}' record -q -N {options} -o - '{}' 40 >{file}",
+                    execute::BINARY,
+                    workload.display()
+                );
+                shell.args(["-c", &words]).current_dir(folder);
+                shell
+            }
+            false => {
+                let mut command = rperf(&format!("record -q -N {options} -o {file}"));
+                command.arg(&workload).arg("40");
+                command
+            }
+        };
+        attempt(&mut command, &format!("no recording with {options}"));
+    }
+    let stat =
+        "stat record -o recordings/stat.data -e cpu-clock,page-faults,context-switches -I 10";
+    for (name, options) in [("stat", ""), ("stat-cpus", " -a -A")] {
+        let words = stat.replace("stat.data", &format!("{name}.data"));
+        let mut command = rperf(&format!("{words}{options}"));
+        command.arg(&workload).arg("20");
+        attempt(&mut command, &format!("no recording of {name}"));
+    }
+    let mut jitted = rperf(
+        "record -q -N -o recordings/jit.data -k mono -e cpu-clock:u -F 999 --call-graph dwarf,512",
+    );
+    jitted
+        .arg(folder.join("objects/jitdump"))
+        .arg(folder.join("dumps"))
+        .arg("30");
+    attempt(&mut jitted, "no dump of a run-time compiler");
+    for entry in fs::read_dir(recordings)
+        .expect("a folder of our own")
+        .flatten()
+    {
+        let is_long = entry.metadata().is_ok_and(|file| file.len() > 4 * LONGEST);
+        if is_long {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
