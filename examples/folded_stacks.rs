@@ -71,7 +71,7 @@ fn main() -> anyhow::Result<()> {
     let stacks = replay.fold(threads, || Stacks {
         resolver: &resolver,
         counts: BTreeMap::new(),
-    })?;
+    });
     for (line, count) in stacks.counts {
         println!("{line} {count}");
     }

@@ -9,6 +9,7 @@ use clap::ArgMatches;
 use super::commands::probe::OwnProbes;
 use super::config::Config;
 use super::error::CliError;
+use super::memory::MemoryHint;
 use super::options::count;
 use super::output::{Output, Stdout};
 use super::pager::{Pager, Paging};
@@ -64,6 +65,8 @@ pub(crate) struct Context {
     pub(crate) pager: Pager,
     /// Probe events that end with the run.
     pub(crate) probes: OwnProbes,
+    /// The hint for when memory runs out.
+    pub(crate) memory: MemoryHint,
 }
 
 impl Context {

@@ -33,16 +33,12 @@ const STARTS: [&str; 16] = [
 ];
 
 /// Looks at some of the samples that `select` lets pass; a line, without a break, for each thing that is wrong.
-///
-/// # Errors
-///
-/// A thread can't be started.
 pub(crate) fn diagnose(
     replay: &Replay<'_>,
     resolver: &Resolver<'_>,
     select: Option<&dyn Select>,
     jobs: NonZeroUsize,
-) -> Result<Vec<String>, rperf_replay::Error> {
+) -> Vec<String> {
     let total: u64 = replay.sample_counts().iter().sum();
     let events = replay.data().events().iter();
     // Whose stacks were copied is told of the stacks themselves.
@@ -57,8 +53,8 @@ pub(crate) fn diagnose(
         machine: replay.data().features().arch().unwrap_or_default(),
         every: (total / LOOKED_AT).max(1),
     };
-    let seen = replay.fold(jobs, || Seen::new(&survey))?;
-    Ok(seen.lines(resolver.world()))
+    let seen = replay.fold(jobs, || Seen::new(&survey));
+    seen.lines(resolver.world())
 }
 
 /// What is looked at, and how.

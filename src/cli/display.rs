@@ -3,10 +3,10 @@
 use std::io::{self, IsTerminal as _};
 use std::os::fd::AsFd as _;
 use std::sync::mpsc::Receiver;
-use std::thread;
+use std::thread::{self, Scope, ScopedJoinHandle};
 
 use clap::ArgMatches;
-use rperf_sys::{Signals, die_by, poll};
+use rperf_sys::{Signals, TerminalBackup, die_by, poll};
 use rperf_tui::{Restorer, Screen, Session, Terminal, Theme};
 
 use super::context::Context;
@@ -22,6 +22,7 @@ pub(crate) struct Display<'c> {
     /// None after it was given back.
     terminal: Option<Terminal>,
     theme: Theme,
+    _backup: TerminalBackup,
 }
 
 /// Whether a command browses what nothing else keeps it from: as `--tui` says; otherwise where there is a terminal, if it
@@ -68,14 +69,17 @@ impl<'c> Display<'c> {
     pub(crate) fn open(context: &'c Context) -> Result<Self, CliError> {
         let signals = Signals::hold(DEADLY)?;
         let out = context.output.terminal()?;
+        let backup = TerminalBackup::save(&io::stdin(), &out, Terminal::restoring_text())?;
         let terminal = Terminal::enter(Box::new(out))?;
         context.output.hold();
         let restorer = terminal.restorer();
-        thread::Builder::new().spawn(move || restore_and_die(signals, &restorer))?;
+        let thread = thread::Builder::new().spawn(move || restore_and_die(signals, &restorer));
+        thread.map_err(no_thread)?;
         Ok(Self {
             context,
             terminal: Some(terminal),
             theme: Theme::new(context.var("NO_COLOR").is_none()),
+            _backup: backup,
         })
     }
 
@@ -110,6 +114,24 @@ impl<'c> Display<'c> {
         }
         Ok(())
     }
+}
+
+/// Starts the thread that answers a browser. Without it there is nothing to show: text needs less.
+///
+/// # Errors
+///
+/// Status 255: no thread can be started.
+pub(crate) fn started<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, T>, CliError> {
+    let thread = thread::Builder::new().spawn_scoped(scope, work);
+    thread.map_err(no_thread)
+}
+
+fn no_thread(error: io::Error) -> CliError {
+    let error = anyhow::Error::new(error).context("cannot start a thread for the browser");
+    CliError::failure(255, error).hint("--stdio prints text and needs less memory")
 }
 
 impl Drop for Display<'_> {

@@ -106,6 +106,11 @@ impl CliError {
         self
     }
 
+    /// Whether it names a way out.
+    pub(crate) fn has_hints(&self) -> bool {
+        !self.hints.is_empty()
+    }
+
     /// How the process ends after this error.
     pub(crate) fn exit(&self) -> Exit {
         match self.kind {

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use rperf_safefs::{Folder, Opened, Refusal};
 use rperf_symbol::{FileBytes, Files};
 
+use super::memory::Unmapped;
+
 /// Reads files of this machine: maps them, except where they have no length of their own, as in /proc and /sys.
 pub(crate) struct DiskFiles;
 
@@ -100,7 +102,13 @@ fn bytes_of(found: &Opened, path: &Path) -> io::Result<FileBytes> {
     if found.metadata().len() == 0 || path.starts_with("/sys") {
         return rperf_safefs::read_all(file, MAX_READ).map(FileBytes::from);
     }
-    Ok(FileBytes::new(Mapped(rperf_sys::map(&file)?)))
+    let mapped = rperf_sys::map(&file);
+    if let Err(error) = &mapped
+        && error.kind() == io::ErrorKind::OutOfMemory
+    {
+        Unmapped::note(path, error);
+    }
+    Ok(FileBytes::new(Mapped(mapped?)))
 }
 
 /// A mapping that gives its bytes the way [`FileBytes`] asks for them.

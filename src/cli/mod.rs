@@ -28,6 +28,7 @@ mod kernel_copy;
 mod live;
 mod man;
 mod marks;
+mod memory;
 mod name_bytes;
 mod options;
 mod output;
@@ -52,6 +53,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::Command;
+use rperf_sys::Allocator;
 
 use self::argv::{Misuse, Request};
 use self::commands::Entry;
@@ -60,8 +62,13 @@ use self::config::Config;
 use self::context::{Context, Program};
 use self::error::{CliError, Exit};
 use self::globals::Task;
+use self::memory::{MemoryHint, Unmapped};
 use self::output::Output;
 use self::pager::Pager;
+
+/// All memory of the process.
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator;
 
 /// Runs the command line of this process.
 #[expect(
@@ -71,6 +78,8 @@ use self::pager::Pager;
 pub(crate) fn main() -> ExitCode {
     let argv: Vec<OsString> = std::env::args_os().collect();
     let program = Program::new(argv.first().map(OsString::as_os_str));
+    let memory = MemoryHint::new(program);
+    memory.explain();
     let (globals, task) = match globals::parse(program, argv.get(1..).unwrap_or_default()) {
         Ok(parsed) => parsed,
         Err(error) => {
@@ -88,6 +97,7 @@ pub(crate) fn main() -> ExitCode {
         output: Output::new(),
         pager: Pager::default(),
         probes: OwnProbes::default(),
+        memory,
     };
     for finding in context.config.findings() {
         context.note(finding);
@@ -169,6 +179,7 @@ pub(crate) fn dispatch(
     if options::flag(&matches, "quiet") == Some(true) {
         context.output.set_quiet(true);
     }
+    context.memory.set_command(&matches);
     (entry.run)(&matches, context)
 }
 
@@ -287,7 +298,12 @@ fn finish(context: &Context, result: Result<Exit, CliError>) -> ExitCode {
         )),
         _ => result,
     };
+    let result = match Unmapped::error() {
+        Some(error) if result.is_ok() => Err(error),
+        _ => result,
+    };
     let exit = result.unwrap_or_else(|error| {
+        let error = context.memory.add_to(error);
         Output::error(&error.text());
         error.exit()
     });

@@ -159,6 +159,14 @@ impl Output {
         io::stderr().is_terminal()
     }
 
+    /// What a last message on stderr begins with, so that no line of progress stays before it.
+    pub(crate) fn error_start() -> &'static str {
+        match Self::shows_errors_on_terminal() {
+            true => ERASE,
+            false => "",
+        }
+    }
+
     /// One line on stderr, unless `-q`. Newlines in it come out of names, and are escaped.
     pub(crate) fn note(&self, line: impl fmt::Display) {
         if !self.quiet.load(Ordering::Relaxed) {

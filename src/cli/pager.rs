@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
+use rperf_sys::{forget_pager, note_pager};
+
 use super::context::Context;
 use super::error::CliError;
 
@@ -43,6 +45,7 @@ impl Pager {
             .spawn()
             .map_err(|error| CliError::failure(255, error).hint("--no-pager prints without one"))?;
         if let Some(stdin) = child.stdin.take() {
+            note_pager(child.id(), &stdin);
             context.output.redirect(Box::new(stdin));
         }
         *running = Some(child);
@@ -53,6 +56,7 @@ impl Pager {
     pub(crate) fn wait(&self) {
         let child = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(mut child) = child {
+            forget_pager();
             // Its exit status is of no interest: the text was shown, or the user left.
             let _ = child.wait();
         }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
+use rperf_memory::reserve;
 use rperf_safefs::nameless_file;
 use rperf_sys::MappedFile;
 
@@ -54,6 +55,12 @@ impl Spool {
         &self.directory
     }
 
+    /// Whether memory has room for more. Without it they go to the file early.
+    fn has_room(&mut self, more: usize) -> bool {
+        let held = self.memory.len();
+        self.memory.capacity() - held >= more || reserve(&mut self.memory, more.max(held)).is_ok()
+    }
+
     /// All bytes.
     pub(crate) fn finish(self) -> io::Result<Bytes> {
         match self.file {
@@ -68,7 +75,7 @@ impl Write for Spool {
         if let Some(file) = &mut self.file {
             return file.write(bytes);
         }
-        if self.memory.len() + bytes.len() <= IN_MEMORY {
+        if self.memory.len() + bytes.len() <= IN_MEMORY && self.has_room(bytes.len()) {
             self.memory.extend_from_slice(bytes);
             return Ok(bytes.len());
         }

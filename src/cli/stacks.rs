@@ -70,14 +70,14 @@ pub(crate) fn fold(
     limit: Option<usize>,
     select: Option<&dyn Select>,
     jobs: NonZeroUsize,
-) -> Result<(Folded, StackSummary), rperf_replay::Error> {
+) -> (Folded, StackSummary) {
     let options = StackOptions {
         outermost: naming.begins_with_callers(),
         ..stack_options(replay.data().described(), limit)
     };
     let stacks = UserStacks::new(resolver, options);
-    let samples = replay.fold(jobs, || stacks.fold(naming.samples(select)))?;
-    Ok((samples.into_inner().finish(jobs), stacks.summary()))
+    let samples = replay.fold(jobs, || stacks.fold(naming.samples(select)));
+    (samples.into_inner().finish(jobs), stacks.summary())
 }
 
 /// What histograms ask of a recording, for one without groups, sockets and texts of tracepoints. `inlines` is `--inline` or

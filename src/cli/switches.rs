@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use clap::ArgMatches;
 use rperf_lines::EventSwitch;
 use rperf_perfdata::Described;
-use rperf_replay::{Error, Fold, Order, Replay, Sample, World};
+use rperf_replay::{Fold, Order, Replay, Sample, World};
 
 use super::error::CliError;
 use super::options::flag;
@@ -69,22 +69,18 @@ struct Moment {
 
 impl Switched {
     /// Looks through all samples for those that switch. `None` if nothing is switched.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Replay::fold`].
     pub(crate) fn find(
         replay: &Replay<'_>,
         mut switch: EventSwitch,
         threads: NonZeroUsize,
-    ) -> Result<Option<Self>, Error> {
+    ) -> Option<Self> {
         if !switch.is_needed() {
-            return Ok(None);
+            return None;
         }
         let Switching { mut found, .. } = replay.fold(threads, || Switching {
             switch: &switch,
             found: Vec::new(),
-        })?;
+        });
         found.sort_unstable();
         let first = switch.is_on();
         let moment = |(at, event): (Order, usize)| Moment {
@@ -93,7 +89,7 @@ impl Switched {
             behind: switch.is_on(),
         };
         let moments = found.into_iter().map(moment).collect();
-        Ok(Some(Self { moments, first }))
+        Some(Self { moments, first })
     }
 
     /// Whether the sample at this place is shown.

@@ -38,6 +38,7 @@ mod leaf;
 mod list;
 mod man_pages;
 mod names_of_bytes;
+mod out_of_memory;
 mod record;
 mod record_events;
 mod record_faults;

@@ -126,7 +126,7 @@ impl<'c, 'w> Counting<'c, 'w> {
         let name = self.request.symbol.as_ref();
         let least = name.map_or(self.request.limit, |_| 0.0);
         let hits = || Hits::new(resolver, select).from_share(least);
-        let hits = self.replay.fold(self.jobs, hits)?;
+        let hits = self.replay.fold(self.jobs, hits);
         Ok(hits.functions(self.jobs))
     }
 

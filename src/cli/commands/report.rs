@@ -423,7 +423,7 @@ fn count(
     }
     let naming = Naming::new(&options, &source, &resolver, threads);
     let select = question.select;
-    let (folded, stacks) = fold(replay, (&naming, &resolver), limit, select, threads)?;
+    let (folded, stacks) = fold(replay, (&naming, &resolver), limit, select, threads);
     let branches = folded.branch_counts.clone();
     let histograms = naming.histograms(folded);
     let blocks = match question.plan.shows_blocks {
@@ -434,7 +434,7 @@ fn count(
         tell_of_symbols(context, &resolver, question.plan.options.places);
     }
     let hints = match question.hints {
-        true => diagnose(replay, &resolver, question.select, threads)?,
+        true => diagnose(replay, &resolver, question.select, threads),
         false => Vec::new(),
     };
     Ok(Counts {
@@ -456,7 +456,7 @@ fn blocks(
     let mut branches = events.iter().map(|event| event.attr.branch_sample_type);
     let all = branches.any(|branches| branches.contains(BranchSampleType::ANY));
     let select = question.select;
-    let folded = replay.fold(question.jobs, || Blocks::new(resolver, select, all))?;
+    let folded = replay.fold(question.jobs, || Blocks::new(resolver, select, all));
     let tables = folded.tables(events.len());
     match tables.iter().all(|table| table.cycles == 0) {
         true => Err(CliError::message(

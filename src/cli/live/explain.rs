@@ -102,6 +102,9 @@ fn of_rings(error: Error) -> CliError {
         ),
         Error::Bind { .. } => CliError::failure(FAILED, error)
             .hint("the CPUs have to be online, and allowed to this process (cpuset)"),
+        Error::Thread(_) => CliError::failure(FAILED, error).hint(
+            "threads are limited by memory (ulimit -v), ulimit -u and pids.max of the control group",
+        ),
         other => CliError::failure(FAILED, other),
     }
 }

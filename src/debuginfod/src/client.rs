@@ -2,8 +2,10 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::SystemTime;
 
 use rperf_symbol::{BuildId, Part, Servers, Wanted, build_id_of_elf};
@@ -127,6 +129,10 @@ impl Client {
         query: &Query<'_>,
     ) -> Result<Option<PathBuf>, Error> {
         let url = server.place(&query.id, query.part);
+        has_thread().map_err(|source| Error::Unreachable {
+            server: server.to_string(),
+            source: Box::new(source),
+        })?;
         let agent = self.agent(state, server)?;
         let mut receiving = self
             .cache
@@ -250,6 +256,14 @@ fn query_id(id: &BuildId) -> String {
         hexadecimal.truncate(2 * length);
     }
     hexadecimal
+}
+
+/// Whether a thread can be started: ureq looks names of hosts up on one of its own, and panics without.
+fn has_thread() -> io::Result<()> {
+    let thread = thread::Builder::new().spawn(|| ())?;
+    // It has nothing to do that could panic.
+    let _ = thread.join();
+    Ok(())
 }
 
 #[cfg(test)]

@@ -36,11 +36,14 @@ pub fn map<T: Send, R: Send>(
         }
     };
     let mut batches: Vec<(usize, Vec<R>)> = thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads.get()).map(|_| scope.spawn(worker)).collect();
+        // A thread that cannot be started leaves its share to the others.
+        let start = |_| thread::Builder::new().spawn_scoped(scope, worker).ok();
+        let workers: Vec<_> = (1..threads.get()).filter_map(start).collect();
+        let own = worker();
         let joined = workers.into_iter().map(thread::ScopedJoinHandle::join);
         let list =
             joined.map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        list.flatten().collect()
+        own.into_iter().chain(list.flatten()).collect()
     });
     batches.sort_unstable_by_key(|(first, _)| *first);
     let mut results = Vec::with_capacity(count);

@@ -1,5 +1,6 @@
 //! What can be wrong with a file so that it cannot be read, and what is worth a warning.
 
+use rperf_memory::OutOfMemory;
 use rperf_wire::{DecodeError, RecordKind};
 
 use crate::{FeatureId, ZstdError};
@@ -27,6 +28,14 @@ pub enum Error {
         offset: u64,
         /// What the system says.
         kind: std::io::ErrorKind,
+    },
+    /// There is no memory for what a stream holds.
+    #[error("no room for the record at offset {offset} and those that wait with it: {source}")]
+    NoRoom {
+        /// Where the record begins.
+        offset: u64,
+        /// How much could not be allocated.
+        source: OutOfMemory,
     },
     /// More follows a record of a stream than is kept in memory.
     #[error("{size} bytes follow the record at offset {offset}; at most {most} are taken")]

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::io::{ErrorKind, Read};
 
+use rperf_memory::reserve;
 use rperf_wire::{Endian, RawRecord, RecordHeader};
 
 use crate::records::{has_payload, payload_size};
@@ -261,7 +262,7 @@ impl<R: Source> PipeReader<R> {
 
     fn read_records(&mut self) -> Result<(), Error> {
         if self.buffer.len() < self.filled + READ {
-            self.buffer.resize(self.filled + READ, 0);
+            self.grow()?;
         }
         let room = self.buffer.get_mut(self.filled..).unwrap_or_default();
         let read = self.input.read(room);
@@ -274,6 +275,20 @@ impl<R: Source> PipeReader<R> {
                 return Err(Error::Read { offset, kind });
             }
         }
+        Ok(())
+    }
+
+    /// Makes room for one read.
+    fn grow(&mut self) -> Result<(), Error> {
+        let size = self.filled + READ;
+        if self.buffer.capacity() < size {
+            let more = READ.max(self.buffer.len());
+            reserve(&mut self.buffer, more).map_err(|source| Error::NoRoom {
+                offset: self.next,
+                source,
+            })?;
+        }
+        self.buffer.resize(size, 0);
         Ok(())
     }
 

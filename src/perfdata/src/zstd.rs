@@ -5,6 +5,7 @@
 //! a window of its last output to itself until the stream ends; how much it has decoded altogether is
 //! known all the same, because each window is filled with zeros beforehand that are taken away again.
 
+use rperf_memory::{OutOfMemory, reserve};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 /// First bytes of a frame (RFC 8878).
@@ -36,6 +37,14 @@ pub enum ZstdError {
         window: u64,
         /// What is granted.
         most: u64,
+    },
+    /// There is no memory for its window.
+    #[error("the zstd frame needs a window of {window} bytes: {source}")]
+    NoRoom {
+        /// What is granted.
+        window: u64,
+        /// How much could not be allocated.
+        source: OutOfMemory,
     },
     /// The decoder says so.
     #[error("zstd: {0}")]
@@ -146,6 +155,10 @@ impl Zstd {
         };
         let most = 1 << self.most_log;
         let window = header.window.min(most);
+        // The decoder has no error for that.
+        let size = usize::try_from(window).unwrap_or(usize::MAX);
+        reserve(&mut Vec::<u8>::new(), size)
+            .map_err(|source| ZstdError::NoRoom { window, source })?;
         let begun = if header.window > most {
             // As long as nothing refers further back, a smaller window gives the same.
             self.decoder.reset(&header.with_window(self.most_log)[..])

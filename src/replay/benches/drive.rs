@@ -97,7 +97,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("open          {open:>10.1?}");
     for threads in [1, 2].into_iter().filter_map(NonZeroUsize::new) {
         let start = Instant::now();
-        let sum = replay.fold(threads, Sum::default)?;
+        let sum = replay.fold(threads, Sum::default);
         println!(
             "fold    x{threads}    {:>10.1?}  ({} samples, sum {:x})",
             start.elapsed(),

@@ -1,5 +1,7 @@
 //! Why a recording cannot be replayed.
 
+use rperf_memory::OutOfMemory;
+
 /// Why a recording cannot be replayed. Offsets count from the file's start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -10,7 +12,19 @@ pub enum Error {
         /// Where the record stands.
         offset: u64,
     },
-    /// No thread could be started.
-    #[error("cannot start a thread")]
-    Spawn(#[source] std::io::Error),
+    /// There is no room for what has to be kept for each record.
+    #[error("no room for {what} of the recording: {source}")]
+    OutOfMemory {
+        /// What is kept.
+        what: &'static str,
+        /// How much was asked for.
+        source: OutOfMemory,
+    },
+}
+
+impl Error {
+    /// For `map_err`: names what there is no room for.
+    pub(crate) fn no_room(what: &'static str) -> impl FnOnce(OutOfMemory) -> Self {
+        move |source| Self::OutOfMemory { what, source }
+    }
 }

@@ -2,47 +2,51 @@
 
 use std::num::NonZeroUsize;
 use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use rperf_wire::RecordKind;
 
 use crate::diagnostics::Bad;
 use crate::scan::Slice;
-use crate::{Error, Fold, Replay, Sample};
+use crate::{Fold, Replay, Sample};
 
 impl<'a> Replay<'a> {
-    /// Folds all samples. Each of at most `threads` workers makes one `A` for a stretch of the file;
-    /// they are merged in file order, so that the result does not depend on timing.
-    ///
-    /// # Errors
-    /// [`Error::Spawn`] when a thread cannot be started. Samples that cannot be decoded are counted
-    /// in [`Replay::diagnostics`].
+    /// Folds all samples. Each of at most `threads` stretches of the file is folded into one `A`;
+    /// they are merged in file order, so that the result does not depend on timing, nor on how many
+    /// threads can be started. Samples that cannot be decoded are counted in [`Replay::diagnostics`].
     ///
     /// # Panics
     /// With the payload of the first worker that panics.
-    pub fn fold<A: Fold, M: Fn() -> A + Sync>(
-        &self,
-        threads: NonZeroUsize,
-        make: M,
-    ) -> Result<A, Error> {
+    pub fn fold<A: Fold, M: Fn() -> A + Sync>(&self, threads: NonZeroUsize, make: M) -> A {
         *self.bad() = Bad::default();
         let shards = shards(&self.scan.slices, threads);
-        let Some((first, others)) = shards.split_first() else {
-            return Ok(make());
+        let next = AtomicUsize::new(0);
+        let worker = || {
+            let mut folded = Vec::new();
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some(shard) = shards.get(index) else {
+                    return folded;
+                };
+                folded.push((index, self.fold_shard(shard, &make)));
+            }
         };
-        thread::scope(|scope| {
-            let mut workers = Vec::with_capacity(others.len());
-            for shard in others {
-                let work = || self.fold_shard(shard, &make);
-                let worker = thread::Builder::new().spawn_scoped(scope, work);
-                workers.push(worker.map_err(Error::Spawn)?);
-            }
-            let mut whole = self.fold_shard(first, &make);
+        let mut folded: Vec<(usize, A)> = thread::scope(|scope| {
+            // A thread that cannot be started leaves its share to the others.
+            let start = |_| thread::Builder::new().spawn_scoped(scope, worker).ok();
+            let workers: Vec<_> = (1..shards.len()).filter_map(start).collect();
+            let mut folded = worker();
             for worker in workers {
-                whole.merge(worker.join().unwrap_or_else(|panic| resume_unwind(panic)));
+                folded.extend(worker.join().unwrap_or_else(|panic| resume_unwind(panic)));
             }
-            Ok(whole)
-        })
+            folded
+        });
+        folded.sort_unstable_by_key(|(index, _)| *index);
+        let mut folded = folded.into_iter().map(|(_, part)| part);
+        let mut whole = folded.next().unwrap_or_else(&make);
+        folded.for_each(|part| whole.merge(part));
+        whole
     }
 
     fn fold_shard<A: Fold>(&self, slices: &[Slice], make: &impl Fn() -> A) -> A {

@@ -16,8 +16,8 @@ impl Replay<'_> {
     /// taken in order by the caller's thread. With one thread nothing is spawned.
     ///
     /// # Errors
-    /// [`Error::Spawn`] when a thread cannot be started. Samples that cannot be decoded are counted
-    /// in [`Replay::diagnostics`].
+    /// [`Error::OutOfMemory`] for the places of the samples, after those before were taken. Samples that cannot be
+    /// decoded are counted in [`Replay::diagnostics`].
     ///
     /// # Panics
     /// With the payload of the first worker that panics.
@@ -30,8 +30,9 @@ impl Replay<'_> {
         *self.bad() = Bad::default();
         let mut scratches = Vec::new();
         scratches.resize_with(threads.get(), R::Scratch::default);
-        let timeline = Timeline::new(self, render.wanted());
-        render_blocks(self, timeline, render, &mut scratches, take)
+        let mut timeline = Timeline::new(self, render.wanted());
+        render_blocks(self, &mut timeline, render, &mut scratches, take);
+        timeline.finish()
     }
 }
 

@@ -13,7 +13,7 @@ use crate::deferred::Deferred;
 use crate::diagnostics::Bad;
 use crate::events::EventTable;
 use crate::shares::Shares;
-use crate::{Error, Flow, Order, Render, Sample, Take, World};
+use crate::{Flow, Order, Render, Sample, Take, World};
 
 /// Where samples are found again by their order.
 pub(crate) trait Recorded: Sync {
@@ -65,11 +65,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Blocks in the air for each worker: enough that none waits, few enough to bound memory.
 const LOOK_AHEAD: usize = 4;
 
-/// Renders all blocks, on as many workers as there are scratches; their outputs are taken in order by
-/// the caller's thread. With one scratch nothing is spawned.
-///
-/// # Errors
-/// [`Error::Spawn`] when a thread cannot be started.
+/// Renders all blocks, on as many workers as there are scratches and threads can be started; their outputs are taken in
+/// order by the caller's thread. With one scratch nothing is spawned.
 ///
 /// # Panics
 /// With the payload of the first worker that panics.
@@ -79,17 +76,12 @@ pub(crate) fn render_blocks<S: Recorded, R: Render, T: Take<R::Out>>(
     render: &R,
     scratches: &mut [R::Scratch],
     take: &mut T,
-) -> Result<(), Error> {
-    if let [scratch] = scratches {
-        let mut out = R::Out::default();
-        for block in blocks {
-            render_block(recorded, render, &block, scratch, &mut out);
-            if take.take(&mut out) == Flow::Stop {
-                break;
-            }
-            render.reuse(&mut out);
-        }
-        return Ok(());
+) {
+    let Some((own, others)) = scratches.split_first_mut() else {
+        return;
+    };
+    if others.is_empty() {
+        return render_alone(recorded, blocks, render, own, take);
     }
     let (jobs, queue) = channel();
     let shared = Shared {
@@ -98,24 +90,46 @@ pub(crate) fn render_blocks<S: Recorded, R: Render, T: Take<R::Out>>(
     };
     let shared = &shared;
     thread::scope(|scope| {
-        let look_ahead = LOOK_AHEAD * scratches.len();
-        let mut workers = Vec::with_capacity(scratches.len());
-        for scratch in scratches {
+        let mut workers = Vec::with_capacity(others.len() + 1);
+        let mut start = |scratch| {
             let work = move || work(recorded, render, scratch, shared);
-            let worker = thread::Builder::new().spawn_scoped(scope, work);
-            workers.push(worker.map_err(Error::Spawn)?);
+            // A thread that cannot be started leaves its share to the others.
+            workers.extend(thread::Builder::new().spawn_scoped(scope, work));
+            workers.len()
+        };
+        let started = others.iter_mut().map(&mut start).last();
+        if started.unwrap_or_default() == 0 {
+            return render_alone(recorded, blocks, render, own, take);
         }
+        start(own);
         let feeder = Feeder {
             jobs,
-            look_ahead,
+            look_ahead: LOOK_AHEAD * workers.len(),
             spare: &shared.spare,
         };
         feeder.feed(&mut blocks, render, take);
         for worker in workers {
             worker.join().unwrap_or_else(|panic| resume_unwind(panic));
         }
-        Ok(())
-    })
+    });
+}
+
+/// The same without any worker.
+fn render_alone<S: Recorded, R: Render, T: Take<R::Out>>(
+    recorded: &S,
+    blocks: impl Iterator<Item = Vec<Order>>,
+    render: &R,
+    scratch: &mut R::Scratch,
+    take: &mut T,
+) {
+    let mut out = R::Out::default();
+    for block in blocks {
+        render_block(recorded, render, &block, scratch, &mut out);
+        if take.take(&mut out) == Flow::Stop {
+            break;
+        }
+        render.reuse(&mut out);
+    }
 }
 
 /// Bytes of a record that are worth reading ahead of it: with its first fields most often all of it.

@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::thread;
 
+use rperf_memory::push;
 use rperf_perfdata::{PerfData, RecordAt};
 use rperf_wire::{Endian, RawRecord, RecordKind};
 
@@ -73,6 +74,8 @@ impl Scan {
 const SLICE_SIZE: u64 = 256 << 10;
 /// So many rounds are kept as they come.
 const MANY_ROUNDS: usize = 512;
+/// What is kept of records that are no samples, for errors.
+pub(crate) const STATE: &str = "the places of records of mappings and threads";
 /// Bytes between those kept after them.
 const ROUND_SPACING: u64 = 32 << 10;
 
@@ -100,7 +103,7 @@ struct Scanner<'e, 'a> {
 /// Walks all records of a file. With more than one thread, another goes before and brings in its pages.
 ///
 /// # Errors
-/// [`Error::Compressed`]: what is inside is not seen.
+/// [`Error::Compressed`]: what is inside is not seen. [`Error::OutOfMemory`].
 pub(crate) fn scan(
     data: &PerfData<'_>,
     events: &EventTable,
@@ -224,7 +227,7 @@ impl<'a> Scanner<'_, 'a> {
         let time = self.events.record_time(raw);
         let order = self.place(time, at.position);
         if WorldBuilder::wants(raw.kind) {
-            self.state.push((order, *raw));
+            push(&mut self.state, (order, *raw)).map_err(Error::no_room(STATE))?;
         } else if matches!(raw.kind, RecordKind::LOST | RecordKind::LOST_SAMPLES) {
             self.tally.lost(at, self.endian);
         } else if raw.kind == RecordKind::CALLCHAIN_DEFERRED {

@@ -11,6 +11,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use rperf_memory::push;
 use rperf_perfdata::{PipeHead, PipeReader, RecordAt, Source};
 use rperf_wire::{Endian, RawRecord, RecordKind};
 
@@ -19,8 +20,10 @@ use crate::diagnostics::Bad;
 use crate::events::EventTable;
 use crate::render::{Recorded, render_blocks};
 use crate::rounds::take_up_to;
+use crate::scan::STATE;
 use crate::shares::{LastValues, Shares, Values};
 use crate::tally::Tally;
+use crate::timeline::PLACES;
 use crate::{Diagnostics, Error, Order, Render, Rounds, Take, World, WorldBuilder};
 
 /// A recording out of a pipe: [`Stream::advance`] until it says that nothing more comes, and
@@ -161,9 +164,7 @@ impl<R: Source> Stream<R> {
     /// there are scratches, few on the caller's thread. What is kept in the scratches may name what the
     /// World has: it only grows.
     ///
-    /// # Errors
-    /// [`Error::Spawn`] when a thread cannot be started. Samples that cannot be decoded are counted in
-    /// [`Stream::diagnostics`].
+    /// Samples that cannot be decoded are counted in [`Stream::diagnostics`].
     ///
     /// # Panics
     /// With the payload of the first worker that panics.
@@ -172,7 +173,7 @@ impl<R: Source> Stream<R> {
         render: &V,
         scratches: &mut [V::Scratch],
         take: &mut T,
-    ) -> Result<(), Error> {
+    ) {
         let samples = self.ready.iter().map(|order| order.position);
         let base = samples
             .chain(self.deferred.positions())
@@ -196,7 +197,7 @@ impl<R: Source> Stream<R> {
             render,
             scratches,
             take,
-        )
+        );
     }
 
     /// Reads until a round has ended and nothing more is to be had without waiting.
@@ -349,10 +350,9 @@ impl Intake {
         if self.wanted.contains(&raw.kind) {
             let time = self.events.record_time(raw);
             let limit = self.order.limit();
-            self.samples.push(Order {
-                time: time.unwrap_or(limit),
-                position,
-            });
+            let time = time.unwrap_or(limit);
+            let order = Order { time, position };
+            push(&mut self.samples, order).map_err(Error::no_room(PLACES))?;
         }
         match raw.kind {
             RecordKind::SAMPLE => {
@@ -360,7 +360,8 @@ impl Intake {
                     self.tally.found.unknown_ids += 1;
                     return Ok(());
                 };
-                self.samples.push(self.order.order(glance.time, position));
+                let order = self.order.order(glance.time, position);
+                push(&mut self.samples, order).map_err(Error::no_room(PLACES))?;
                 return Ok(());
             }
             RecordKind::FINISHED_ROUND => self.order.finish_round(),
@@ -371,7 +372,7 @@ impl Intake {
             kind => {
                 let order = self.order.order(self.events.record_time(raw), position);
                 if WorldBuilder::wants(kind) {
-                    self.state.push(order);
+                    push(&mut self.state, order).map_err(Error::no_room(STATE))?;
                 } else if matches!(kind, RecordKind::LOST | RecordKind::LOST_SAMPLES) {
                     self.tally.lost(at, self.endian);
                 } else if kind == RecordKind::CALLCHAIN_DEFERRED {

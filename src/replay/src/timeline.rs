@@ -2,12 +2,13 @@
 
 use std::iter::Peekable;
 
+use rperf_memory::push;
 use rperf_perfdata::Records;
 use rperf_wire::RecordKind;
 
 use crate::ahead::Ahead;
 use crate::scan::Round;
-use crate::{Order, Replay};
+use crate::{Error, Order, Replay};
 
 /// Walks the file and gives out blocks of samples in order. What a FINISHED_ROUND completes is
 /// sorted and given out, so memory is bounded by the rounds, at 16 bytes for a sample. Pass 1 knows
@@ -26,7 +27,12 @@ pub(crate) struct Timeline<'r, 'a> {
     /// Samples of a block.
     block: usize,
     ended: bool,
+    /// Why it ended before the file.
+    failed: Option<Error>,
 }
+
+/// What is kept, for errors.
+pub(crate) const PLACES: &str = "the places of samples";
 
 /// Most samples of a block.
 const MOST: usize = 1024;
@@ -56,11 +62,20 @@ impl<'r, 'a> Timeline<'r, 'a> {
             given: 0,
             block: block_size(replay),
             ended: false,
+            failed: None,
         }
     }
 
+    /// Whether all samples were given out.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`]: not all could be sorted.
+    pub(crate) fn finish(self) -> Result<(), Error> {
+        self.failed.map_or(Ok(()), Err)
+    }
+
     /// Reads up to the next point where something is complete.
-    fn refill(&mut self) {
+    fn refill(&mut self) -> Result<(), Error> {
         self.window.drain(..self.given);
         self.given = 0;
         let mut complete = 0;
@@ -74,13 +89,15 @@ impl<'r, 'a> Timeline<'r, 'a> {
                 break;
             };
             if self.wanted.contains(&record.raw.kind) {
-                self.window.push(self.replay.order_of(&record));
+                let order = self.replay.order_of(&record);
+                push(&mut self.window, order).map_err(Error::no_room(PLACES))?;
             }
             if record.raw.kind == RecordKind::SAMPLE {
                 if let Some(glance) = self.replay.events.glance(record.raw.body) {
                     let position = record.position;
                     let time = glance.time.unwrap_or_else(|| self.replay.limit(position));
-                    self.window.push(Order { time, position });
+                    let order = Order { time, position };
+                    push(&mut self.window, order).map_err(Error::no_room(PLACES))?;
                 }
             } else if record.raw.kind == RecordKind::FINISHED_ROUND {
                 let here = |round: &&Round| round.position == record.position;
@@ -95,7 +112,7 @@ impl<'r, 'a> Timeline<'r, 'a> {
         }
         if in_file_order {
             self.complete = self.window.len();
-            return;
+            return Ok(());
         }
         self.window.sort();
         self.complete = if self.ended {
@@ -104,6 +121,7 @@ impl<'r, 'a> Timeline<'r, 'a> {
             let is_complete = |order: &Order| order.time <= complete;
             self.window.partition_point(is_complete)
         };
+        Ok(())
     }
 }
 
@@ -112,7 +130,10 @@ impl Iterator for Timeline<'_, '_> {
 
     fn next(&mut self) -> Option<Vec<Order>> {
         while self.given == self.complete && !self.ended {
-            self.refill();
+            if let Err(error) = self.refill() {
+                (self.complete, self.ended) = (self.given, true);
+                self.failed = Some(error);
+            }
         }
         let end = self.complete.min(self.given + self.block);
         let block = self.window.get(self.given..end).unwrap_or_default();

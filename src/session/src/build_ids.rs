@@ -109,7 +109,8 @@ pub(crate) fn of_files(
     };
     std::thread::scope(|scope| {
         for _ in 1..threads {
-            scope.spawn(work);
+            // One that cannot be started leaves its share to the others.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, work);
         }
         work();
     });

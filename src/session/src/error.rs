@@ -170,6 +170,9 @@ pub enum Error {
         #[source]
         cause: io::Error,
     },
+    /// A thread that has work of its own cannot be started.
+    #[error("failed to start a thread")]
+    Thread(#[source] io::Error),
     /// Something that should always work on Linux did not.
     #[error("failed to {what}")]
     System {

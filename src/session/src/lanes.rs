@@ -228,7 +228,7 @@ pub(crate) fn with_lanes<T>(
         for (number, lane) in lanes.iter_mut().enumerate() {
             let thread = Builder::new().name(format!("rings-{number}"));
             let thread = thread.spawn_scoped(scope, || lane.run(&shared));
-            threads.push(thread.map_err(Error::system("start a thread"))?);
+            threads.push(thread.map_err(Error::Thread)?);
         }
         let done = work(Some(&shared.news));
         drop(open);

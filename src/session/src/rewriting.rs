@@ -123,7 +123,7 @@ impl Beside {
             round: Vec::new(),
             jobs: Some(jobs),
             done,
-            thread: Some(thread.map_err(Error::system("start a thread"))?),
+            thread: Some(thread.map_err(Error::Thread)?),
             held,
             rounds: 0,
             spare: Spare::default(),

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::io::{self, Read};
 
 use object::{CompressedData, CompressionFormat};
+use rperf_memory::{OutOfMemory, read_to_end, reserve};
 use ruzstd::decoding::StreamingDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 
@@ -54,6 +55,7 @@ pub(crate) fn unpacked(bytes: &[u8]) -> Result<Cow<'_, [u8]>, String> {
     };
     match packing.unpack(bytes) {
         Ok(unpacked) => Ok(Cow::Owned(unpacked)),
+        Err(error) if error.kind() == io::ErrorKind::OutOfMemory => Err(error.to_string()),
         Err(error) => Err(format!("damaged compressed data: {error}")),
     }
 }
@@ -61,9 +63,8 @@ pub(crate) fn unpacked(bytes: &[u8]) -> Result<Cow<'_, [u8]>, String> {
 /// All that comes of `packed` bytes.
 fn read_all(reader: impl Read, packed: usize) -> io::Result<Vec<u8>> {
     let mut unpacked = Vec::new();
-    let limit = (packed as u64).saturating_mul(MAX_EXPANSION);
-    let limit = limit.clamp(MIN_LIMIT, MAX_UNPACKED);
-    reader.take(limit + 1).read_to_end(&mut unpacked)?;
+    let limit = most(packed).clamp(MIN_LIMIT, MAX_UNPACKED);
+    read_to_end(reader.take(limit + 1), &mut unpacked)?;
     if unpacked.len() as u64 > limit {
         let reason = format!("it is longer than {limit} bytes unpacked");
         return Err(io::Error::other(reason));
@@ -75,8 +76,7 @@ fn read_all(reader: impl Read, packed: usize) -> io::Result<Vec<u8>> {
 /// anything that means something would be.
 #[must_use]
 pub fn unpack_section(packed: CompressedData<'_>) -> Option<Vec<u8>> {
-    let limit = (packed.data.len() as u64).saturating_mul(MAX_EXPANSION);
-    if packed.uncompressed_size > limit {
+    if packed.uncompressed_size > most(packed.data.len()) {
         return None;
     }
     match packed.format {
@@ -89,10 +89,25 @@ pub fn unpack_section(packed: CompressedData<'_>) -> Option<Vec<u8>> {
     }
 }
 
+/// Whether there is memory for the content of a compressed section. One whose size makes no sense is not refused here.
+pub(crate) fn fits(packed: CompressedData<'_>) -> Result<(), OutOfMemory> {
+    let is_sensible = packed.uncompressed_size <= most(packed.data.len());
+    let size = usize::try_from(packed.uncompressed_size).unwrap_or(usize::MAX);
+    match is_sensible {
+        true => reserve(&mut Vec::<u8>::new(), size),
+        false => Ok(()),
+    }
+}
+
+/// Bytes that so many compressed ones may become.
+fn most(packed: usize) -> u64 {
+    (packed as u64).saturating_mul(MAX_EXPANSION)
+}
+
 /// Frames of zstd one behind the other, `size` bytes in all.
 fn unpack_frames(mut packed: &[u8], size: usize) -> Option<Vec<u8>> {
     let mut content = Vec::new();
-    content.try_reserve_exact(size).ok()?;
+    content.reserve_exact(size);
     while !packed.is_empty() {
         let decoder = match StreamingDecoder::new(&mut packed) {
             Ok(decoder) => decoder,

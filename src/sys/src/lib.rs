@@ -20,6 +20,7 @@ mod kernel_map;
 mod limits;
 mod map_file;
 mod mapping;
+mod out_of_memory;
 mod pipe;
 mod priority;
 mod procfs;
@@ -49,8 +50,11 @@ pub use host::{
 };
 pub use kernel_file::{kernel_file, kernel_text};
 pub use kernel_map::{KernelText, Module};
-pub use limits::raise_open_files;
+pub use limits::{address_space_limit, raise_open_files};
 pub use map_file::{MappedFile, map, map_file};
+pub use out_of_memory::{
+    Allocator, OutOfMemoryMessage, TerminalBackup, explain_out_of_memory, forget_pager, note_pager,
+};
 pub use pipe::widen_pipe;
 pub use priority::{Urgent, run_in_real_time};
 pub use procfs::{MapEntry, Proc, Status, map_entries};

@@ -29,6 +29,18 @@ pub fn raise_open_files() -> io::Result<u64> {
     Ok(limit.rlim_max)
 }
 
+/// The limit of this process's address space in bytes (`RLIMIT_AS`, `ulimit -v`); `None` if there is none.
+#[must_use]
+pub fn address_space_limit() -> Option<u64> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: the kernel fills the structure it is given.
+    let result = unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) };
+    (result == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+}
+
 fn set(soft: libc::rlim_t, hard: libc::rlim_t) -> io::Result<()> {
     let limit = libc::rlimit {
         rlim_cur: soft,

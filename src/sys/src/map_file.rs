@@ -30,7 +30,8 @@ impl Deref for MappedFile {
 ///
 /// # Errors
 /// What open(2) and mmap(2) report; a directory is an error of kind
-/// [`io::ErrorKind::IsADirectory`].
+/// [`io::ErrorKind::IsADirectory`], a file that is too large for what is left of the address space one of kind
+/// [`io::ErrorKind::OutOfMemory`], whose text has the size.
 pub fn map_file(path: &Path) -> io::Result<MappedFile> {
     map(&File::open(path)?)
 }
@@ -50,8 +51,17 @@ pub fn map(file: &File) -> io::Result<MappedFile> {
     // SAFETY: the mapping is private and read-only, and its bytes are only handed out as a shared
     // slice that lives as long as the mapping. That another process changes the file under it
     // can't be ruled out by any program that maps files; readers here treat every byte as untrusted.
-    let map = unsafe { Mmap::map(file)? };
+    let map = unsafe { Mmap::map(file) };
+    let map = map.map_err(|error| match error.raw_os_error() {
+        Some(libc::ENOMEM) => no_room(metadata.len()),
+        _ => error,
+    })?;
     Ok(MappedFile { map: Some(map) })
+}
+
+fn no_room(size: u64) -> io::Error {
+    let text = format!("out of memory: {size} bytes of address space could not be mapped");
+    io::Error::new(io::ErrorKind::OutOfMemory, text)
 }
 
 #[cfg(test)]

@@ -4,11 +4,14 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 
+use crate::TerminalBackup;
+
 /// A terminal that hands over keys one by one and does not show them, until dropped. ^C still sends SIGINT.
 #[derive(Debug)]
 pub struct KeyInput {
     fd: OwnedFd,
     before: libc::termios,
+    _backup: TerminalBackup,
 }
 
 impl KeyInput {
@@ -18,6 +21,7 @@ impl KeyInput {
     /// `ENOTTY` where it is none; what tcsetattr(3) reports.
     pub fn begin(input: &impl AsFd) -> io::Result<Self> {
         let fd = input.as_fd().try_clone_to_owned()?;
+        let backup = TerminalBackup::save(&fd, &fd, Vec::new())?;
         let mut modes = MaybeUninit::<libc::termios>::uninit();
         // SAFETY: the call writes no more than the structure that it is given.
         if unsafe { libc::tcgetattr(fd.as_raw_fd(), modes.as_mut_ptr()) } != 0 {
@@ -29,7 +33,11 @@ impl KeyInput {
         keys.c_lflag &= !(libc::ICANON | libc::ECHO);
         keys.c_cc[libc::VMIN] = 0;
         keys.c_cc[libc::VTIME] = 0;
-        let terminal = Self { fd, before };
+        let terminal = Self {
+            fd,
+            before,
+            _backup: backup,
+        };
         terminal.set(&keys)?;
         Ok(terminal)
     }

@@ -71,6 +71,15 @@ impl Terminal {
         }
     }
 
+    /// The escape sequences that give the screen back; the modes of the terminal are not among them.
+    #[must_use]
+    pub fn restoring_text() -> Vec<u8> {
+        let mut text = Vec::new();
+        // A vector takes every write.
+        let _ = queue!(text, DisableMouseCapture, LeaveAlternateScreen, Show);
+        text
+    }
+
     /// What gives it back.
     #[must_use]
     pub fn restorer(&self) -> Restorer {
@@ -104,7 +113,7 @@ impl Restorer {
             && let Some(mut out) = handle.take()
         {
             // Nobody is left to tell.
-            let _ = queue!(out, DisableMouseCapture, LeaveAlternateScreen, Show);
+            let _ = out.write_all(&Terminal::restoring_text());
             let _ = out.flush();
         }
         let _ = disable_raw_mode();

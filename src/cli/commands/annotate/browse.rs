@@ -10,7 +10,7 @@ use rperf_tui::{AnnotateScreen, News, Request as Asked};
 use super::annotator::Annotator;
 use crate::cli::commands::report::Others;
 use crate::cli::context::Context;
-use crate::cli::display::{Display, browses};
+use crate::cli::display::{Display, browses, started};
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
 
@@ -46,7 +46,7 @@ pub(super) fn run(
     let request = annotator.printer.request;
     let screen = AnnotateScreen::new(first, request.looks(), requests, display.theme());
     thread::scope(|scope| {
-        scope.spawn(|| serve(annotator, others, &news, asked));
+        started(scope, || serve(annotator, others, &news, asked))?;
         display.run(Box::new(screen), told)
     })
 }

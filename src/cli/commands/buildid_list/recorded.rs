@@ -100,7 +100,7 @@ fn objects(
 ) -> Result<Vec<Object>, CliError> {
     let replay = Replay::open(data)?;
     let hits = match with_hits {
-        true => Some(hits(&replay)?),
+        true => Some(hits(&replay)),
         false => None,
     };
     conclude(&input.path, &replay.diagnostics(), context)?;
@@ -163,7 +163,7 @@ impl Fold for Hits {
     }
 }
 
-fn hits(replay: &Replay<'_>) -> Result<Hits, CliError> {
+fn hits(replay: &Replay<'_>) -> Hits {
     let threads = NonZeroUsize::new(rperf_sys::parallelism()).unwrap_or(NonZeroUsize::MIN);
-    Ok(replay.fold(threads, Hits::default)?)
+    replay.fold(threads, Hits::default)
 }

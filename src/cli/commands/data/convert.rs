@@ -155,9 +155,7 @@ impl Conversion<'_> {
         let gather = Gather::new(resolver, self.data.described(), |event| {
             shows_inlines(&event.attr, asked)
         });
-        let gathered = self
-            .replay
-            .fold(self.jobs, || stacks.fold(gather.worker()))?;
+        let gathered = self.replay.fold(self.jobs, || stacks.fold(gather.worker()));
         Ok(gathered.into_inner().finish())
     }
 

@@ -160,7 +160,7 @@ impl Question {
         let source = source(data.described(), self.inlines);
         let naming = Naming::new(&options, &source, &resolver, self.jobs);
         let select = Some(&chosen as &dyn Select);
-        let (folded, cut) = fold(replay, (&naming, &resolver), limit, select, self.jobs)?;
+        let (folded, cut) = fold(replay, (&naming, &resolver), limit, select, self.jobs);
         let named = naming.named_stacks(folded);
         warn_of_symbols(context, &resolver);
         warn_of_cut(context, &cut, copied(data.events()));

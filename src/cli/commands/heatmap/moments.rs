@@ -24,7 +24,7 @@ impl Question<'_> {
             filter,
             resolver,
             times: Vec::new(),
-        })?;
+        });
         let times = folded.times;
         let span = times.iter().min().zip(times.iter().max());
         let (first, last) = span.ok_or_else(|| self.none_left())?;

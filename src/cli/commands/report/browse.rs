@@ -19,7 +19,7 @@ use rperf_tui::{News, Next, Outcome, Report, ReportScreen, Request, Table};
 
 use super::{Counts, Job, Question, is_empty};
 use crate::cli::context::Context;
-use crate::cli::display::{Display, browses};
+use crate::cli::display::{Display, browses, started};
 use crate::cli::dump;
 use crate::cli::error::{CliError, Exit};
 use crate::cli::findings::conclude;
@@ -82,7 +82,7 @@ fn session(job: &Job<'_>, path: Option<&PathBuf>) -> Result<Next, CliError> {
     let screen = ReportScreen::new(requests, Rc::clone(&outcome), is_verbose, theme);
     let is_read = AtomicBool::new(false);
     thread::scope(|scope| {
-        let reader = scope.spawn(|| {
+        let reader = started(scope, || {
             let failed = sender.clone();
             let reader = Reader {
                 job,
@@ -95,7 +95,7 @@ fn session(job: &Job<'_>, path: Option<&PathBuf>) -> Result<Next, CliError> {
                 let _ = failed.send(News::Failed);
             }
             result
-        });
+        })?;
         let shown = display.run(Box::new(screen), news);
         drop(display);
         shown?;
@@ -168,7 +168,9 @@ impl Reader<'_> {
         let walked = progress.walked.clone();
         let is_done = AtomicBool::new(false);
         thread::scope(|scope| {
-            scope.spawn(|| self.tell(&walked, data.data().len(), &is_done));
+            // Without it nobody hears how far it is.
+            let tell = || self.tell(&walked, data.data().len(), &is_done);
+            let _ = thread::Builder::new().spawn_scoped(scope, tell);
             let result = self.count(input, data, &progress, partial);
             is_done.store(true, Ordering::Release);
             result

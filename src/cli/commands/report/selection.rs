@@ -70,7 +70,7 @@ impl Selection {
         }
         let selected = Selected {
             chosen: self.wanted.filter(recording, false)?.non_empty(),
-            switched: Switched::find(replay, switch, threads)?,
+            switched: Switched::find(replay, switch, threads),
             idle: self.idle,
             socket: self.socket.map(|socket| OnSocket {
                 socket,

@@ -174,7 +174,7 @@ impl<'a> Printer<'a> {
                 Ok(()) => Flow::Continue,
                 Err(_) => Flow::Stop,
             }
-        })?;
+        });
         written?;
         // Whoever watches sees what there is before more is waited for.
         stdout.flush()?;

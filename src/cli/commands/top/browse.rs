@@ -20,7 +20,7 @@ use super::settings::Settings;
 use crate::cli::commands::annotate::save_function;
 use crate::cli::commands::report::save;
 use crate::cli::context::Context;
-use crate::cli::display::{Display, browses};
+use crate::cli::display::{Display, browses, started};
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
 
@@ -74,12 +74,12 @@ impl Browser<'_> {
         let die = display.ender();
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
-            let engine = scope.spawn(|| {
+            let engine = started(scope, || {
                 let result = self.observe(set_up, (&news, asked), (&is_over, &die));
                 // The session may have ended by itself.
                 let _ = news.send(News::Failed);
                 result
-            });
+            })?;
             let shown = display.run(Box::new(screen), told);
             is_over.store(true, Ordering::Release);
             drop(display);

@@ -37,9 +37,7 @@ fn histograms(data: &PerfData<'_>, options: &Options, room: usize) -> Vec<Histog
     let threads = NonZeroUsize::new(2).expect("not zero");
     let mut naming = Naming::new(options, &source, &resolver, threads);
     naming.room = room;
-    let samples = replay
-        .fold(threads, || naming.samples(None))
-        .expect("threads");
+    let samples = replay.fold(threads, || naming.samples(None));
     let folded = samples.finish(threads);
     naming.histograms(folded)
 }

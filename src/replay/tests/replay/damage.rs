@@ -20,7 +20,7 @@ fn read(bytes: &[u8]) -> Result<(u64, Option<Error>), String> {
     let data = PerfData::parse(bytes).map_err(|error| error.to_string())?;
     let replay = Replay::open(&data).map_err(|error| error.to_string())?;
     let two = NonZeroUsize::new(2).expect("not zero");
-    let folded = replay.fold(two, Count::default).expect("threads").0;
+    let folded = replay.fold(two, Count::default).0;
     let mut ordered = 0;
     let mut take = |count: &mut u64| {
         ordered += *count;

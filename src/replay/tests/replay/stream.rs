@@ -72,9 +72,7 @@ where
             seen.append(block);
             Flow::Continue
         };
-        stream
-            .deliver(render, &mut scratches, &mut take)
-            .expect("threads");
+        stream.deliver(render, &mut scratches, &mut take);
     }
     (seen, parts)
 }

@@ -15,7 +15,7 @@ use object::{CompressedData, CompressionFormat, Endianness};
 use super::relocate::Relocatable;
 use crate::elf::{Image, Section};
 use crate::files::FileBytes;
-use crate::unpack::unpack_section;
+use crate::unpack::{fits, unpack_section};
 
 /// What gimli reads from: bytes of a section, in the file's byte order.
 pub type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
@@ -183,25 +183,25 @@ fn find(image: &Image<'_>, name: &str) -> Result<Option<Part>, String> {
             let start = usize::try_from(section.offset).unwrap_or(usize::MAX);
             return Ok(Some(Part::InFile(start..start.saturating_add(data.len()))));
         }
-        let unpacked = compressed(image, data).and_then(unpack_section);
-        return unpacked
-            .map(|bytes| Some(Part::Unpacked(bytes)))
-            .ok_or_else(|| damaged(section));
+        return unpack(compressed(image, data), section).map(Some);
     }
     let old = name.replacen(".debug_", ".zdebug_", 1);
     let Some((_, section)) = image.section_by_name(old.as_bytes()) else {
         return Ok(None);
     };
     let packed = image.section_data(section).and_then(old_compressed);
-    let unpacked = packed
-        .and_then(unpack_section)
-        .ok_or_else(|| damaged(section))?;
-    Ok(Some(Part::Unpacked(unpacked)))
+    unpack(packed, section).map(Some)
 }
 
-fn damaged(section: &Section<'_>) -> String {
+/// The content of a compressed section. `Err` names it and says why there is none.
+fn unpack(packed: Option<CompressedData<'_>>, section: &Section<'_>) -> Result<Part, String> {
     let name = String::from_utf8_lossy(section.name);
-    format!("the compressed section {name} is damaged")
+    let damaged = || format!("the compressed section {name} is damaged");
+    let packed = packed.ok_or_else(damaged)?;
+    fits(packed).map_err(|error| format!("the compressed section {name}: {error}"))?;
+    unpack_section(packed)
+        .map(Part::Unpacked)
+        .ok_or_else(damaged)
 }
 
 /// The content of an `SHF_COMPRESSED` section: a header, and the packed bytes.

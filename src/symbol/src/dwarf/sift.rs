@@ -79,11 +79,16 @@ impl Sift<'_> {
             next: AtomicU32::new(0),
         };
         let parts: Vec<Sifted> = thread::scope(|scope| {
-            let workers = (0..self.threads.get()).map(|_| scope.spawn(|| search.part()));
-            let workers: Vec<_> = workers.collect();
+            // A thread that cannot be started leaves its share to the others.
+            let start = |_| {
+                let thread = thread::Builder::new();
+                thread.spawn_scoped(scope, || search.part()).ok()
+            };
+            let workers: Vec<_> = (1..self.threads.get()).filter_map(start).collect();
+            let own = search.part();
             let joined = workers.into_iter().map(thread::ScopedJoinHandle::join);
             let parts = joined.map(|part| part.unwrap_or_else(|panic| resume_unwind(panic)));
-            parts.collect()
+            std::iter::once(own).chain(parts).collect()
         });
         let mut found = Sifted::default();
         for part in parts {

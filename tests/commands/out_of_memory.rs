@@ -1,0 +1,164 @@
+//! Memory that runs out (`ulimit -v`): a message, a hint and a status, at whatever point it happens.
+
+use std::fs::File;
+
+use rperf_testkit::{Outcome, Run, Scratch};
+
+use super::recording::{Recording, Sampled};
+
+const USER: u64 = (-512_i64).cast_unsigned();
+/// From what hardly starts the binary to what is enough for every command, in KiB.
+const LIMITS: [u64; 7] = [45_000, 60_000, 80_000, 110_000, 150_000, 250_000, 8_000_000];
+
+/// Some 5 MB of stacks that are all different, so that what is kept of them grows as well.
+fn large_recording() -> Vec<u8> {
+    let mut file = Recording::new();
+    file.comm(0, (10, 10), "program", 0);
+    file.mmap(10, (0x0040_0000, 0x100_0000, 0), "/nonexistent/program", 0);
+    for number in 0..20_000_u64 {
+        let frame = |depth: u64| 0x0040_0000 + (number * 97 + depth * 7919) % 0x100_0000;
+        let mut chain = vec![USER];
+        chain.extend((0..30).map(frame));
+        file.sample(Sampled {
+            ids: (10, 10),
+            time: 1_000_000 + number,
+            chain: &chain,
+        });
+    }
+    file.finish()
+}
+
+/// Bytes that may not be mapped, whatever the binary takes.
+const SPARSE: u64 = 1 << 30;
+
+/// A file of so many bytes, most of them a hole; its whole path.
+fn sparse(scratch: &Scratch, name: &str) -> String {
+    let path = scratch.write(name, "").expect("a file can be written");
+    let file = File::options().write(true).open(&path);
+    let file = file.expect("the file is there");
+    file.set_len(SPARSE).expect("a file may have holes");
+    path.to_str().expect("a name in ASCII").to_owned()
+}
+
+/// `words` in so much address space.
+fn limited(scratch: &Scratch, limit: u64, words: &[&str]) -> Outcome {
+    let script = "ulimit -c 0; ulimit -v $0 && exec \"$@\"";
+    let limit = limit.to_string();
+    let binary = env!("CARGO_BIN_EXE_rperf");
+    Run::new("sh")
+        .args(["-c", script, &limit, binary])
+        .args(words)
+        .within(scratch.path())
+        .finish()
+        .expect("the shell starts")
+}
+
+/// Whether a command had enough memory; if not it must have said so, and what helps.
+#[track_caller]
+fn succeeds(outcome: &Outcome, case: &str) -> bool {
+    let Outcome { status, stderr, .. } = outcome;
+    for word in ["panicked", "backtrace", "memory allocation of"] {
+        assert!(!stderr.contains(word), "{case}: {stderr}");
+    }
+    // The program is not there, so that there is no code to annotate.
+    if *status == 0 || *status == 1 && stderr.contains("no sample fell on a function") {
+        return true;
+    }
+    assert_eq!(*status, 255, "{case}: {stderr}");
+    assert!(
+        stderr.contains("out of memory: ") && stderr.contains("\nhint: "),
+        "{case}: {stderr}"
+    );
+    false
+}
+
+#[test]
+fn readers_end_with_a_message_and_a_hint() {
+    let scratch = Scratch::new();
+    scratch
+        .write("perf.data", large_recording())
+        .expect("a file can be written");
+    let mut failures = 0;
+    for words in [
+        &["report", "--stdio"][..],
+        &["report", "--stdio", "-j", "7"],
+        &["script"],
+        &["annotate", "--stdio"],
+        &["flamegraph", "-o", "flame.svg"],
+        &["data", "convert", "--force", "--to-json", "converted.json"],
+        &["data", "convert", "--force", "--to-pprof", "converted.pb"],
+    ] {
+        let run = |limit: u64| {
+            let case = format!("{words:?} in {limit} KiB");
+            succeeds(&limited(&scratch, limit, words), &case)
+        };
+        let ended: Vec<bool> = LIMITS.into_iter().map(run).collect();
+        assert_eq!(ended.last(), Some(&true), "{words:?}");
+        failures += ended.iter().filter(|has_ended| !**has_ended).count();
+    }
+    assert!(failures > 0, "no limit is low enough");
+}
+
+#[test]
+fn recorders_end_with_a_message_and_a_hint() {
+    let scratch = Scratch::new();
+    for words in [
+        &["record", "-e", "cpu-clock", "-o", "perf.data", "true"][..],
+        &["stat", "-e", "task-clock", "true"],
+    ] {
+        for limit in LIMITS {
+            succeeds(
+                &limited(&scratch, limit, words),
+                &format!("{words:?} in {limit} KiB"),
+            );
+        }
+    }
+}
+
+#[test]
+fn an_object_that_does_not_fit_is_named_below_the_report() {
+    let scratch = Scratch::new();
+    let object = sparse(&scratch, "object.so");
+    let mut file = Recording::new();
+    file.mmap(10, (0x0040_0000, 0x1000, 0), &object, 0);
+    file.sample(Sampled {
+        ids: (10, 10),
+        time: 1,
+        chain: &[USER, 0x0040_0010],
+    });
+    scratch
+        .write("perf.data", file.finish())
+        .expect("a file can be written");
+    let outcome = limited(&scratch, 300_000, &["report", "--stdio"]);
+    assert_eq!(outcome.status, 255, "{}", outcome.stderr);
+    assert!(outcome.stdout.contains("object.so"), "{}", outcome.stdout);
+    let message = format!("{object}: out of memory: {SPARSE} bytes of address space");
+    assert!(outcome.stderr.contains(&message), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("\nhint: "), "{}", outcome.stderr);
+}
+
+#[test]
+fn the_hint_names_one_thread_where_there_are_more() {
+    let scratch = Scratch::new();
+    sparse(&scratch, "perf.data");
+    let stderr = |words: &[&str]| {
+        let outcome = limited(&scratch, 300_000, words);
+        assert_eq!(outcome.status, 255, "{}", outcome.stderr);
+        outcome.stderr
+    };
+    let message = format!(
+        "failed to open perf.data: out of memory: {SPARSE} bytes of address space could not be mapped"
+    );
+    let limit = "raise the limit of the address space (ulimit -v, now 300000 KiB)";
+    let input = ["-i", "perf.data"];
+    assert_eq!(
+        stderr(&[&["script"][..], &input].concat()),
+        format!("{message}\nhint: use one thread, which needs less memory (-j1), or {limit}\n")
+    );
+    for words in [&["script", "-j1"][..], &["evlist"]] {
+        assert_eq!(
+            stderr(&[words, &input].concat()),
+            format!("{message}\nhint: {limit}\n")
+        );
+    }
+}
