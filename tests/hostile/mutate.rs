@@ -55,7 +55,7 @@ impl Field {
             12 => length.wrapping_sub(self.at as u64),
             13 => 1 << random.below(8 * self.width),
             14 => (1 << random.below(8 * self.width)) - 1,
-            15 => most - length,
+            15 => most.wrapping_sub(length),
             16 => now.wrapping_neg(),
             17 => now.wrapping_add(8),
             18 => random.next() & 0xff,
