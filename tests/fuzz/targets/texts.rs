@@ -6,13 +6,13 @@ use std::io;
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use rperf_tracepoint::Format;
 use rperf_events::{
     CallGraph, Catalogue, Details, Filter, Machine, RecordOptions, SampleFilter, Sampling, Target,
     Tracepoints, branch_filter, is_pattern, matches_pattern, parse, record_events,
 };
 use rperf_probe::{Event, Existing, LineRange, NameFilter, cached_entries, heading, keep_entry};
 use rperf_symbol::BuildId;
+use rperf_tracepoint::Format;
 
 /// A machine with one PMU and one tracepoint.
 #[derive(Debug)]
