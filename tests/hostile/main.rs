@@ -4,6 +4,8 @@
 //! `RPERF_HOSTILE=COUNT` says how many runs, `RPERF_HOSTILE_SEED` which, `RPERF_HOSTILE_ONLY=NUMBER` does one of them again. What is
 //! found is kept with its input.
 
+#![expect(clippy::print_stderr, reason = "what a long run found is its report")]
+
 mod case;
 mod elf;
 mod execute;
@@ -88,15 +90,6 @@ impl Campaign {
             .is_none_or(|(slowest, ..)| *slowest < outcome.took)
         {
             summary.slowest = Some((outcome.took, number, case.shell_line()));
-        }
-        if number_of("RPERF_HOSTILE_DEBUG").is_some()
-            && !outcome.status.is_some_and(|status| status.success())
-        {
-            eprintln!(
-                "REFUSED {number} {} :: {}",
-                case.shell_line(),
-                outcome.stderr.lines().next().unwrap_or_default()
-            );
         }
         drop(summary);
         self.report(number, &case, faults, sandbox);

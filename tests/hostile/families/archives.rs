@@ -80,7 +80,7 @@ fn tar(entries: &[Entry], random: &mut Random) -> Vec<u8> {
     let mut out = Vec::new();
     for entry in entries {
         let size = match random.one_in(15) {
-            true => *random.pick(&[0, 1, 511, 513, 1 << 20, (1 << 33) - 1, 0o7_7777_7777_77]),
+            true => *random.pick(&[0, 1, 511, 513, 1 << 20, (1 << 33) - 1, 0o77_777_777_777]),
             false => entry.content.len() as u64,
         };
         let mut header = entry.header(size);

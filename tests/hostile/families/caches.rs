@@ -82,7 +82,7 @@ pub(crate) fn used(making: &mut Making<'_>) -> Case {
             };
         }
     }
-    let mut case = Case::new("build-id cache", *random.pick(COMMANDS));
+    let mut case = Case::new("build-id cache", random.pick::<&str>(COMMANDS));
     case.may_be_silent = true;
     case.follows_links = true;
     case

@@ -279,7 +279,10 @@ fn other(event: &Event, workload: &str, random: &mut Random) -> (u32, Bytes) {
         ]))
         .to_owned(),
     };
-    let name = &name[..name.floor_char_boundary(4000)];
+    let cut = (0..=name.len().min(4000))
+        .rev()
+        .find(|at| name.is_char_boundary(*at));
+    let name = &name[..cut.unwrap_or(0)];
     let kind = *random.pick(&[
         1, 3, 3, 4, 5, 7, 7, 7, 10, 10, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
     ]);

@@ -156,7 +156,7 @@ pub(crate) fn directory(making: &mut Making<'_>) -> Case {
             }
         }
         if !random.one_in(20) {
-            making.sandbox.write(&format!("perf.data/{name}"), bytes);
+            making.sandbox.write(format!("perf.data/{name}"), bytes);
         }
     }
     let mut case = Case::new("directory", words);
@@ -224,7 +224,7 @@ fn pick_for<'a>(words: &str, making: &mut Making<'a>) -> &'a Seed {
         .filter(|seed| seed.name.contains(wanted))
         .collect();
     match making.random.one_in(3) {
-        false if !fitting.is_empty() => *making.random.pick(&fitting),
+        false if !fitting.is_empty() => making.random.pick::<&_>(&fitting),
         _ => making.random.pick(seeds),
     }
 }

@@ -91,12 +91,12 @@ pub(crate) fn settings(making: &mut Making<'_>) -> Case {
     }
     match making.random.below(4) {
         0 => {
-            let mut case = Case::new("probes", *making.random.pick(OF_PROBES));
+            let mut case = Case::new("probes", making.random.pick::<&str>(OF_PROBES));
             let text = mutated(PROBES, making);
             let folder = "home/.debug/.build-id/12/34567890123456789012345678901234567890";
-            making.sandbox.write(&format!("{folder}/probes"), text);
+            making.sandbox.write(format!("{folder}/probes"), text);
             making.sandbox.write(
-                &format!("{folder}/elf"),
+                format!("{folder}/elf"),
                 making
                     .seeds
                     .object("plain")
@@ -107,7 +107,7 @@ pub(crate) fn settings(making: &mut Making<'_>) -> Case {
             case
         }
         1 => {
-            let mut case = Case::new("folded stacks", *making.random.pick(OF_FOLDED));
+            let mut case = Case::new("folded stacks", making.random.pick::<&str>(OF_FOLDED));
             let text = mutated(FOLDED, making);
             making.sandbox.write("earlier.folded", text);
             case.outputs.push("out.svg".to_owned());
