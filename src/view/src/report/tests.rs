@@ -182,9 +182,10 @@ fn names_longer_than_formatting_allows_widen_their_columns() {
     let rows = vec![row(10_000, 10_000, &["calc", &name], vec![])];
     let text = text(&histogram("comm,sym", rows), Layout::default(), false);
     let rule = ".".repeat(name.len());
-    assert!(text.contains(&format!("  Command  Symbol{}", " ".repeat(name.len() - 6))));
+    let title = format!("Symbol{}", " ".repeat(name.len() - 6));
+    assert!(text.contains(&format!("  Command  {title}\n")));
     assert!(text.contains(&format!("  {rule}\n")));
-    assert!(text.contains(&format!("    calc     {name}\n")));
+    assert!(text.contains(&format!("%  calc     {name}\n")));
 }
 
 #[test]
